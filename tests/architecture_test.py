@@ -98,7 +98,7 @@ HOMES = {
         names, {'STORED_BY_ID[]', 'partition.STORED_BY_ID[]'}, {'core/partition.py'}),
     'how messages call a checkpoint': (strings, {'checkpoint '}, {'checkpoint/file_names.py'}),
     'a manifest of another checkpoint': (
-        strings, {'E614'}, {'checkpoint/layout.py', 'cli/codes/checkpoints.py'}),
+        strings, {'E614'}, {'checkpoint/layout.py'}),
     'environment': (
         uses, {'os.environ', 'os.getenv', 'os.putenv'},
         {'compat/environment.py', 'cluster/environment.py'}),

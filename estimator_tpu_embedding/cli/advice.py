@@ -1,7 +1,4 @@
-"""Finds choices in a view of a config that are legal, but that the user may not mean (W4xx).
-
-`cli/codes/doubts.py` states each threshold to users of `etpe explain`.
-"""
+"""Finds choices in a view of a config that are legal, but that the user may not mean (W4xx)."""
 
 from __future__ import annotations
 

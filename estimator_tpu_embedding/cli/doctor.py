@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import os
-from functools import partial
 from typing import Any
 
 from ..doctor.diagnose import diagnose
@@ -23,7 +22,7 @@ from ..doctor.facts import Diagnosis
 from ..doctor.ignores import Settings, settings_of
 from ..doctor.rewriting import rewritten
 from . import selection
-from .diagnosis import fixes, github, sarif
+from .diagnosis import fixes
 from .diagnosis.data import data_of
 from .diagnosis.places import of_severity
 from .diagnosis.text import blocks_of
@@ -46,7 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--most', metavar='N', type=_number, default=40,
                         help='errors and warnings per program that the text has, and lines of '
                         'each other kind; 40 if not given')
-    as_command(parser, _report, others=('sarif', 'github'))
+    as_command(parser, _report)
 
 
 def _path(text: str) -> str:
@@ -79,9 +78,7 @@ def _report(parsed: argparse.Namespace) -> Report:
         blocks += fixes.blocks_of(files, is_written=not parsed.diff)
     if not parsed.diff:
         blocks += blocks_of(diagnosis, parsed.most)
-    return Report(blocks, data_of(diagnosis) | data, _status(diagnosis),
-                  {'sarif': partial(sarif.text_of, diagnosis),
-                   'github': partial(github.text_of, diagnosis)})
+    return Report(blocks, data_of(diagnosis) | data, _status(diagnosis))
 
 
 def _settings(parsed: argparse.Namespace) -> Settings:

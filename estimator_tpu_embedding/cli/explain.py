@@ -1,7 +1,6 @@
-"""`etpe explain`: prints the meaning and the remedy of one code.
+"""`etpe explain`: prints the title of one code, and the page of the documents that treats it.
 
-JSON: `code`, `severity`, `title`, `meaning`, `remedy`; for codes of `etpe doctor` also `before` and
-`after`, an example.
+JSON: `code`, `severity`, `title` and `topic`.
 """
 
 from __future__ import annotations
@@ -9,14 +8,13 @@ from __future__ import annotations
 import argparse
 
 from .codes import ENTRIES, nearest
-from .codes.examples import EXAMPLES
-from .report import Block, Line, Report, Source, as_command
+from .report import Line, Report, as_command
 from .rules import SEVERITIES
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the command to its parser."""
-    parser.description = 'Says what a code means and what to do about it.'
+    parser.description = 'Says what a code means, and where to read about it.'
     parser.add_argument('code', metavar='CODE', type=_code, help='such as E412; etpe rules '
                         'lists all')
     as_command(parser, _report)
@@ -30,12 +28,10 @@ def _code(text: str) -> str:
 
 
 def _report(parsed: argparse.Namespace) -> Report:
-    title, meaning, remedy = ENTRIES[parsed.code]
+    title, topic = ENTRIES[parsed.code]
     severity = SEVERITIES[parsed.code[0]]
-    example = dict(zip(('before', 'after'), EXAMPLES.get(parsed.code, ())))
-    blocks: list[Block] = [
-        Line(f'{parsed.code} ({severity}): {title}', 'head'), Line(meaning), Line(remedy)]
-    for when, code in example.items():
-        blocks += [Line(f'{when.capitalize()}:'), Source(f'{code}\n', 'python')]
-    return Report(blocks, {'code': parsed.code, 'severity': severity, 'title': title,
-                           'meaning': meaning, 'remedy': remedy, **example})
+    return Report([
+        Line(f'{parsed.code} ({severity}): {title}', 'head'),
+        Line('The message says what was expected, what came and what to do.'),
+        Line(f'More: etpe docs {topic}')],
+        {'code': parsed.code, 'severity': severity, 'title': title, 'topic': topic})

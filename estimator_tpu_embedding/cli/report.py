@@ -1,9 +1,9 @@
-"""Runs a reporting command and prints its report as text, for a terminal, in Markdown or in JSON.
+"""Runs a reporting command and prints its report as text, for a terminal or in JSON.
 
-A terminal gets colours by the package rich; a pipe gets plain text. `--format` chooses Markdown or
-JSON. Every string from a file passes `printable`, so that no name can steer a terminal. A JSON
-report is one object. It has `"format"`, which is 1 until a member changes its meaning,
-`"command"`, and the members that the module of the command documents. New members may appear.
+A terminal gets colours by the package rich; a pipe gets plain text. `--format` chooses JSON. Every
+string from a file passes `printable`, so that no name can steer a terminal. A JSON report is one
+object. It has `"format"`, which is 1 until a member changes its meaning, `"command"`, and the
+members that the module of the command documents. New members may appear.
 """
 
 from __future__ import annotations
@@ -15,14 +15,13 @@ import errno
 import functools
 import importlib.util
 import json
-import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..errors import EteError
 
-FORMATS = ('text', 'json', 'md')
+FORMATS = ('text', 'json')
 MAX_CELL, MAX_LINE = 60, 400
 _STYLES = {'head': 'bold', 'bad': 'red', 'warn': 'yellow', 'good': 'green'}
 
@@ -64,15 +63,9 @@ class Document:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Source:
-    """Content of a file, printed as it is; the command that made it has escaped foreign names.
-
-    Attributes:
-      text: the content.
-      language: for Markdown, such as `'python'`.
-    """
+    """Content of a file, printed as it is; the command that made it has escaped foreign names."""
 
     text: str
-    language: str
 
 
 Block = Line | Grid | Document | Source
@@ -86,13 +79,11 @@ class Report:
       blocks: for people.
       data: for programs.
       status: exit status: 0, or 1 with findings or differences.
-      others: what makes the text of each form that only this command has.
     """
 
     blocks: Sequence[Block]
     data: Mapping[str, Any]
     status: int = 0
-    others: Mapping[str, Callable[[], str]] = dataclasses.field(default_factory=dict)
 
 
 def printable(text: str, most: int = MAX_LINE) -> str:
@@ -111,7 +102,7 @@ def printable(text: str, most: int = MAX_LINE) -> str:
 
 
 def as_command(parser: argparse.ArgumentParser, work: Callable[[argparse.Namespace], Report],
-               *inputs: str, flag: str = '--format', others: Sequence[str] = ()) -> None:
+               *inputs: str, flag: str = '--format') -> None:
     """Sets up the parser of a reporting command: its `--format`, errors and exit status.
 
     Args:
@@ -119,13 +110,12 @@ def as_command(parser: argparse.ArgumentParser, work: Callable[[argparse.Namespa
       work: makes the report from the parsed arguments; an `EteError` from it is exit status 2.
       *inputs: names of the arguments that `inputs.load` is to read.
       flag: chooses the form of the report, if `--format` means something else there.
-      others: forms that only this command has, beside those of all.
     """
     for name in inputs:
         parser.add_argument(name.lower(), metavar=name, help='a file with a config as text, '
                             'binary or base64, or another file with one; a checkpoint; - is '
                             'standard input')
-    parser.add_argument(flag, dest='report_format', choices=(*FORMATS, *others), default='text',
+    parser.add_argument(flag, dest='report_format', choices=FORMATS, default='text',
                         help='of the output; text has colours on a terminal')
     parser.set_defaults(command=functools.partial(_run, parser.prog, work), refuse=parser.error)
 
@@ -154,10 +144,6 @@ def _show(prog: str, report: Report, format: str) -> None:
     if format == 'json':
         members = {'format': 1, 'command': prog.partition(' ')[2], **report.data}
         _write(sys.stdout, json.dumps(members, indent=1, allow_nan=False) + '\n')
-    elif format in report.others:
-        _write(sys.stdout, report.others[format]())
-    elif format == 'md':
-        _write(sys.stdout, '\n'.join(map(_markdown, report.blocks)))
     elif _on_terminal(sys.stdout) and importlib.util.find_spec('rich') is not None:
         _show_rich(report)
     else:
@@ -197,23 +183,6 @@ def _text(block: Block) -> str:
     return ''.join('  '.join(
         cell.rjust(width) if title.startswith('>') else cell.ljust(width)
         for cell, width, title in zip(row, widths, block.head)).rstrip() + '\n' for row in rows)
-
-
-def _markdown(block: Block) -> str:
-    if isinstance(block, Source):
-        return f'```{block.language}\n{block.text}```\n'
-    if isinstance(block, Document):
-        return block.text
-    if isinstance(block, Line):
-        return _escaped(printable(block.text)) + '\n'
-    rule = ['--:' if title.startswith('>') else '---' for title in block.head]
-    rows = [[_escaped(printable(cell, MAX_CELL)) for cell in row] for row in block.rows]
-    return ''.join(f'| {" | ".join(row)} |\n' for row in (block.titles, rule, *rows))
-
-
-def _escaped(text: str) -> str:
-    """`text` so that Markdown shows it as it is."""
-    return re.sub(r'([\\`*|<>\[\]&])', r'\\\1', text)
 
 
 def _show_rich(report: Report) -> None:

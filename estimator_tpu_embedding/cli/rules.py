@@ -21,6 +21,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def _report(_: argparse.Namespace) -> Report:
     rules = [{'code': code, 'severity': SEVERITIES[code[0]], 'title': title}
-             for code, (title, _, _) in ENTRIES.items()]
+             for code, (title, _) in ENTRIES.items()]
     return Report([Grid(('code', 'severity', 'title'), [tuple(rule.values()) for rule in rules])],
                   {'rules': rules})

@@ -2,7 +2,6 @@ import pytest
 from harness.commands import config_of
 
 from estimator_tpu_embedding.cli.advice import advise
-from estimator_tpu_embedding.cli.codes import ENTRIES
 from estimator_tpu_embedding.cli.config_view import view_of
 from estimator_tpu_embedding.cli.inputs import Input
 
@@ -111,15 +110,6 @@ def test_names_that_differ_only_in_case_are_said(names, said):
     config.table_descriptor.add().CopyFrom(table)
     config.table_descriptor[1].name = names[1]
     assert warnings_of(config, 'W412') == (['table "User": "User", "user"'] if said else [])
-
-
-def test_the_widths_that_are_explained_are_those_that_are_said():
-    config, table, _ = sound()
-    said = []
-    for table.dimension in range(1, 257):
-        said += [table.dimension] * bool(warnings_of(config, 'W410'))
-    assert said == [*range(1, 6), *range(9, 12), 17]
-    assert 'widths 1 to 5, 9 to 11 and 17.' in ENTRIES['W410'][1]
 
 
 @pytest.mark.parametrize('directory, said', [

@@ -1,15 +1,9 @@
 """The forms of a diagnosis that was written by hand."""
 
 import json
-import os
-import re
-import urllib.parse
 
 import pytest
 
-from estimator_tpu_embedding.cli.codes import ENTRIES
-from estimator_tpu_embedding.cli.codes.examples import EXAMPLES
-from estimator_tpu_embedding.cli.diagnosis import github, sarif
 from estimator_tpu_embedding.cli.diagnosis.data import data_of
 from estimator_tpu_embedding.cli.diagnosis.places import grouped, where
 from estimator_tpu_embedding.cli.diagnosis.text import blocks_of
@@ -57,7 +51,7 @@ def test_the_text_goes_from_the_environment_to_what_stops_the_program_first():
         '  --tf1: tf.Session',
         '  may be stopped by job/train.py:7:3  E101  TensorFlow name that is gone  tf.xyz  no '
         'TensorFlow that we know has it',
-        '1 error, 2 warnings, 2 for information  (etpe explain CODE says more)']
+        '1 error, 2 warnings, 2 for information  (etpe docs doctor says more)']
 
 
 ALL_IS_SAID = 'every file was read to its end'
@@ -132,84 +126,3 @@ def test_programs_get_every_fact():
     assert data['programs'][0]['stops'] == data['findings'][:1]
     assert (data['errors'], data['warnings'], data['information']) == (1, 1, 1)
     assert data['not_scanned'] == [{'path': 'b', 'reason': 'a link'}]
-
-
-def test_sarif_has_what_its_schema_demands():
-    evil = LOST._replace(place=Place(EVIL, 1, 2))
-    log = json.loads(sarif.text_of(diagnosis(
-        LOST, UNKNOWN, CONFLICT, OLD, evil, left_out=[('b', 'a link')])))
-    assert log['version'] == '2.1.0' and log['$schema'].endswith('sarif-2.1.0.json')
-    (run,) = log['runs']
-    assert run['columnKind'] == 'unicodeCodePoints'
-    rules = run['tool']['driver']['rules']
-    assert run['tool']['driver']['name'] and len({rule['id'] for rule in rules}) == len(rules) == 4
-    for rule in rules:
-        assert rule['shortDescription']['text'] and rule['fullDescription']['text']
-        assert ENTRIES[rule['id']][2] in rule['help']['text']
-    for result in run['results']:
-        assert rules[result['ruleIndex']]['id'] == result['ruleId']
-        assert result['level'] in ('error', 'warning', 'note') and result['message']['text']
-    assert [result['level'] for result in run['results']] == [
-        'error', 'warning', 'warning', 'note', 'error']
-    assert 'locations' not in run['results'][2]
-    (told,) = run['invocations'][0]['toolExecutionNotifications']
-    assert 'a link' in told['message']['text']
-    assert run['invocations'][0]['executionSuccessful'] is True
-
-
-def location(place):
-    log = json.loads(sarif.text_of(diagnosis(LOST._replace(place=place))))
-    return log['runs'][0]['results'][0]['locations'][0]['physicalLocation']
-
-
-def test_sarif_names_places_by_lines_and_relative_references():
-    assert location(LOST.place) == {
-        'artifactLocation': {'uri': 'job/train.py'},
-        'region': {'startLine': 7, 'startColumn': 3, 'endLine': 7, 'endColumn': 11}}
-    assert location(Place('a.py', 2, 5))['region'] == {'startLine': 2, 'startColumn': 5}
-    assert 'region' not in location(Place('a.ipynb', 2, 5, cell=1))
-
-
-@pytest.mark.parametrize('path', [EVIL, 'a b.py', 'c:d.py', 'é#?.py', './x//y.py', '%41.py'])
-def test_sarif_escapes_paths(path):
-    uri = location(Place(path, 1))['artifactLocation']['uri']
-    assert re.fullmatch(r"(?:[\w.~/-]|%[0-9A-F]{2})+", uri, re.ASCII)
-    assert os.fsdecode(urllib.parse.unquote_to_bytes(uri)) == os.path.normpath(path)
-
-
-def test_sarif_has_absolute_uris_for_what_is_elsewhere():
-    assert location(Place('../x y.py', 1))['artifactLocation']['uri'].startswith('file:///')
-    assert location(Place('/x/y.py', 1))['artifactLocation']['uri'] == 'file:///x/y.py'
-
-
-def test_github_gets_a_command_per_finding_and_per_name():
-    lines = github.text_of(diagnosis(
-        LOST, UNKNOWN, CONFLICT, OLD, OLD, prescriptions=[RUN],
-        left_out=[('b', 'a link')])).splitlines()
-    assert lines == [
-        '::error file=job/train.py,line=7,col=3,title=E101::tf.xyz: no TensorFlow that we know '
-        'has it',
-        '::warning file=job/nb.ipynb,title=W201::job/nb.ipynb[code cell 3]:2:1 x: nobody knows',
-        '::warning title=W221::tf_keras: tf_keras 2.16 is for TensorFlow 2.16',
-        '::notice file=job/train.py,line=1,col=1,title=I302::tf.Session: etpe run --tf1 restores '
-        'it (2 places)',
-        '::warning title=not scanned::b: a link',
-        '::notice title=etpe run::job/train.py: etpe run --tf1 job/train.py']
-
-
-def test_github_cannot_be_told_another_command_by_a_name():
-    evil = LOST._replace(place=Place(EVIL, 1, 2), written='x\r\n::stop-commands::y%0A')
-    assert github.text_of(diagnosis(evil)) == (
-        '::error file=a%0A%3A%3Aerror%3A%3Ab%2525%2Cc%3Ad\\x1b[31m\\udce9.py,line=1,col=2,'
-        'title=E101::x%0D%0A::stop-commands::y%250A: no TensorFlow that we know has it\n')
-
-
-def test_github_gets_the_beginning_of_what_is_too_long_for_it():
-    line = github.text_of(diagnosis(LOST._replace(written='x' * 10**5)))
-    assert line.endswith('::' + 'x' * 1000 + '…\n')
-
-
-def test_every_code_of_the_doctor_has_an_example():
-    of_doctor = {code for code in ENTRIES if code[0] == 'I' or code[:2] in ('E1', 'W2')}
-    assert EXAMPLES.keys() == of_doctor
-    assert all(before and after and before != after for before, after in EXAMPLES.values())

@@ -27,11 +27,10 @@ def test_titles_are_the_first_lines_and_short_enough_for_the_list(etpe):
         assert f'{topic}  ' in listed and f'  {title[2:]}\n' in listed
 
 
-@pytest.mark.parametrize('format', ['text', 'md'])
-def test_a_pipe_gets_the_file_as_it_is(etpe, format):
+def test_a_pipe_gets_the_file_as_it_is(etpe):
     for topic, path in [('checkpoints', 'docs/checkpoints.md'), ('lost-names', 'LOST_NAMES.md'),
                         ('architecture', 'ARCHITECTURE.md')]:
-        assert etpe('docs', topic, '--format', format) == (PACKAGE / path).read_text()
+        assert etpe('docs', topic) == (PACKAGE / path).read_text()
 
 
 def test_programs_get_the_same(etpe):

@@ -37,15 +37,6 @@ def test_features_of_tf2_are_shown_with_names_and_shapes_of_any_rank(etpe):
         assert f'  {features}  ' in line
 
 
-def test_markdown_has_the_same_cells(etpe):
-    lines = etpe('inspect', SEVERAL, '--format', 'md').splitlines()
-    assert lines[2:4] == [
-        '| table | rows | dim | pad | optimizer | rate | slots | features | bytes | padded |',
-        '| --- | --: | --: | --: | --- | --- | --: | --- | --: | --: |']
-    assert lines[5] == (r'| b | 10 | 5 | 8 | adagrad accumulate=False | 0.25 | 1 | '
-                        r'#1 \[2\], #2 \[2, 3\] | 400 B | 640 B |')
-
-
 def test_the_report_for_programs_keeps_its_form(etpe):
     report = etpe.json('inspect', SEVERAL)
     assert (report['format'], report['command']) == (1, 'inspect')

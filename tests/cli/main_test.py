@@ -38,8 +38,7 @@ def imported_by(*arguments):
     (['doctor', PACKAGE / 'version.py'], 0),
     (['size', SEVERAL, '--tpu', 'v3-8'], 0), (['plan', SEVERAL], 0), (['explain', 'E412'], 0),
     (['rules'], 0), (['docs'], 0), (['docs', 'kernels'], 0),
-    (['inspect', SEVERAL, '--format', 'json'], 0),
-    (['inspect', SEVERAL, '--format', 'md'], 0)])
+    (['inspect', SEVERAL, '--format', 'json'], 0)])
 def test_no_command_that_reads_protos_imports_tensorflow_or_numpy(arguments, status):
     got, modules = imported_by(*arguments)
     assert got == status
@@ -66,7 +65,7 @@ def test_a_command_imports_its_own_module_only():
     (['inspect', SEVERAL], 0), (['validate', SEVERAL, '--strict'], 1),
     (['diff', SEVERAL, CONFIGS / 'census_training_1x1.pbtxt'], 1),
     (['inspect', '/nonexistent.pbtxt'], 2), (['inspect'], 2), (['explain', 'E9'], 2),
-    (['--inspect'], 2), (['inspekt'], 2), ([], 2), (['inspect', SEVERAL, '--form', 'md'], 2)])
+    (['--inspect'], 2), (['inspekt'], 2), ([], 2), (['inspect', SEVERAL, '--form', 'json'], 2)])
 def test_the_exit_status_is_that_of_the_finding(arguments, status):
     done = run_etpe(*arguments)
     assert done.returncode == status
@@ -120,8 +119,9 @@ def test_streams_that_are_closed_cause_no_traceback(redirection, arguments, stat
 
 
 def test_the_format_may_come_before_the_command(etpe):
-    assert etpe('--format', 'md', 'inspect', SEVERAL) == etpe('inspect', SEVERAL, '--format', 'md')
-    assert 'usage' in etpe('--format', 'md', 'run', 'script.py', status=2)
+    assert etpe('--format', 'json', 'inspect', SEVERAL) == etpe(
+        'inspect', SEVERAL, '--format', 'json')
+    assert 'usage' in etpe('--format', 'json', 'run', 'script.py', status=2)
     assert 'usage' in etpe('--format', status=2)
 
 

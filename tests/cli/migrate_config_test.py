@@ -45,7 +45,6 @@ def test_the_source_is_printed_as_it_is(etpe):
     assert text.startswith('"""Tables and features of a job') and '\n    return api.TPU' in text
     compile(text, 'source', 'exec')
     assert reported(etpe, SEVERAL, '--to', 'tf2')['text'] == text
-    assert migrated(etpe, SEVERAL, '--to', 'tf2', '--format', 'md') == f'```python\n{text}```\n'
 
 
 def test_a_terminal_gets_the_source_as_it_is_too(etpe, monkeypatch):

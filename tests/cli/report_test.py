@@ -40,21 +40,14 @@ def hostile(tmp_path):
     return path, saved(tmp_path, config, 'other.pb')
 
 
-@pytest.mark.parametrize('format', ['text', 'md'])
 @pytest.mark.parametrize('command, status', [
     ('inspect', 0), ('validate', 1), ('size', 0), ('plan', 0), ('diff', 1)])
-def test_nothing_of_a_hostile_name_reaches_the_terminal(etpe, tmp_path, command, status, format):
+def test_nothing_of_a_hostile_name_reaches_the_terminal(etpe, tmp_path, command, status):
     a, b = hostile(tmp_path)
-    text = etpe(command, a, *([b] if command == 'diff' else []), '--format', format,
-                status=status)
+    text = etpe(command, a, *([b] if command == 'diff' else []), status=status)
     assert not {char for char in text if not char.isprintable()} - {'\n'}
-    assert r'\x1b]52;c;x\x07\nvil\u202e\u200f\x00\x9b31m' in text.replace(r'\\', '\\').replace(
-        r'\]', ']')
+    assert r'\x1b]52;c;x\x07\nvil\u202e\u200f\x00\x9b31m' in text
     assert max(map(len, text.splitlines())) < 1000
-    if format == 'md':  # No cell ends early, no tag begins.
-        rows = [line.replace(r'\|', '') for line in text.splitlines() if line.startswith('|')]
-        assert len({row.count('|') for row in rows}) <= 2
-        assert '<b>' not in text.replace(r'\<', '')
 
 
 @pytest.mark.parametrize('command', ['inspect', 'validate', 'size', 'plan'])

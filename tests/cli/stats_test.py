@@ -47,11 +47,6 @@ def test_what_was_measured_is_shown_and_what_lacks_is_named(etpe, directory):
     assert said == etpe('plan', SEVERAL) + TEXT.format(directory=directory)
 
 
-def test_markdown_has_the_same_table(etpe, directory):
-    said = etpe('plan', SEVERAL, '--stats', directory, '--format', 'md')
-    assert '\n| b | 1 of 1 | 1.00 | 8 | 37.5 % | 30.0 % | 0: 37.5 % | 1.50 | 1.25 |\n' in said
-
-
 def test_programs_get_all_that_was_measured(etpe, directory):
     stats = etpe.json('plan', SEVERAL, '--stats', directory)['plans'][0]['stats']
     assert (stats['directory'], stats['recommended']) == (str(directory), 'mod')

@@ -19,7 +19,7 @@ def blocks_of(files: Sequence[Rewritten], *, is_written: bool) -> Iterator[Block
             yield Line(f'fixed: {printable(file.path, 200)}: {counted(len(file.done), "place")}',
                        'good')
         elif file.done:
-            yield Source(_safe(file.diff()), 'diff')
+            yield Source(_safe(file.diff()))
     for file in files:
         for finding, reason in file.left:
             yield Line(f'not fixed: {where(finding.place)}  {finding.code}  '

@@ -124,7 +124,7 @@ def _conclusion(diagnosis: Diagnosis) -> str:
     if not diagnosis.files:
         return f'{total}: no Python file or notebook was read, so nothing was checked'
     if errors or warnings:
-        return f'{total}  (etpe explain CODE says more)'
+        return f'{total}  (etpe docs doctor says more)'
     if diagnosis.ignored or diagnosis.left_out or diagnosis.verdicts.get('unknown'):
         return f'{total} in what was checked; what is ignored, unknown or not scanned may fail'
     return (f'{total}: every file was read to its end, and every name of TensorFlow, Keras, NumPy '

@@ -76,7 +76,7 @@ def report(parsed: argparse.Namespace) -> Report:
 
 def _blocks(parsed: argparse.Namespace, written: Written) -> list[Line | Source]:
     if parsed.output is None:
-        return [Source(written.text, 'python' if parsed.to in PYTHON else parsed.to)]
+        return [Source(written.text)]
     lines = [Line(f'{note.where}: {note}  ({note.code or "remark"})',
                   'warn' if note.code else '') for note in written.notes]
     number = len(written.notes)
