@@ -159,7 +159,6 @@ STRATEGIES = {  # where something is compared with 'div' or 'mod'
     'doctor/optimizer_traps.py'}  # reads what a script says
 
 BORROWERS = {'_tf', '_legacy', '_distribution'}  # of private names of TensorFlow and the nightly
-PRIVATE = {'compat/contrib/arg_scope.py'}  # marks functions of users as decorated
 PUBLIC_ALL_THE_SAME = {'_replace', '_asdict', '_fields', '_make',  # of a NamedTuple
                        '_getframe', '_current_frames', '_exit'}  # of sys and os
 
@@ -184,7 +183,6 @@ STATE = {  # folder or module, and variable: why a process has to remember it
     'estimator._watchdog': 'the original has one watchdog per process',
     'midlevel._initialized': 'a TPU has one TPUEmbedding at a time until it is initialized again',
     'compat._last': 'tf.config lists the cores of the system that was found last',
-    'compat._current': 'arg_scope: the scopes around a call, by context',
     'ops._gathered': 'while conditions are gathered, checks somewhere inside add theirs',
     'ops._said': 'while a first message is made, checks somewhere inside add theirs',
     'native._loaded': 'a library can be loaded once in a process'}
@@ -278,7 +276,7 @@ def test_private_attributes_are_used_in_the_module_that_defines_them():
     """
     compare([(f'{source.file}:{line} {name}', {source.file, source.part, name})
              for source in sources() for name, line in private_names(source)],
-            BORROWERS | PRIVATE | PUBLIC_ALL_THE_SAME)
+            BORROWERS | PUBLIC_ALL_THE_SAME)
 
 
 def test_what_a_process_remembers_is_listed_with_its_reason():

@@ -71,6 +71,7 @@ from .tpu import (
     create_slots,
     feature_config_of,
     generated_tpu_ops_module,
+    keep_arg_scopes_by_thread,
     modules_of_contrib,
     number_of_shards,
     tpu_cluster_resolver_module,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextvars
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -62,6 +64,7 @@ def modules_of_contrib() -> dict[str, Any]:
     `contrib.framework.nest`. Public names write other summaries and have fewer functions.
     Checked: 2.16-2.21.
     """
+    from tensorflow.python.framework import smart_cond
     from tensorflow.python.ops import summary_ops_v2
     from tensorflow.python.tpu import (
         bfloat16,
@@ -75,8 +78,31 @@ def modules_of_contrib() -> dict[str, Any]:
     )
     from tensorflow.python.util import nest
     return {module.__name__.rpartition('.')[2]: module for module in (
-        bfloat16, device_assignment, feature_column, nest, summary_ops_v2, topology, tpu,
-        tpu_function, tpu_optimizer, training_loop)}
+        bfloat16, device_assignment, feature_column, nest, smart_cond, summary_ops_v2, topology,
+        tpu, tpu_function, tpu_optimizer, training_loop)}
+
+
+def keep_arg_scopes_by_thread(module: Any) -> None:
+    """Gives each thread arg scopes of its own in tf-slim, which has one stack for all.
+
+    Replicas are built by a thread each, which begins with a copy of the scopes around it, and they
+    take turns. Checked: tf-slim 1.1.0.
+
+    Args:
+      module: `tf_slim.ops.arg_scope`.
+    """
+    stacks: contextvars.ContextVar[tuple[list[Any], int]] = contextvars.ContextVar('arg_scopes')
+
+    def stack() -> list[Any]:
+        found, owner = stacks.get(([{}], 0))
+        if owner != threading.get_ident():
+            found, owner = list(found), threading.get_ident()
+            stacks.set((found, owner))
+        if not found:  # A scope that could not begin ends all the same.
+            found.append({})
+        return found
+
+    module._get_arg_stack = stack
 
 
 def create_slots(optimizer: Any, table: Any, create: Callable[..., Any]) -> dict[str, Any]:

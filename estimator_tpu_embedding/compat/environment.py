@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from ..errors import ConfigError, Problem, SetupError
 
@@ -19,6 +19,7 @@ COLAB, COLAB_ADDRESS = 'COLAB_TPU_ADDR', 'emulated:8470'
 PACKAGES = {  # module: what to install
     'tensorflow': 'tensorflow', 'tf_keras': 'tf-keras',
     'tensorflow_estimator': 'tf-estimator-nightly==2.16.0.dev2024012409'}
+FOR_CONTRIB = {'tf_slim': 'tf-slim==1.1.0'}
 
 
 # Variables of the original and the values that it takes; `None` allows any value.
@@ -109,17 +110,20 @@ def hide_warnings_of_tensorflow() -> None:
     os.environ.setdefault(LOG_LEVEL, '2')
 
 
-def check_packages() -> None:
-    """Requires the packages of the extra `cpu`, without importing them.
+def check_packages(packages: Mapping[str, str] = PACKAGES) -> None:
+    """Requires packages of the extra `cpu`, without importing them.
+
+    Args:
+      packages: by module, what to install; left out, those that every training needs.
 
     Raises:
       SetupError: with all missing packages.
     """
-    missing = [package for module, package in PACKAGES.items()
+    missing = [package for module, package in packages.items()
                if importlib.util.find_spec(module) is None]
     if missing:
         raise SetupError(Problem(
-            'E002', 'environment', f'{", ".join(PACKAGES)} must be importable',
+            'E002', 'environment', f'{", ".join(packages)} must be importable',
             f'no {", ".join(missing)}', f'pip install {" ".join(missing)}'))
 
 

@@ -84,6 +84,8 @@ def install(hosts: int | None = None, cores: int | None = None, ids: str | None 
     True
     """
     environment.prepare()
+    if contrib:
+        environment.check_packages(environment.FOR_CONTRIB)
     without_effect = environment.variables_without_effect()
     if workers or processes:
         environment.hide_warnings_of_tensorflow()

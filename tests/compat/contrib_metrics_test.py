@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 
-from estimator_tpu_embedding.compat.contrib import metrics
+from estimator_tpu_embedding.compat.contrib import slim
 
-N = metrics.NAMES
+N = slim.AREAS['metrics']
 LABELS = np.array([1, 0, 1, 1, 0, 1, 0, 0], np.int64)
 SCORES = np.array([.9, .2, .4, .7, .6, .8, .1, .3], np.float32)
 WEIGHTS = np.array([1, 2, 0, 3, 1, 1, 2, 1], np.float32)
@@ -195,17 +195,19 @@ def test_f1_is_the_best_of_all_thresholds():
 
 def test_accuracy_is_of_one_batch():
     with tf.Session() as session:
-        assert session.run(N['accuracy'](np.array(['a', 'b']), np.array(['a', 'c']))) == .5
-        assert session.run(N['accuracy']([1, 2, 3], [1, 5, 3], [1., 2., 1.])) == .5
+        one, two = tf.constant([1, 2, 3]), tf.constant([1, 5, 3])
+        assert session.run(N['accuracy'](tf.constant(['a', 'b']), tf.constant(['a', 'c']))) == .5
+        assert session.run(N['accuracy'](one, two, [1., 2., 1.])) == .5
     with pytest.raises(ValueError, match='should have bool, integer, or string dtype, not'):
-        N['accuracy']([1.], [1.])
+        N['accuracy'](tf.constant([1.]), tf.constant([1.]))
     with pytest.raises(ValueError, match='Dtypes of predictions and labels should match'):
-        N['accuracy']([1], [True])
+        N['accuracy'](one, one > 1)
 
 
 def test_metrics_are_aggregated_and_put_into_collections():
     pair = N['streaming_mean'](SCORES, metrics_collections='values', updates_collections=['steps'])
-    other = N['count'](SCORES, metrics_collections='values', updates_collections=['steps'])
+    other = N['count'](tf.constant(SCORES), metrics_collections='values',
+                       updates_collections=['steps'])
     values, updates = N['aggregate_metrics'](pair, other)
     assert tf.get_collection('values') == values and tf.get_collection('steps') == updates
     named = N['aggregate_metric_map']({'mean': pair, 'count': other})

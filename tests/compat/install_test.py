@@ -186,11 +186,10 @@ def test_tensorflow_imported_before_the_legacy_keras_switch_is_one_clear_error(u
         'script with "etpe run".')
 
 
-def test_all_missing_packages_are_one_error(monkeypatch):
-    monkeypatch.setattr(environment, 'PACKAGES', {'tensorflow': 'tensorflow', 'absent_a': 'a-1',
-                                                  'absent_b': 'b==2'})
+def test_all_missing_packages_are_one_error():
     with pytest.raises(SetupError) as caught:
-        environment.check_packages()
+        environment.check_packages({
+            'tensorflow': 'tensorflow', 'absent_a': 'a-1', 'absent_b': 'b==2'})
     assert str(caught.value) == ('E002 environment: tensorflow, absent_a, absent_b must be '
                                  'importable; got no a-1, b==2.  pip install a-1 b==2')
 

@@ -757,4 +757,4 @@ def test_the_report_does_not_end_well(tmp_path, capsys):
     for arguments in ([], ['--ignore', 'W203'], ['--select', 'E']):
         text = etpe('doctor', str(tmp_path), *arguments, status=int(not arguments))
         assert 'every name' not in text
-    assert '"W203"' in etpe('doctor', str(tmp_path), '--format', 'sarif', status=1)
+    assert '"W203"' in etpe('doctor', str(tmp_path), '--format', 'json', status=1)

@@ -48,21 +48,10 @@ def all_questions():
     """Every name of every table, on the roads that scripts take: attributes first."""
     lost = load('make_api_table').all_lost()
     ete.install()  # The areas take names of it.
-    from estimator_tpu_embedding.compat.contrib import (
-        cluster_resolver,
-        data,
-        framework,
-        layers,
-        metrics,
-        opt,
-        summary,
-        tpu,
-        training,
-    )
-    areas = (cluster_resolver, data, framework, layers, metrics, opt, summary, tpu, training)
+    from estimator_tpu_embedding.compat.contrib import place
     contrib = [f'contrib.{name}' for name in (
         *advice.REPLACEMENTS, *same.SUCCESSORS,
-        *(f'{area.__name__.rpartition(".")[2]}.{name}' for area in areas for name in area.NAMES))]
+        *(f'{area}.{name}' for area, names in place.AREAS.items() for name in names))]
     return [
         *(attribute(name.removeprefix('tf.')) for name in lost if name.startswith('tf.')),
         *(attribute(name) for name in [*tf1.REPLACED, *contrib]),

@@ -36,7 +36,8 @@ def test_each_world_is_asked_without_what_another_one_changed():
         Question('tensorflow', 'optimizers.Adam'): tf1._replace(
             python=True, keras2=True, run=True, tf1=False, contrib=False),
         Question('tensorflow.contrib', 'tpu.TPUConfig'): tf1._replace(tf1=False),
-        Question('tensorflow.contrib', 'slim', True): NOWHERE,
+        Question('tensorflow.contrib', 'slim', True): tf1._replace(tf1=False),
+        Question('tensorflow.contrib', 'crf', True): NOWHERE,
         Question('tensorflow', 'plceholder'): NOWHERE,
         # TensorFlow imports it, so `import unittest` is enough.
         Question('unittest', 'mock.patch'): EVERYWHERE,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from . import same
 
-_SLIM = 'the package tf-slim, which has it'
 _ADDONS = 'the package tensorflow-addons, or write it yourself'
 _PROBABILITY = 'the package tensorflow-probability'
 
@@ -23,10 +22,7 @@ REPLACEMENTS = {
     'framework.load_and_remap_matrix': 'tf.train.warm_start',
     'gan': 'the package tensorflow-gan', 'graph_editor': 'tf.graph_util',
     'image': f'tf.image, {_ADDONS}', 'keras': 'tf.keras', 'learn': 'tf.estimator',
-    'layers': _SLIM, 'layers.layer_norm': 'tf.keras.layers.LayerNormalization',
-    'layers.batch_norm': 'tf.layers.batch_normalization', 'layers.conv2d': 'tf.layers.conv2d',
-    'layers.convolution2d': 'tf.layers.conv2d', 'layers.max_pool2d': 'tf.layers.max_pooling2d',
-    'layers.avg_pool2d': 'tf.layers.average_pooling2d',
+    'layers': 'tf.layers, tf.feature_column',
     'layers.bucketized_column': 'tf.feature_column.bucketized_column',
     'layers.crossed_column': 'tf.feature_column.crossed_column',
     'layers.embedding_column': 'tf.feature_column.embedding_column',
@@ -37,19 +33,17 @@ REPLACEMENTS = {
     'layers.sparse_column_with_integerized_feature':
         'tf.feature_column.categorical_column_with_identity',
     'legacy_seq2seq': 'tf.nn.dynamic_rnn', 'linear_optimizer': 'tf.train.FtrlOptimizer',
-    'lite': 'tf.lite', 'lookup': 'tf.lookup, tf.lookup.StaticHashTable', 'losses': 'tf.losses',
+    'lite': 'tf.lite', 'lookup': 'tf.lookup, tf.lookup.StaticHashTable',
     'lookup.HashTable': 'tf.lookup.StaticHashTable',
     'lookup.index_table_from_file':
         'tf.lookup.StaticVocabularyTable with tf.lookup.TextFileInitializer',
-    'metrics': f'tf.metrics, or {_SLIM}', 'metrics.streaming_dynamic_auc': 'tf.metrics.auc',
-    'metrics.auc_using_histogram': 'tf.metrics.auc',
+    'metrics': 'tf.metrics',
     'mixed_precision': 'tf.train.experimental, loss scaling',
     'nn': 'tf.nn', 'opt': _ADDONS, 'predictor': 'tf.saved_model.load',
     'quantize': 'the package tensorflow-model-optimization',
     'model_pruning': 'the package tensorflow-model-optimization',
     'rnn': 'tf.nn.rnn_cell, which has most cells', 'saved_model': 'tf.saved_model',
     'seq2seq': _ADDONS,
-    'slim': 'the package tf-slim: import tf_slim as slim',
     'stateless': 'tf.random.stateless_uniform, stateless_normal',
     'summary.create_db_writer': 'tf.contrib.summary.create_file_writer',
     'tensor_forest': 'the package tensorflow-decision-forests',
@@ -58,9 +52,6 @@ REPLACEMENTS = {
     'tpu.TPUDistributionStrategy': 'tf.contrib.tpu.TPUEstimator',
     'tpu.keras_to_tpu_model': 'tf.contrib.tpu.TPUEstimator',
     'training.bucket_by_sequence_length': 'tf.data.experimental.bucket_by_sequence_length',
-    'training.create_train_op': 'optimizer.minimize; ' + _SLIM,
-    'training.train': 'tf.train.MonitoredTrainingSession; ' + _SLIM,
-    'training.wait_for_new_checkpoint': 'tf.train.checkpoints_iterator',
     'util': 'tf.get_static_value, tf.make_tensor_proto, tf.make_ndarray',
 }
 
@@ -71,8 +62,8 @@ def missing(path: str) -> str:
     Args:
       path: full path, such as `'tensorflow.contrib.layers.conv2d'`.
 
-    >>> missing('tensorflow.contrib.losses.log_loss')
-    'tf.contrib.losses.log_loss is not provided by install(contrib=True); use tf.losses'
+    >>> missing('tensorflow.contrib.nn.alpha_dropout')
+    'tf.contrib.nn.alpha_dropout is not provided by install(contrib=True); use tf.nn'
     """
     name = path.removeprefix('tensorflow.contrib.')
     known = name

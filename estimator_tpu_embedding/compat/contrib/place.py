@@ -8,23 +8,18 @@ import types
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import tf_slim
+
 from ... import _tf
-from .. import tf1
-from . import (
-    advice,
-    cluster_resolver,
-    data,
-    framework,
-    layers,
-    metrics,
-    opt,
-    summary,
-    tpu,
-    training,
-)
+from .. import roads, tf1
+from . import advice, cluster_resolver, data, opt, slim, summary, tpu
 
 _ROOT = 'tensorflow.contrib'
-_AREAS = (cluster_resolver, data, framework, layers, metrics, opt, summary, tpu, training)
+AREAS: dict[str, dict[str, Any]] = {
+    **slim.AREAS, 'cluster_resolver': cluster_resolver.NAMES, 'data': data.NAMES,
+    'opt': opt.NAMES, 'summary': summary.NAMES, 'tpu': tpu.NAMES}
+"""By area, its names."""
+
 _INNER_PATHS: dict[str, dict[str, tuple[str, ...]]] = {
     # area: packages in it that scripts of 2018 imported from, and modules in them
     'cluster_resolver': {'python.training': (
@@ -72,10 +67,9 @@ def put_in_place() -> None:
     if _ROOT in sys.modules:
         return
     modules: dict[str, types.ModuleType] = {}
-    for area in _AREAS:
-        name = area.__name__.rpartition('.')[2]
-        modules[name] = _Area(f'{_ROOT}.{name}', area.NAMES)
-    root = _Area(_ROOT, modules)
+    for name, names in AREAS.items():
+        modules[name] = _Area(f'{_ROOT}.{name}', names)
+    root = _Area(_ROOT, {**modules, 'slim': tf_slim})
     for path, module in [*modules.items(), *_inner(modules)]:
         sys.modules[f'{_ROOT}.{path}'] = module
         package, _, name = path.rpartition('.')
@@ -85,6 +79,7 @@ def put_in_place() -> None:
     for namespace in (real, real.compat.v1):
         namespace.contrib = root
     sys.meta_path.insert(0, _Answer())
+    roads.move({f'{_ROOT}.slim': 'tf_slim'})  # It is asked before that one.
 
 
 def _inner(modules: Mapping[str, types.ModuleType]) -> Iterator[tuple[str, types.ModuleType]]:

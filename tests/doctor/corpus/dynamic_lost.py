@@ -1,17 +1,17 @@
 """Lost names by roads that look like something else."""
 # run: etpe run --tf1 --contrib
-# stops: tensorflow.contrib.slim
+# stops: tensorflow.mul
 import importlib
 
 import tensorflow
 import tensorflow as tf, numpy as np
 
-slim = importlib.import_module('tensorflow.contrib.slim')  # expect: E103 tensorflow.contrib.slim
+slim = importlib.import_module('tensorflow.contrib.slim')  # expect: I303 tensorflow.contrib.slim
 mul = getattr(tf, 'mul')  # expect: E101 tensorflow.mul
 log, pack = tf.log, tf.pack  # expect: I302 tensorflow.log; E101 tensorflow.pack
 layers = tf.contrib.layers  # expect: I303 tensorflow.contrib.layers
 shared = tensorflow
-conv = layers.conv2d  # expect: E103 tensorflow.contrib.layers.conv2d
+conv = layers.conv2d  # expect: I303 tensorflow.contrib.layers.conv2d
 lstm = shared.contrib.rnn.LSTMCell  # expect: E103 tensorflow.contrib.rnn.LSTMCell
 print(f'{tf.neg(1)}')  # expect: E101 tensorflow.neg
 doubled = [tf.inv(x) for x in range(3)]  # expect: E101 tensorflow.inv
