@@ -51,8 +51,10 @@ def note(directory: str, name: str, action: str, text: str = '') -> dict[str, An
                 with storage.open(file) as stream:
                     return {'text': stream.read(_MOST).decode(errors='replace')}
     except OSError as error:
-        room = f'; {free_bytes(directory):,} bytes are free' * (error.errno == errno.ENOSPC)
-        return {'problem': (error.strerror or str(error)) + room}
+        problem = error.strerror or str(error)
+        if error.errno == errno.ENOSPC:
+            problem += f'; {free_bytes(directory):,} bytes are free'
+        return {'problem': problem}
     return {}
 
 

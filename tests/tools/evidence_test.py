@@ -23,7 +23,7 @@ TINY = {
     'checkpoint': ['--gib=.01', '--rounds=1'], 'cli_start': ['1'],
     'cluster': ['--shrink=500', '--tasks=2', '--windows=1', '--steps=1', '--starts=0',
                 '--models=W2'],
-    'cluster_kills': ['--kills=1'],
+    'cluster_calm': ['--minutes=.5', '--busy=0'], 'cluster_kills': ['--kills=1'],
     'doctor': ['--files=20', '--lines=40', '--rounds=1'],
     'engine': ['W2', '--shrink=500', '--windows=1', '--steps=1', '--bandwidth'],
     'job': ['--shrink=500', '--rounds=1', '--steps=100'],
