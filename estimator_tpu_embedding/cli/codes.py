@@ -220,8 +220,6 @@ E123 module of Python that is gone
 E131 syntax that Python cannot read
 E132 file that cannot be read
 E133 file that is too deep or too long to examine
-E134 package for rewriting code missing
-E135 settings of the doctor that are wrong
 W201 name that cannot be resolved
 W202 names that are made at run time
 W203 library that is handed on

@@ -1,13 +1,11 @@
-"""`etpe doctor`: says what code needs to run, without running it, and fixes names in it.
+"""`etpe doctor`: says what code needs to run, without running it.
 
 JSON: `"environment"`, a list of objects with `what` and `state`. `"findings"`, a list of objects
 with `code`, `severity`, `place`, `subject`, `written`, `message`, `verdict` and `successor`; a
 place has `path`, `line`, `column`, `end_line`, `end_column` and `cell`, and is null for the
 environment. `"programs"`, with `path`, `command`, `reasons` and `stops`: the first 100 findings
-that may stop it.
-`"not_scanned"`, with `path` and `reason`. `"verdicts"` and `"ignored"` count uses of names and
-ignored findings. `"fixes"`, only with --fix or --diff, has `path`, `fixed`, `left` and `diff`; the
-findings of `left` have a `reason`. `"files"`, `"lines"`, `"errors"`, `"warnings"` and
+that may stop it. `"not_scanned"`, with `path` and `reason`. `"verdicts"` and `"ignored"` count uses
+of names and findings that were not selected. `"files"`, `"lines"`, `"errors"`, `"warnings"` and
 `"information"` are numbers.
 """
 
@@ -15,18 +13,14 @@ from __future__ import annotations
 
 import argparse
 import os
-from typing import Any
 
 from ..doctor.diagnose import diagnose
 from ..doctor.facts import Diagnosis
-from ..doctor.ignores import Settings, settings_of
-from ..doctor.rewriting import rewritten
 from . import selection
-from .diagnosis import fixes
 from .diagnosis.data import data_of
 from .diagnosis.places import of_severity
 from .diagnosis.text import blocks_of
-from .report import Block, Report, as_command
+from .report import Report, as_command
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -38,10 +32,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('paths', metavar='PATH', nargs='*', default=['.'], type=_path,
                         help='files and folders; without one, the working directory')
     selection.add_to(parser)
-    parser.add_argument('--fix', action='store_true', help='write the exact successors of names '
-                        'where that is safe, and diagnose again; needs the package libcst')
-    parser.add_argument('--diff', action='store_true', help='show what --fix would write, and '
-                        'write nothing, also with --fix')
     parser.add_argument('--most', metavar='N', type=_number, default=40,
                         help='errors and warnings per program that the text has, and lines of '
                         'each other kind; 40 if not given')
@@ -64,28 +54,8 @@ def _number(text: str) -> int:
 
 
 def _report(parsed: argparse.Namespace) -> Report:
-    settings = _settings(parsed)
-    diagnosis = diagnose(parsed.paths, settings)
-    blocks: list[Block] = []
-    data: dict[str, Any] = {}
-    if parsed.fix or parsed.diff:
-        files = rewritten(parsed.paths, diagnosis.findings)
-        if not parsed.diff:
-            files = [file.written() for file in files]
-            if any(file.done for file in files):
-                diagnosis = diagnose(parsed.paths, settings)
-        data['fixes'] = fixes.data_of(files)
-        blocks += fixes.blocks_of(files, is_written=not parsed.diff)
-    if not parsed.diff:
-        blocks += blocks_of(diagnosis, parsed.most)
-    return Report(blocks, data_of(diagnosis) | data, _status(diagnosis))
-
-
-def _settings(parsed: argparse.Namespace) -> Settings:
-    """Those of the project; `--select` replaces its selection, `--ignore` adds to it."""
-    settings = settings_of(parsed.paths[0], selection.prefixes)
-    select = settings.select if parsed.select == ('',) else parsed.select
-    return settings._replace(select=select, ignore=(*settings.ignore, *parsed.ignore))
+    diagnosis = diagnose(parsed.paths, parsed.select, parsed.ignore)
+    return Report(blocks_of(diagnosis, parsed.most), data_of(diagnosis), _status(diagnosis))
 
 
 def _status(diagnosis: Diagnosis) -> int:

@@ -22,7 +22,7 @@ def prescriptions(files: Sequence[ScannedFile], findings: Sequence[Finding],
 
     Args:
       files: all that were scanned.
-      findings: all findings about them that are not ignored.
+      findings: all findings about them that are selected.
       flags: by path of each file, what it needs with all files that it imports.
     """
     reached = Reached(files)

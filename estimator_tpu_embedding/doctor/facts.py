@@ -152,7 +152,7 @@ class Finding(NamedTuple):
       message: the matter, and which flag, package or successor helps.
       verdict: one of `VERDICTS`, or `''` if it is not about a name.
       successor: the one exact successor as a whole path, such as `'collections.abc.Mapping'` or
-        `'builtins.int'`, if `--fix` may write it, or `''`.
+        `'builtins.int'`, or `''`.
     """
 
     code: str
@@ -184,7 +184,6 @@ class ScannedFile:
       facts: constructs for `traps`.
       problems: why the file, or the rest of it, was not read (E131 to E139), or is refused (E104).
       imports: modules of the project that it imports, with the place of the first import.
-      ignores: codes to ignore by (cell, line); an empty set stands for all codes.
       is_program: whether it runs something when it is started: a notebook, or a file with
         `if __name__ == '__main__'`, `tf.app.run()` or a call of its own at its top level.
       lines: number of lines.
@@ -199,7 +198,6 @@ class ScannedFile:
     facts: list[Fact] = dataclasses.field(default_factory=list)
     problems: list[Finding] = dataclasses.field(default_factory=list)
     imports: dict[str, Place] = dataclasses.field(default_factory=dict)
-    ignores: dict[tuple[int, int], frozenset[str]] = dataclasses.field(default_factory=dict)
     is_program: bool = False
     lines: int = 0
     bodies: list[tuple[int, int, int]] = dataclasses.field(default_factory=list)
@@ -231,12 +229,12 @@ class Diagnosis:
 
     Attributes:
       environment: (what, its state), such as `('TensorFlow', '2.21.0')`.
-      findings: all that are not ignored, by file, place and code.
+      findings: all that are selected, by file, place and code.
       prescriptions: of each program.
       verdicts: how many uses of names have each of `VERDICTS`, also of those without a finding.
       files: number of files that were read, wholly or in part.
       lines: of these.
-      ignored: how many findings were ignored by a comment or by the settings, by code.
+      ignored: how many findings were not selected, by code.
       left_out: folders and files that were not scanned, and why.
     """
 

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from .. import _process
-from . import beside, generated, ignores, linked, places, programs
+from . import beside, generated, linked, places, programs
 from .constructs import facts_of
 from .facts import ScannedFile, Use
 from .meanings import OTHERS, Exports
@@ -127,9 +127,6 @@ def _scan(source: Source, project: Project) -> _Scanned:
     parsed = places.parse(source)
     result.problems += parsed.problems
     result.lines = parsed.places.lines
-    for cell, text in enumerate(source.cells, 1):
-        result.ignores.update(((cell if source.is_notebook else 0, line), codes)
-                              for line, codes in ignores.comments(text).items())
     nodes = Nodes(parsed.tree)
     state = State(path, parsed.places, project, has_versions=_has_versions(source), nodes=nodes)
     program = ''

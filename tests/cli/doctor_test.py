@@ -6,9 +6,6 @@ from harness.commands import Etpe
 
 WHOLE = 'every file was read to its end'
 PYTHON2 = 'import os\nprint "a"\n'
-OLD = 'import urllib\nx = urllib.urlencode({})  # maps\n'
-NEW = ('import urllib\nimport urllib.parse\n'
-       'x = urllib.parse.urlencode({})  # maps\n')
 
 
 @pytest.fixture
@@ -73,60 +70,9 @@ def test_codes_are_selected_and_ignored(etpe, write):
     assert etpe('doctor', '.', '--select', 'e13', status=1)
 
 
-def test_a_comment_ignores_what_is_on_its_line(etpe, write):
-    write('a.py', 'import os\nprint "a"  # etpe: ignore[E131]\n')
-    text = etpe('doctor', '.')
-    assert 'ignored: E131 (1)' in text and WHOLE not in text
-    write('a.py', 'import os\nprint "a"  # etpe: ignore[E121]\n')
-    etpe('doctor', '.', status=1)
-
-
-def test_the_settings_of_the_project_ignore_and_exclude(etpe, write):
-    write('job/a.py', PYTHON2)
-    write('job/gen/b.py', PYTHON2)
-    write('setup.cfg', '[etpe]\nexclude = job/gen\n')
-    text = etpe('doctor', 'job', status=1)
-    assert 'a.py:2' in text and 'b.py' not in text and 'not scanned: job/gen: 1 file' in text
-    write('setup.cfg', '[etpe]\nignore = E13\n')
-    assert 'ignored: E131 (2)' in etpe('doctor', 'job')
-    assert WHOLE not in etpe('doctor', 'job', '--ignore', 'W2')  # Both count.
-    write('setup.cfg', '[etpe]\nselect = W\n')
-    etpe('doctor', 'job')
-    etpe('doctor', 'job', '--select', 'E', status=1)  # What is typed counts.
-    write('setup.cfg', '[etpe]\nignore = E1 X\n')
-    error = etpe('doctor', 'job', status=2)
-    assert "E135" in error and 'setup.cfg' in error and "'X'" in error
-
-
-def test_files_that_are_excluded_are_there_for_others(etpe, write):
-    write('a.py', 'from gen.b import name\nprint(name)\n')
-    write('gen/b.py', f'name = 1\n{PYTHON2}')
-    write('setup.cfg', '[etpe]\nexclude = gen\n')
-    assert codes(etpe.json('doctor', '.')) == []
-
-
-def test_the_diff_shows_what_fix_writes(etpe, write, tmp_path):
-    write('a.py', OLD)
-    text = etpe('doctor', '--diff', 'a.py', status=1)
-    assert '-x = urllib.urlencode({})  # maps\n+import urllib.parse' in text
-    assert last(text) == '1 place would be fixed; nothing was written'
-    assert etpe('doctor', '--diff', '--fix', 'a.py', status=1) == text
-    assert (tmp_path / 'a.py').read_text() == OLD
-    report = etpe.json('doctor', '--diff', status=1)
-    assert report['fixes'][0]['diff'] in text and codes(report) == ['E122']
-
-
-def test_fix_writes_what_is_safe_once_and_says_what_it_left(etpe, write, tmp_path):
-    write('a.py', OLD)
-    write('b.py', f'def f(urllib): pass\n{OLD}')
-    text = etpe('doctor', '--fix', '.', status=1)
-    assert 'fixed: a.py: 1 place' in text and 'a.py:2' not in text
-    assert 'not fixed: b.py:3:5  E122  urllib.urlencode: the file may give' in text
-    assert (tmp_path / 'a.py').read_text() == NEW
-    assert WHOLE in last(etpe('doctor', '--fix', 'a.py'))
-    assert (tmp_path / 'a.py').read_text() == NEW
-    report = etpe.json('doctor', '--fix', 'a.py')
-    assert report['fixes'] == [] and codes(report) == []
+def test_what_python_renamed_is_left_to_ruff(etpe, write):
+    write('a.py', 'import urllib\nx = urllib.urlencode({})\n')
+    assert 'ruff check --select NPY,UP --fix' in etpe('doctor', '.', status=1)
 
 
 def test_hostile_names_of_files_are_printable_in_every_form(etpe, tmp_path):

@@ -45,6 +45,8 @@ def _findings(findings: Sequence[Finding], most: int) -> Iterator[Line]:
         counts = ', '.join(f'{code} ({number})' for code, number in sorted(others.items()))
         yield Line(f'and {counted(sum(others.values()), "other finding")}: {counts}: --most '
                    f'{len(findings)}, or --format json')
+    if {'E121', 'E122'}.intersection(finding.code for finding in findings):
+        yield Line('ruff check --select NPY,UP --fix mends what NumPy and Python renamed')
 
 
 def _line(finding: Finding) -> str:

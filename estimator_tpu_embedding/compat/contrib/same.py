@@ -1,7 +1,6 @@
 """Lists the names of `tf.contrib` that were, or are here, other names for objects of `tf` itself.
 
-The areas take them from here, `etpe doctor --fix` writes the successor in their place, and
-`advice` names it.
+The areas take them from here, and `advice` and `etpe doctor` name them.
 """
 
 from __future__ import annotations

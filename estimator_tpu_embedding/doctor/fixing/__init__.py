@@ -1,1 +1,0 @@
-"""What `fixes` needs to rewrite one file; needs the package libcst."""
