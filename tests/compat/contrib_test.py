@@ -12,7 +12,7 @@ from harness.processes import ROOT, run_python
 from estimator_tpu_embedding.compat.contrib import data, opt, slim, summary
 from estimator_tpu_embedding.compat.contrib.hparams import HParams, parse_values
 
-layers = initial_values = types.SimpleNamespace(**slim.AREAS['layers'])
+layers = types.SimpleNamespace(**slim.AREAS['layers'])
 framework = arg_scope = types.SimpleNamespace(**slim.AREAS['framework'])
 optimize_loss = layers.optimize_loss
 
@@ -45,13 +45,7 @@ def variable(value, resource=True, name='w'):
     return tf.get_variable(name, initializer=tf.constant(value), use_resource=resource)
 
 
-# layer_norm
-
-def test_layer_norm_of_the_last_axis_takes_the_mean_and_variance_of_each_row():
-    x = tf.constant([[1., 3.], [2., 6.]])  # Means 2 and 4, variances 1 and 4.
-    given, = values(layers.layer_norm(x, begin_norm_axis=-1, begin_params_axis=-1))
-    np.testing.assert_allclose(given, [[-1, 1], [-1, 1]], rtol=1e-6)
-
+# layers
 
 def test_layer_norm_takes_all_axes_but_the_first_and_variables_of_the_last():
     x = tf.constant([[[1., 2.], [3., 6.]]])  # Mean 3, variance (4 + 1 + 0 + 9) / 4.
@@ -67,35 +61,6 @@ def test_layer_norm_takes_all_axes_but_the_first_and_variables_of_the_last():
     assert [one.op.name for one in tf.trainable_variables('mine')] == []
     assert tf.global_variables('mine')[0].shape == [2, 2]
 
-
-def test_layer_norm_scales_shifts_and_activates_in_this_order():
-    given = layers.layer_norm(tf.constant([[1., 3.]]), activation_fn=tf.nn.relu, scope='n',
-                              variables_collections={'beta': ['shifts']},
-                              outputs_collections='outputs')
-    shift, = tf.get_collection('shifts')
-    assert tf.get_collection('outputs') == [given]
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        session.run([shift.assign([.5, .5]), tf.model_variables('n/gamma')[0].assign([3., 3.])])
-        assert session.run(given) == pytest.approx(np.array([[0, 3.5]]))  # relu(-2.5), 3.5
-
-
-def test_layer_norm_of_half_precision_adds_more_to_the_variance():
-    x = tf.constant([[0., 2 ** -5]], tf.float16)  # Variance 2**-12, to which 1e-3 is added.
-    given, = values(layers.layer_norm(x))
-    assert given[0, 1] == pytest.approx(2 ** -6 / np.sqrt(2 ** -12 + 1e-3), rel=2e-3)
-
-
-@pytest.mark.parametrize('shape, arguments, message', [
-    (None, {}, 'undefined rank'), ([2, None], {}, 'not fully defined'),
-    ([2, 3], {'begin_norm_axis': 2}, 'must be < rank'),
-    ([2, 3], {'begin_params_axis': 2}, 'must be < rank')])
-def test_layer_norm_refuses_shapes_that_say_too_little(shape, arguments, message):
-    with pytest.raises(ValueError, match=message):
-        layers.layer_norm(tf.placeholder(tf.float32, shape), **arguments)
-
-
-# other layers
 
 def test_fully_connected_is_relu_of_a_product_and_biases_with_the_old_names():
     ones = tf.ones_initializer()
@@ -127,28 +92,6 @@ def test_the_other_layers():
     assert tf.trainable_variables()[0].op.name == 'EmbedSequence/embeddings'
 
 
-def test_initializers_have_the_bounds_and_deviations_of_their_formulas():
-    drawn = initial_values.xavier_initializer(seed=1)([100, 200])  # sqrt(3 / 150) is .1414
-    normal = initial_values.variance_scaling_initializer(seed=1)([2, 50, 10])  # n is 2 * 50
-    uniform, normal = values(drawn, normal)
-    assert .1410 < abs(uniform).max() < .14143
-    assert normal.std() == pytest.approx(np.sqrt(2 / 100), rel=.05)
-    assert abs(normal).max() <= 2 * np.sqrt(1.3 * 2 / 100)
-
-
-def test_regularizers_are_a_half_of_squares_and_a_sum_of_absolute_values():
-    w = tf.constant([3., -4.])
-    both = initial_values.l1_l2_regularizer(.5, .1)
-    assert values(initial_values.l2_regularizer(.1)(w), initial_values.l1_regularizer(.5)(w),
-                  both(w)) == pytest.approx([1.25, 3.5, 4.75])
-    assert initial_values.l2_regularizer(0.)(w) is None
-    total = initial_values.apply_regularization(both, [w, w])
-    assert tf.losses.get_regularization_losses() == [total] and values(total) == (9.5,)
-    for scale in (-1., 1):
-        with pytest.raises(ValueError):
-            initial_values.l2_regularizer(scale)
-
-
 # optimize_loss: w = 2, loss = 3 w, so the gradient is 3; with SGD of .1, w becomes 1.7.
 
 @pytest.mark.parametrize('arguments, expected', [
@@ -168,48 +111,6 @@ def test_optimize_loss_makes_the_step_of_its_arguments(arguments, expected):
         session.run(tf.global_variables_initializer())
         assert session.run(train_op) == 6.  # The loss from before the step.
         assert session.run([w, step]) == pytest.approx([expected, 1])
-
-
-def test_optimize_loss_runs_updates_first_and_counts_only_if_asked():
-    step = tf.train.get_or_create_global_step()
-    w, moving = variable(2.), tf.get_variable('moving', initializer=0., trainable=False)
-    tf.add_to_collection(tf.GraphKeys.UPDATE_OPS, moving.assign(5.).op)
-    train_op = optimize_loss(3 * w, None, tf.constant(.1), 'SGD', increment_global_step=False)
-    assert after(train_op, tf.stack([w, moving, tf.cast(step, tf.float32)])) == pytest.approx(
-        [1.7, 5, 0])
-    assert 'OptimizeLoss/learning_rate' not in [one.op.name for one in tf.global_variables()]
-
-
-def test_optimize_loss_writes_the_summaries_that_it_is_told_to():
-    step, w = tf.train.get_or_create_global_step(), variable([2., 1.])
-
-    def tags(**kwargs):
-        with tf.Session() as session:
-            optimize_loss(
-                tf.reduce_sum(w * [3., 4.]), step, .1, 'SGD', name='o', **kwargs)
-            session.run(tf.global_variables_initializer())
-            merged = tf.Summary.FromString(session.run(tf.summary.merge_all()))
-        tf.get_default_graph().clear_collection(tf.GraphKeys.SUMMARIES)
-        tf.get_variable_scope().reuse_variables()
-        return {one.tag.split('/', 1)[1]: one.simple_value for one in merged.value}
-
-    assert tags() == pytest.approx({'loss': 10, 'global_norm/gradient_norm': 5})
-    assert tags(clip_gradients=1., summaries=['gradient_norm', 'gradients']) == pytest.approx({
-        'global_norm/gradient_norm': 5, 'global_norm/clipped_gradient_norm': 1,
-        'gradients/w_0': 0, 'gradient_norm/w_0': 1})
-
-
-@pytest.mark.parametrize('arguments, message', [
-    ({'optimizer': 'Sgd'}, 'one of .Adagrad'), ({'optimizer': 3}, 'Unrecognized optimizer'),
-    ({'learning_rate': None}, 'Learning rate is None'), ({'learning_rate': -.1}, 'Invalid'),
-    ({'learning_rate': 'x'}, '0d Tensor'), ({'summaries': ['loss', 'no']}, 'Summaries should'),
-    ({'clip_gradients': 'x'}, 'Unknown type'), ({'loss': [1., 2.]}, 'Expected scalar shape')])
-def test_optimize_loss_refuses(arguments, message):
-    w = variable(2.)
-    with pytest.raises(ValueError, match=message):
-        optimize_loss(**{
-            'loss': 3 * w, 'global_step': tf.train.get_or_create_global_step(),
-            'learning_rate': .1, 'optimizer': 'SGD', **arguments})
 
 
 # optimizers; `resource=False` is what variables are without v2 behaviour
@@ -310,27 +211,6 @@ def test_hparams_refuse_values_of_other_types(name, value):
 
 
 # framework, data, summaries
-
-def test_variables_are_found_by_scope_suffix_and_pattern():
-    for scope in ('a', 'b'):
-        with tf.variable_scope(scope):
-            framework.model_variable('weights', [2])
-    framework.variable('other', [1])
-
-    def names(found):
-        return [one.op.name for one in found]
-
-    assert names(framework.get_variables('a')) == names(framework.get_model_variables('a')) == [
-        'a/weights']
-    assert names(framework.get_variables_by_name('weights')) == ['a/weights', 'b/weights']
-    assert names(framework.get_variables_to_restore(exclude=['b'])) == ['a/weights', 'other']
-    assert names(framework.get_variables_to_restore(include=['b', 'o'])) == ['b/weights', 'other']
-    assert names(framework.filter_variables(
-        framework.get_variables(), ['weights'], ['^a'])) == ['b/weights']
-    assert framework.get_unique_variable('other').op.name == 'other'
-    with pytest.raises(ValueError, match="Couldn't find variable no"):
-        framework.get_unique_variable('no')
-
 
 def test_variables_take_the_values_of_a_checkpoint(tmp_path):
     w, other = variable([1., 2.]), variable([[5.], [6.]], name='other')
