@@ -18,7 +18,8 @@ NOWHERE = Answer(False, False, False, False)
 
 def brief(answer):
     """An answer without its texts."""
-    return answer._replace(lacking='', error='', nearest='', refused='', is_examined=True)
+    return answer._replace(lacking='', error='', nearest='', refused='', is_examined=True,
+                           is_module=False)
 
 
 @pytest.mark.soak
