@@ -6,8 +6,8 @@ import pytest
 from harness.network import require_private_network
 from harness.processes import run_harness
 
-ROWS, WIDTH, HOSTS = 3_000_000, 128, 2
-PART = 2 * ROWS * WIDTH * 4 / HOSTS  # Bytes of rows and accumulators on each: 1.4 GiB.
+ROWS, WIDTH, HOSTS = 6_000_000, 128, 2
+PART = 2 * ROWS * WIDTH * 4 / HOSTS  # Bytes of rows and accumulators on each: 2.9 GiB.
 
 
 @pytest.mark.soak
