@@ -7,9 +7,6 @@ from collections.abc import Iterator, Sequence
 from ..errors import ConfigError, Problem, bytes_text
 from .addresses import parsed
 
-REMEDY = ('Take more workers on other machines, fewer or narrower rows, an optimizer with fewer '
-           'slots, or more memory.')
-
 
 def require_room(addresses: Sequence[str], available: Sequence[int], needed: Sequence[int]) -> None:
     """Makes sure that the tables of each worker fit into what its machine has.
@@ -37,11 +34,18 @@ def _problems(addresses: Sequence[str], available: Sequence[int], needed: Sequen
     for hosts in machines.values():
         total, most = sum(needed[host] for host in hosts), min(available[host] for host in hosts)
         if total > most:
-            yield Problem(
-                'E744', ', '.join(f'worker {addresses[host]} of host {host}' for host in hosts),
-                f'rows and slots must fit its memory, of which {_shown(most)} are available',
+            yield too_large(
+                ', '.join(f'worker {addresses[host]} of host {host}' for host in hosts),
                 ' + '.join(_shown(needed[host]) for host in hosts)
-                + (f' = {_shown(total)} on one machine' if len(hosts) > 1 else ''), REMEDY)
+                + (f' = {_shown(total)} on one machine' if len(hosts) > 1 else ''),
+                f', of which {_shown(most)} are available')
+
+
+def too_large(where: str, got: str, available: str = '') -> Problem:
+    """Returns E744: the tables of a worker do not fit its memory."""
+    return Problem('E744', where, f'rows and slots must fit its memory{available}', got,
+                   'Take more workers on other machines, fewer or narrower rows, an optimizer with '
+                   'fewer slots, or more memory.')
 
 
 def _shown(count: int) -> str:

@@ -104,8 +104,7 @@ def hide_warnings_of_tensorflow() -> None:
     """Limits the log of TensorFlow's C++ to errors, unless the user asked for more.
 
     For processes of a cluster: each warns again and again when a run of a session ends well, "Local
-    rendezvous is aborting with status: ABORTED: Cleanup", and gRPC dumps what it knows after a loss
-    that the job tells of itself.
+    rendezvous is aborting with status: ABORTED: Cleanup".
     """
     os.environ.setdefault(LOG_LEVEL, '2')
 

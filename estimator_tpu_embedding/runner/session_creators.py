@@ -144,9 +144,8 @@ class PlainCreator(tf.train.SessionCreator):
                 checkpoint_filename_with_path=self._prefix).create_session()
         except tf.errors.ResourceExhaustedError as error:  # A limit that its machine does not tell.
             device, text = cause_of(error)
-            raise ConfigError(Problem(
-                'E744', worker_at(device, cluster.addresses()) or 'cluster', 'rows and slots must '
-                'fit its memory', shown(text, 300), room.REMEDY)) from None
+            raise ConfigError(room.too_large(
+                worker_at(device, cluster.addresses()) or 'cluster', shown(text, 300))) from None
 
 
 class RecoveringCreator(tf.train.SessionCreator):

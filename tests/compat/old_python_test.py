@@ -26,7 +26,7 @@ assert np.string_ is np.bytes_ and np.unicode_ is np.str_ and np.float_ is np.fl
 assert np.asscalar(np.int64(3)) == 3 and np.NINF == -math.inf and math.copysign(1, np.NZERO) == -1
 assert np.bool is np.bool_ and np.long is not int
 before = time.clock()
-assert abs(before - time.process_time()) < 1
+assert before <= time.process_time()
 assert not hasattr(np, 'nothing_of_that_name') and not hasattr(inspect, 'nothing_of_that_name')
 
 @asyncio.coroutine

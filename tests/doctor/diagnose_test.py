@@ -38,7 +38,8 @@ def test_a_finding_that_is_not_selected_stops_a_program_all_the_same(folder):
 
 def test_a_file_that_the_user_names_is_a_program_if_nothing_else_is(folder):
     (folder / 'a.py').write_text('import os\nx = os.sep\n')
-    (folder / 'b.py').unlink(), (folder / 'gen/c.py').unlink()
+    for name in ('b.py', 'gen/c.py'):
+        (folder / name).unlink()
     assert diagnose(['.']).prescriptions == []
     assert [one.path for one in diagnose(['a.py']).prescriptions] == ['a.py']
     (folder / 'b.py').write_text(OLD)

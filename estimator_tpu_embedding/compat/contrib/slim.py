@@ -65,10 +65,10 @@ def embed_sequence(ids: Any, vocab_size: int | None = None, embed_dim: int | Non
 
 
 def _names_of(*modules: ModuleType) -> dict[str, Any]:
-    """Returns the public names of modules."""
+    """Returns the public names of modules; where these do not say them, functions and classes."""
     return {name: value for module in modules for name, value in vars(module).items()
-            if name in getattr(module, '__all__', (name,)) and not name.startswith('_')
-            and not isinstance(value, ModuleType)}
+            if (name in module.__all__ if hasattr(module, '__all__')
+                else callable(value) and not name.startswith('_'))}
 
 
 AREAS: dict[str, dict[str, Any]] = {
