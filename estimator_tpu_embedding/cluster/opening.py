@@ -146,7 +146,7 @@ def _open(address: str, run: str, deadline: float, stale: Collection[str],
         except control.NoAnswerError as error:
             why = str(error)
             if error.is_final:
-                return _stranger(why)
+                return _of_another_version(address) or _stranger(why)
         else:
             incarnation = str(answer['incarnation'])
             if answer['is_ours'] and incarnation not in stale:
@@ -172,6 +172,19 @@ def _open(address: str, run: str, deadline: float, stale: Collection[str],
         time.sleep(_PAUSE)
     return _Refused('E707', f'it must answer within {deadline:g} s', why,
                     'Look whether "etpe worker" runs there, with "etpe worker ls".')
+
+
+def _of_another_version(address: str) -> Opened | None:
+    """Returns a worker that does not understand our claim, which nobody holds then.
+
+    Every version has answered `status` in the same way, so the caller can compare versions.
+    """
+    try:
+        answer = control.ask(address, 'status', deadline=_ANSWER)
+    except control.NoAnswerError:
+        return None
+    is_other = facts.differences(facts.versions(), dict(answer['versions']))
+    return Opened(address, str(answer['incarnation']), answer) if is_other else None
 
 
 def _stranger(why: str) -> _Refused:

@@ -206,7 +206,7 @@ def test_h04_a_worker_that_was_started_again_is_another_incarnation():
         cluster.close()
 
 
-def test_h17_a_worker_of_another_version_is_refused_with_a_table_of_all():
+def test_h17_an_older_worker_that_does_not_know_our_claim_is_refused_with_a_table_of_all():
     with workers.running(2, modules={1: 'harness.other_version'}) as running:
         cluster = Cluster(ClusterChoice(tuple(running.addresses), expose=True))
         with pytest.raises(SetupError) as caught:
