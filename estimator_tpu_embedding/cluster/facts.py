@@ -9,6 +9,7 @@ import platform
 import socket
 from typing import Any
 
+import psutil
 import tensorflow.compat.v1 as tf
 
 from ..hosts import memory
@@ -43,14 +44,13 @@ def differences(one: dict[str, str], other: dict[str, str]) -> list[str]:
 def of_now() -> dict[str, Any]:
     """Returns the facts that change: addresses listened on, and bytes of memory."""
     return {'listens': listening.addresses_of(),
-            'memory': {'used': memory.figures('/proc/self/status').get('VmRSS', 0),
-                       'available': memory.figures('/proc/meminfo').get('MemAvailable', 0)}}
+            'memory': {'used': psutil.Process().memory_info().rss,
+                       'available': psutil.virtual_memory().available}}
 
 
 def room() -> int:
     """Returns the bytes of memory that tables may take here: free bytes, within its limits."""
-    machine, limit = memory.figures('/proc/meminfo'), memory.limit()
-    free = machine.get('MemAvailable', 0) + machine.get('SwapFree', 0)
+    free, limit = psutil.virtual_memory().available + psutil.swap_memory().free, memory.limit()
     return free if limit is None else min(free, limit.bytes)
 
 
@@ -76,7 +76,7 @@ def has_ended(process: Any) -> bool:
 
 def _machine() -> str:
     """Returns what differs between machines, their starts, and namespaces of processes."""
-    boot = listening.text_of('/proc/sys/kernel/random/boot_id').strip()
+    boot = memory.text_of('/proc/sys/kernel/random/boot_id').strip()
     with contextlib.suppress(OSError):
         return boot and f'{boot} {os.readlink("/proc/self/ns/pid")}'
     return ''
@@ -84,7 +84,7 @@ def _machine() -> str:
 
 def _begun(pid: Any) -> str | None:
     """Returns when a process began, in ticks of the machine; `None` if there is no such one."""
-    state, *others = listening.text_of(f'/proc/{pid}/stat').rpartition(')')[2].split() or ['X']
+    state, *others = memory.text_of(f'/proc/{pid}/stat').rpartition(')')[2].split() or ['X']
     return None if state in 'ZX' else others[18]
 
 

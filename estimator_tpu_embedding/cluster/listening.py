@@ -1,43 +1,30 @@
 """Finds on which addresses a process really listens, and whether other machines can reach them.
 
-TensorFlow's server listens on all interfaces whatever address it is given. So the truth is read
-from the tables of the system, in /proc.
+TensorFlow's server listens on all interfaces whatever address it is given. So the system is asked.
 """
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import ipaddress
-import os
-import re
 import socket
-import struct
-import sys
-from collections.abc import Iterator
+
+import psutil
 
 from ..errors import ExposedServerError, Problem, SetupError
-from ..proto import files
 from .addresses import Address
 
-_LISTENING = '0A'
-_MOST = 2**24
-"""Bytes read of a table of the system, at most."""
 
-_SIOCGIFADDR = 0x8915
+def addresses_of(pid: int | None = None) -> list[str]:
+    """Returns the addresses on which a process listens, such as `['[::]:8470']`, sorted.
 
-
-def addresses_of(pid: int | str = 'self') -> list[str]:
-    """Returns the addresses on which a process listens, such as `['[::]:8470']`, sorted."""
-    own = set(_sockets_of(pid))
-    return sorted(str(address) for address, inode in _listening() if inode in own)
-
-
-def holder_of(port: int) -> int | None:
-    """Returns the process that listens on a port; `None` if there is none, or it is not ours."""
-    wanted = {inode for address, inode in _listening() if address.port == port}
-    pids = (name for name in os.listdir('/proc') if name.isdecimal()) if wanted else ()
-    return next((int(pid) for pid in pids if not wanted.isdisjoint(_sockets_of(pid))), None)
+    Args:
+      pid: of the process; `None` is this one. One that cannot be seen listens nowhere.
+    """
+    with contextlib.suppress(psutil.Error):
+        return sorted(str(Address(*one.laddr)) for one in psutil.Process(pid).net_connections('tcp')
+                      if one.status == psutil.CONN_LISTEN)
+    return []
 
 
 def interfaces() -> dict[str, str]:
@@ -46,16 +33,13 @@ def interfaces() -> dict[str, str]:
     An empty result means that the machine has loopback only.
     """
     found: dict[str, str] = {}
-    for _, name in socket.if_nameindex():
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked, \
-                contextlib.suppress(OSError):  # It has no address.
-            packed = fcntl.ioctl(asked, _SIOCGIFADDR, struct.pack('256s', name.encode()[:15]))
-            found[name] = socket.inet_ntoa(packed[20:24])
-    for line in text_of('/proc/net/if_inet6').splitlines():
-        number, *_, name = line.split()
-        found.setdefault(name, str(ipaddress.ip_address(bytes.fromhex(number))))
-    return {name: address for name, address in found.items()
-            if not ipaddress.ip_address(address).is_loopback}
+    for name, given in psutil.net_if_addrs().items():
+        for one in given:
+            address = one.address.partition('%')[0]
+            if (one.family in (socket.AF_INET, socket.AF_INET6)
+                    and not ipaddress.ip_address(address).is_loopback):
+                found.setdefault(name, address)
+    return found
 
 
 def require_private(where: str, expose: bool) -> None:
@@ -93,45 +77,12 @@ def require_free(where: str, port: int) -> None:
             raise SetupError(Problem(
                 'E706', where, f'port {port} must be one that this user may take',
                 str(error.strerror), 'Take one above 1023.')) from error
-        holder = holder_of(port)
-        if holder is None and port not in {address.port for address, _ in _listening()}:
+        holders = [one.pid for one in psutil.net_connections('tcp')
+                   if one.status == psutil.CONN_LISTEN and one.laddr.port == port]
+        if not holders:
             return  # There is no such family of addresses here.
+        holder = next(filter(None, holders), None)
         who = 'a process of another user' if holder is None else f'process {holder}'
         raise SetupError(Problem('E706', where, f'port {port} must be free',
                                  f'{who} listens on it',
                                  'End that process, or take another port.')) from error
-
-
-def _listening() -> Iterator[tuple[Address, str]]:
-    """Yields each address on which anyone listens, and the inode of its socket."""
-    for table in ('/proc/net/tcp', '/proc/net/tcp6'):
-        for line in text_of(table).splitlines()[1:]:
-            fields = line.split()
-            if len(fields) > 9 and fields[3] == _LISTENING:
-                number, _, port = fields[1].partition(':')
-                yield Address(_number(number), int(port, 16)), fields[9]
-
-
-def _number(hexadecimal: str) -> str:
-    """Returns an address that the system wrote as words of 32 bits in its own order of bytes."""
-    given = bytes.fromhex(hexadecimal)
-    step = -1 if sys.byteorder == 'little' else 1
-    return str(ipaddress.ip_address(b''.join(
-        given[at:at + 4][::step] for at in range(0, len(given), 4))))
-
-
-def _sockets_of(pid: int | str) -> Iterator[str]:
-    """Yields the inodes of the sockets that a process has open; none if it cannot be seen."""
-    folder = f'/proc/{pid}/fd'
-    with contextlib.suppress(OSError):
-        for name in os.listdir(folder):
-            with contextlib.suppress(OSError):  # It was closed meanwhile.
-                if found := re.fullmatch(r'socket:\[(\d+)\]', os.readlink(f'{folder}/{name}')):
-                    yield found[1]
-
-
-def text_of(path: str) -> str:
-    """Returns the text of a file of the system; empty if there is none."""
-    with contextlib.suppress(OSError), files.open_regular(path, follow=False) as file:
-        return files.read_at_most(file, _MOST).decode(errors='replace')
-    return ''

@@ -18,7 +18,7 @@ PROTOBUF = 'PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION'
 COLAB, COLAB_ADDRESS = 'COLAB_TPU_ADDR', 'emulated:8470'
 PACKAGES = {  # module: what to install
     'tensorflow': 'tensorflow', 'tf_keras': 'tf-keras',
-    'tensorflow_estimator': 'tf-estimator-nightly==2.16.0.dev2024012409'}
+    'tensorflow_estimator': 'tf-estimator-nightly==2.16.0.dev2024012409', 'psutil': 'psutil>=6'}
 FOR_CONTRIB = {'tf_slim': 'tf-slim==1.1.0'}
 
 

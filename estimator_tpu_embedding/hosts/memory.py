@@ -32,8 +32,8 @@ def _limits() -> Iterator[Memory]:
     swap = machine.get('SwapTotal', 0)
     if 'MemTotal' in machine:
         yield Memory(machine['MemTotal'] + swap, 'the memory and swap of this machine')
-    for path in _files_of_groups(_text('/proc/self/cgroup')):
-        number = _text(str(path)).strip()
+    for path in _files_of_groups(text_of('/proc/self/cgroup')):
+        number = text_of(str(path)).strip()
         if number.isdecimal() and int(number) < _UNLIMITED:
             yield Memory(int(number) + swap, f'the limit in {path}' + (' and swap' * bool(swap)))
 
@@ -71,7 +71,7 @@ def _files_of_groups(listing: str) -> Iterator[pathlib.Path]:
 def figures(path: str) -> dict[str, int]:
     """Reads the lines `name: 12 kB` of a file; returns bytes by name."""
     found = {}
-    for line in _text(path).splitlines():
+    for line in text_of(path).splitlines():
         name, _, value = line.partition(':')
         number, _, unit = value.strip().partition(' ')
         if unit == 'kB' and number.isdecimal():
@@ -79,7 +79,7 @@ def figures(path: str) -> dict[str, int]:
     return found
 
 
-def _text(path: str) -> str:
+def text_of(path: str) -> str:
     """Returns the text of a file of the system; empty if there is no such file."""
     try:
         with files.open_regular(path, follow=True) as stream:

@@ -14,7 +14,7 @@ def system(monkeypatch):
     """Replaces the files of the system, and lifts the limits of this process."""
     def replace(files, **limits):
         kinds = {getattr(resource, name): value for name, value in limits.items()}
-        monkeypatch.setattr(memory, '_text', lambda path: files.get(path, ''))
+        monkeypatch.setattr(memory, 'text_of', lambda path: files.get(path, ''))
         monkeypatch.setattr(memory.resource, 'getrlimit', lambda kind: (
             kinds.get(kind, resource.RLIM_INFINITY), resource.RLIM_INFINITY))
         return memory.limit()
