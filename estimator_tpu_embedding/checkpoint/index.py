@@ -10,19 +10,23 @@ from __future__ import annotations
 import collections
 import math
 from collections.abc import Mapping
+from typing import TypeVar
+
+from google.protobuf.message import DecodeError, Message
 
 from ..errors import shown
-from ..proto.wire import FIXED32, LENGTH, VARINT, Malformed, Span, Wire
+from ..proto.checkpoint_format_pb2 import BundleEntry, BundleHeader
+from ..proto.wire import Malformed
 from .tensors import NO_ROW, STRING, Piece, Tensor
 
+_Message = TypeVar('_Message', bound=Message)
 _MAX_SHARDS = 10_000
 _MAX_RANK = 254
 _VERSION = 1
 _LITTLE_ENDIAN = 0
 
-_SCALARS = {1: VARINT, 2: LENGTH, 3: VARINT, 4: VARINT, 5: VARINT, 6: FIXED32}
-"""Numbers of the fields of a `BundleEntryProto`: dtype, shape, shard, offset, size, crc32c."""
-_SLICES = 7
+_MAX_ENTRY_BYTES = 2**22
+"""Protobuf makes some 60 bytes from two; the slices of a table on 1,024 hosts take 3 MB."""
 _LENGTHS_CRC = 4
 """Bytes in a tensor of strings beside the strings and their lengths, of at least a byte each."""
 
@@ -36,12 +40,10 @@ def number_of_shards(header: bytes) -> int:
     Raises:
       Malformed: if it is no header that can be read here.
     """
-    found = _scalars(Wire(header), (0, len(header)), {1: VARINT, 2: VARINT, 3: LENGTH})
-    wire = Wire(header)
-    versions = _scalars(wire, found.get(3, (0, 0)), {1: VARINT, 2: VARINT})
-    if _count(wire, versions.get(2)) > _VERSION or _count(wire, found.get(2)) != _LITTLE_ENDIAN:
+    found = _parsed(BundleHeader(), header)
+    if found.version.min_consumer > _VERSION or found.endianness != _LITTLE_ENDIAN:
         raise Malformed('it is of a newer version, or of a big-endian machine')
-    shards = _count(wire, found.get(1))
+    shards = found.num_shards
     if not 1 <= shards <= _MAX_SHARDS:
         raise Malformed(f'{shards} data files; there are 1 to {_MAX_SHARDS:,}')
     return shards
@@ -84,17 +86,15 @@ class Index:
         return found
 
     def _tensor(self, key: bytes, name: str) -> Tensor:
-        content = self._entries[key]
-        wire = Wire(content)
-        fields = _scalars(wire, wire.whole(), _SCALARS)
-        dtype, shape = _count(wire, fields.get(1)), _shape(wire, fields.get(2, (0, 0)))
-        slices = [_extents(wire, span, shape) for span in wire.all_at((_SLICES,), wire.whole())]
-        whole = Tensor(name, dtype, shape, ())
+        entry = _parsed(BundleEntry(), self._entries[key])
+        shape = _shape(entry)
+        slices = [_extents(one, shape) for one in entry.slices]
+        whole = Tensor(name, entry.dtype, shape, ())
         if slices:
             pieces = [self._slice(key, whole, extents) for extents in slices]
             _check_complete(whole, pieces, slices)
         else:
-            pieces = [self._piece(wire, fields, whole, 0)]
+            pieces = [self._piece(entry, whole, 0)]
         return whole._replace(pieces=tuple(sorted(pieces, key=lambda one: one.first_row)))
 
     def _slice(self, key: bytes, whole: Tensor, extents: list[tuple[int, int]]) -> Piece:
@@ -103,34 +103,29 @@ class Index:
         if own not in self._entries or own in self._used:
             raise Malformed('a slice is missing, or named twice')
         self._used.add(own)
-        wire = Wire(self._entries[own])
-        fields = _scalars(wire, wire.whole(), _SCALARS)
+        entry = _parsed(BundleEntry(), self._entries[own])
         shape = tuple(full if length < 0 else length
                       for full, (_, length) in zip(whole.shape, extents))
-        if (_count(wire, fields.get(1)), _shape(wire, fields.get(2, (0, 0)))) != (
-                whole.dtype, shape):
+        if (entry.dtype, _shape(entry)) != (whole.dtype, shape):
             raise Malformed('a slice has another type or shape than the whole says')
         has_rows = shape[1:] == whole.shape[1:]
-        return self._piece(wire, fields, whole._replace(shape=shape),
+        return self._piece(entry, whole._replace(shape=shape),
                            extents[0][0] if has_rows else NO_ROW)
 
-    def _piece(self, wire: Wire, fields: Mapping[int, Span], part: Tensor, first_row: int
-               ) -> Piece:
+    def _piece(self, entry: BundleEntry, part: Tensor, first_row: int) -> Piece:
         """Returns the piece that an entry describes; `part` has the shape of the piece."""
-        shard, offset, size = (_count(wire, fields.get(number)) for number in (3, 4, 5))
-        if shard >= len(self._files):
+        shard, offset, size = entry.shard_id, entry.offset, entry.size
+        if not 0 <= shard < len(self._files):
             raise Malformed(f'it is in data file {shard} of {len(self._files)}')
         file, file_size = self._files[shard]
-        if offset + size > file_size:
+        if min(offset, size) < 0 or offset + size > file_size:
             raise Malformed(f'its bytes {offset:,} to {offset + size:,} are not in '
                             f'{shown(file, 255)} of {file_size:,} bytes')
         items = math.prod(part.shape)
         if part.item_bytes and size != items * part.item_bytes or (
                 part.dtype == STRING and size < items + _LENGTHS_CRC):
             raise Malformed(f'{part.kind} {list(part.shape)} of {size:,} bytes')
-        crc = fields.get(6, (0, 0))
-        return Piece(file, offset, size, int.from_bytes(wire.content[slice(*crc)], 'little'),
-                     first_row, part.rows)
+        return Piece(file, offset, size, entry.crc32c, first_row, part.rows)
 
 
 def slice_key(name: bytes, extents: list[tuple[int, int]]) -> bytes:
@@ -158,42 +153,32 @@ def _ordered(number: int) -> bytes:
     return ((bits ^ number) & (2**(8 * size) - 1)).to_bytes(size, 'big')
 
 
-def _scalars(wire: Wire, span: Span, kinds: Mapping[int, int]) -> dict[int, Span]:
-    """Returns the places of some fields of a message; each field may occur once."""
-    found: dict[int, Span] = {}
-    for number, kind, value in wire.fields(span):
-        if number in kinds:
-            if kind != kinds[number] or number in found:
-                raise Malformed(f'field {number} occurs twice, or has wire type {kind}')
-            found[number] = value
-    return found
+def _parsed(message: _Message, content: bytes) -> _Message:
+    """Parses an entry into an empty message, and returns it."""
+    if len(content) > _MAX_ENTRY_BYTES:
+        raise Malformed(f'an entry of {len(content):,} bytes; there are at most '
+                        f'{_MAX_ENTRY_BYTES:,}')
+    try:
+        message.ParseFromString(content)
+    except DecodeError as error:
+        raise Malformed('it is no whole message') from error
+    return message
 
 
-def _count(wire: Wire, span: Span | None, absent: int = 0) -> int:
-    """Returns the number at a place, which must not be negative; `absent` if there is none."""
-    if span is None:
-        return absent
-    value = wire.varint(*span)[0]
-    if value >= 2**63:
-        raise Malformed('a number is negative, or has more than 63 bits')
-    return value
+def _shape(entry: BundleEntry) -> tuple[int, ...]:
+    shape = tuple(dimension.size for dimension in entry.shape.dim)
+    if len(shape) > _MAX_RANK or any(size < 0 for size in shape):
+        raise Malformed('its shape has too many dimensions, or a dimension is negative')
+    return shape
 
 
-def _shape(wire: Wire, span: Span) -> tuple[int, ...]:
-    """Returns the dimensions of a `TensorShapeProto`."""
-    fields = [(number, value) for number, _, value in wire.fields(span)]
-    if len(fields) > _MAX_RANK or any(number != 2 for number, _ in fields):
-        raise Malformed('its shape is not known, or has too many dimensions')
-    return tuple(_count(wire, _scalars(wire, value, {1: VARINT}).get(1))
-                 for value in wire.all_at((2,), span))
-
-
-def _extents(wire: Wire, span: Span, shape: tuple[int, ...]) -> list[tuple[int, int]]:
-    """Returns (start, length) of a `TensorSliceProto` by dimension; -1 if it takes all."""
-    found = []
-    for extent in wire.all_at((1,), span):
-        fields = _scalars(wire, extent, {1: VARINT, 2: VARINT})
-        found.append((_count(wire, fields.get(1)), _count(wire, fields.get(2), -1)))
+def _extents(one: BundleEntry.Slice, shape: tuple[int, ...]) -> list[tuple[int, int]]:
+    """Returns (start, length) of a slice by dimension; -1 if it takes all."""
+    found = [(extent.start, extent.length if extent.HasField('length') else -1)
+             for extent in one.extent]
+    if any(start < 0 or length < 0 and extent.HasField('length')
+           for extent, (start, length) in zip(one.extent, found)):
+        raise Malformed('a number is negative')
     if not shape or len(found) != len(shape) or any(
             length == 0 or start + max(length, 0) > full or (length < 0 and start)
             for full, (start, length) in zip(shape, found)):
