@@ -6,7 +6,7 @@ and the learning rates. The runner talks to backends, and `midlevel/` to engines
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 import tensorflow.compat.v1 as tf
@@ -42,18 +42,6 @@ class LookupReceipt(NamedTuple):
     step: tf.Tensor
     packed: tuple[tf.Tensor, ...]
     activations: Activations
-
-
-class Examined(NamedTuple):
-    """The gradients of an update, examined before anything is written.
-
-    Attributes:
-      nonfinite: int32 `[tables]`, how many elements of each table's gradients are not finite.
-      write: the learning rates by table -> a bool scalar; evaluating it makes the update.
-    """
-
-    nonfinite: tf.Tensor
-    write: Callable[[Mapping[str, tf.Tensor]], tf.Tensor]
 
 
 class Executor(Protocol):

@@ -13,7 +13,6 @@ import tensorflow.compat.v1 as tf
 
 from .. import _process
 from ..core.budget import needs_of, require_fit
-from ..core.exchange import Exchange
 from ..core.kernels import Kernels
 from ..core.plan import Plan
 from ..errors import Problem, SetupError
@@ -22,14 +21,13 @@ from . import lease, memory
 from .backend import Backend, Engine
 from .engine_backend import EngineBackend
 from .native import NativeEngine
-from .native_exchange import NativeOwner
 from .native_tables import make_engine, make_engines
 from .observed import observed
-from .owner import StockOwner
+from .owner import Owner
 from .per_host import PerHostEngine
 from .placement import Placement
 from .stock import StockEngine
-from .tables import HostedTable, create_tables, tables_at
+from .tables import HostedTable, create_tables
 
 
 def make_backend(plan: Plan, variable_names: Mapping[str, str],
@@ -53,7 +51,8 @@ def make_backend(plan: Plan, variable_names: Mapping[str, str],
 
     Raises:
       ConfigError: if the memory that this process may have cannot hold the tables.
-      SetupError: if the native kernels are asked for and cannot be used.
+      SetupError: if the native kernels are asked for, or hosts are processes, and they cannot be
+        used.
       CallError: in a process that was forked when TensorFlow ran already.
     """
     _process.require_threads('TPUEmbedding')
@@ -76,18 +75,15 @@ def _make_owners(plan: Plan, variable_names: Mapping[str, str],
                  slot_names: Mapping[str, Sequence[str]] | None, kernels: Kernels,
                  placement: Placement, *, skips_nonfinite: bool) -> PerHostEngine:
     """Creates the tables of a plan with an owner per host."""
-    engines: Mapping[int, NativeEngine | StockEngine]
-    if _uses_native(kernels.choice):
-        tables, engines = make_engines(plan, variable_names, slot_names, placement,
-                                       threads=kernels.threads or 0)
-    else:
-        tables = create_tables(plan, variable_names, slot_names, placement)
-        engines = {host: StockEngine(own, tables_at(own, tables, host), skips_nonfinite=True)
-                   for host, own in Exchange.of(plan).owners.items()}
-    return PerHostEngine(
-        plan, tables, {host: NativeOwner(engine) if isinstance(engine, NativeEngine)
-                       else StockOwner(engine) for host, engine in engines.items()}, placement,
-        skips_nonfinite=skips_nonfinite)
+    reason = "kernels='stock'" if kernels.choice == 'stock' else library.why_not()
+    if reason:
+        raise SetupError(Problem(
+            'E006', 'kernels', 'hosts that are processes need the native kernels', reason,
+            'Leave the choice out.' if kernels.choice == 'stock' else library.remedy()))
+    tables, engines = make_engines(plan, variable_names, slot_names, placement,
+                                   threads=kernels.threads or 0)
+    return PerHostEngine(plan, tables, {host: Owner(one) for host, one in engines.items()},
+                         placement, skips_nonfinite=skips_nonfinite)
 
 
 def open_engine(plan: Plan, tables: dict[str, HostedTable], kernels: Kernels,

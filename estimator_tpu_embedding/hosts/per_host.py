@@ -8,17 +8,16 @@ writes before all have examined their gradients, so all refuse a step or none do
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import tensorflow.compat.v1 as tf
 
 from ..core.exchange import Exchange
 from ..core.plan import Plan
-from ..ops import exchange, packing
+from ..ops import packing
 from ..ops.ids import IdBatch
-from . import native_exchange
-from .backend import Activations, CoreBatch, Examined
-from .owner import Owner
+from . import exchange
+from .backend import Activations, CoreBatch
+from .owner import Examined, Owner
 from .placement import Placement, on
 from .rates import require_finite
 from .tables import HostedTable
@@ -33,6 +32,8 @@ class PerHostEngine:
       placement: the devices.
     """
 
+    kernels = 'native'
+
     def __init__(self, plan: Plan, tables: dict[str, HostedTable], owners: Mapping[int, Owner],
                  placement: Placement, *, skips_nonfinite: bool = False):
         """Executes a plan in the default graph.
@@ -46,9 +47,7 @@ class PerHostEngine:
             it fails.
         """
         self.plan, self.tables, self.placement = plan, tables, placement
-        self.kernels = next(iter(owners.values())).kernels
         self._exchange = Exchange.of(plan)
-        self._form: Any = native_exchange if self.kernels == 'native' else exchange
         self._owners = dict(sorted(owners.items()))
         self._skips_nonfinite = skips_nonfinite
         self._kept = len(owners) + 1
@@ -68,7 +67,7 @@ class PerHostEngine:
             for _ in owner.kinds]
 
     def pack(self, batch: CoreBatch) -> list[tf.Tensor]:
-        split = self._form.split(self._exchange, batch)
+        split = exchange.split(self._exchange, batch)
         packed = [*split.links, split.scales]
         for (host, owner), message in zip(self._owners.items(), split.messages):
             with on(self.placement.host(host)):
@@ -92,7 +91,7 @@ class PerHostEngine:
         for (host, owner), own in zip(self._owners.items(), parts):
             with on(self.placement.host(host)):
                 sums.append(owner.lookup(own))
-        merged = self._form.merge(self._exchange, sums, links, scales)
+        merged = exchange.merge(self._exchange, sums, links, scales)
         return {feature.name: merged[feature.name] for feature in self.plan.features}
 
     def update(self, packed: Sequence[Sequence[tf.Tensor]], gradients: Sequence[Activations],
@@ -101,7 +100,7 @@ class PerHostEngine:
         for core, (of_core, gradient) in enumerate(zip(packed, gradients)):
             links, scales, parts = self._parts_of(of_core)
             with on(self.placement.core(core)):
-                spread.append(self._form.spread(self._exchange, gradient, links, scales))
+                spread.append(exchange.spread(self._exchange, gradient, links, scales))
             kept.append(parts)
         examined, own_rates = {}, {}
         for number, (host, owner) in enumerate(self._owners.items()):

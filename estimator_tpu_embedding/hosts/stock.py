@@ -1,8 +1,7 @@
 """The stock engine: looks up and updates rows on emulated hosts with TensorFlow's own operations.
 
-It needs no compiled library. It serves any number of emulated hosts and cores in this process, or
-the rows of one host that is a process of its own. It is several times slower than the engine in
-`native.py`.
+It needs no compiled library. It serves any number of emulated hosts and cores in this process. It
+is several times slower than the engine in `native.py`.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from ..core.plan import Plan
 from ..ops import combine, rows, rules
 from ..ops.ids import IdBatch
 from . import routes
-from .backend import Activations, CoreBatch, Examined
+from .backend import Activations, CoreBatch
 from .rates import require_finite
 from .tables import HostedTable
 from .vectors import kinds_of, pack, unpack
@@ -91,32 +90,25 @@ class StockEngine(LocalEngine):
 
     def update(self, packed: Sequence[Sequence[tf.Tensor]], gradients: Sequence[Activations],
                rates: Mapping[str, tf.Tensor], step: tf.Tensor) -> tf.Tensor:
-        # All tables are examined before any of them is written.
-        bad, write = self.examine(packed, gradients)
-        required = [] if self._skips_nonfinite else [require_finite(list(self.tables), bad, step)]
-        with tf.control_dependencies(required):
-            refused = bad > 0
-            done = (tf.cond(tf.reduce_any(refused), lambda: tf.constant(False),
-                            lambda: write(rates))
-                    if self._skips_nonfinite else write(rates))
-        with tf.control_dependencies([done]):
-            return tf.identity(refused)
-
-    def examine(self, packed: Sequence[Sequence[tf.Tensor]], gradients: Sequence[Activations]
-                ) -> Examined:
-        """Examines gradients; takes arguments of `update`."""
         batches = [unpack(self.plan, of_core) for of_core in packed]
         wanted = {name: self._contributions(table, batches, gradients)
                   for name, table in self.tables.items()}
+        # All tables are examined before any of them is written.
+        bad = tf.stack([_count_nonfinite(one.gradients) for one in wanted.values()])
 
-        def write(rates: Mapping[str, tf.Tensor]) -> tf.Tensor:
+        def write() -> tf.Tensor:
             with tf.control_dependencies([
                     self._update_table(self.tables[name], one, rates[name])
                     for name, one in wanted.items()]):
                 return tf.constant(True)
 
-        return Examined(tf.stack([_count_nonfinite(one.gradients) for one in wanted.values()]),
-                        write)
+        required = [] if self._skips_nonfinite else [require_finite(list(self.tables), bad, step)]
+        with tf.control_dependencies(required):
+            refused = bad > 0
+            done = (tf.cond(tf.reduce_any(refused), lambda: tf.constant(False), write)
+                    if self._skips_nonfinite else write())
+        with tf.control_dependencies([done]):
+            return tf.identity(refused)
 
     def _contributions(self, table: HostedTable, batches: Sequence[CoreBatch],
                        gradients: Sequence[Activations]) -> _Sums:

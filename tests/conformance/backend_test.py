@@ -33,8 +33,8 @@ TOPOLOGIES = [(1, 4), (2, 2), (5, 1)]
 BRIEFLY = [*itertools.product(['stock'], ['div', 'mod'], TOPOLOGIES),
            ('native', 'mod', (2, 2)), ('native', 'div', (5, 1)), ('native_owners', 'mod', (2, 2))]
 PLACES = soak_except([graphs.of_backend(*place) for place in (
-    *BRIEFLY, ('stock_owners', 'div', (2, 2)), ('native_tasks', 'div', (5, 1)),
-    ('native_cluster', 'mod', (2, 2)))], *range(len(BRIEFLY)))
+    *BRIEFLY, ('native_tasks', 'div', (5, 1)), ('native_cluster', 'mod', (2, 2)))],
+    *range(len(BRIEFLY)))
 STEPS = 5
 
 

@@ -125,13 +125,12 @@ PLACES = [(hosts, cores, strategy) for hosts, cores in ((1, 2), (2, 2), (3, 1))
 
 
 @pytest.mark.parametrize('hosts, cores, strategy', soak_except(PLACES, 3))
-@pytest.mark.parametrize('kernels', soak_except(graphs.KERNELS, 0))
 def test_owners_on_tasks_give_the_bits_of_owners_in_one_place_and_nearly_those_of_one_engine(
-        kernels, hosts, cores, strategy):
+        hosts, cores, strategy):
     plan = plan_of_all_kinds(hosts, cores, strategy)
-    owners = run(f'{kernels}_owners', plan)
-    assert_same_bits(run(f'{kernels}_tasks', plan), owners)
-    together = run(kernels, plan)
+    owners = run('native_owners', plan)
+    assert_same_bits(run('native_tasks', plan), owners)
+    together = run('native', plan)
     assert together.keys() == owners.keys()
     for name, values in together.items():
         if name.startswith('ids'):  # The ids of a sample are in any order.
@@ -143,21 +142,19 @@ def test_owners_on_tasks_give_the_bits_of_owners_in_one_place_and_nearly_those_o
 
 @pytest.mark.soak
 @pytest.mark.parametrize('hosts, cores, strategy', PLACES[3:5])
-@pytest.mark.parametrize('kernels', graphs.KERNELS)
-def test_processes_give_these_bits_too_every_time(kernels, hosts, cores, strategy):
+def test_processes_give_these_bits_too_every_time(hosts, cores, strategy):
     plan = plan_of_all_kinds(hosts, cores, strategy)
-    owners = run(f'{kernels}_owners', plan)
+    owners = run('native_owners', plan)
     for _ in range(2):
-        assert_same_bits(run(f'{kernels}_cluster', plan), owners)
+        assert_same_bits(run('native_cluster', plan), owners)
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize('kernels', graphs.KERNELS)
-def test_updates_that_come_a_step_late_do_so_on_tasks_too(kernels):
+def test_updates_that_come_a_step_late_do_so_on_tasks_too():
     plan = plan_of_all_kinds(2, 1, 'mod')
-    owners = run(f'{kernels}_owners', plan, delayed=True)
-    assert_same_bits(run(f'{kernels}_tasks', plan, delayed=True), owners)
-    on_time = run(f'{kernels}_owners', plan)
+    owners = run('native_owners', plan, delayed=True)
+    assert_same_bits(run('native_tasks', plan, delayed=True), owners)
+    on_time = run('native_owners', plan)
     np.testing.assert_array_equal(owners['friend 0'], on_time['friend 0'])
     assert (owners['friend 1'] != on_time['friend 1']).any()
 
@@ -168,7 +165,7 @@ BIG = 2. ** 127  # 2 * BIG overflows.
 @pytest.mark.parametrize('bad', ['a gradient', 'a sum'])
 @pytest.mark.parametrize('skips', [True, False])
 @pytest.mark.parametrize('backend', soak_except(map(graphs.of_backend, (
-    'stock', 'native', 'stock_owners', 'native_owners', 'native_tasks', 'native_cluster')), 3))
+    'stock', 'native', 'native_owners', 'native_tasks', 'native_cluster')), 2))
 def test_what_is_bad_at_one_owner_keeps_the_rows_of_all_owners(backend, skips, bad):
     """Host 1 has id 1 alone; hosts 0 and 2 have nothing but good gradients of ids 0 and 2."""
     plan = resolve([TableSpec(name='t', vocabulary_size=3, dimension=1, combiner='sum'),

@@ -32,7 +32,7 @@ PLACES = [
         [('mod', (1, 1)), ('div', (2, 2)), *itertools.product(['div', 'mod'], TOPOLOGIES[2:])])],
     ('native', 'div', (1, 1), ALL), ('native', 'mod', (3, 1), ALL),
     ('native', 'div', (2, 2), TAKES_TURNS), ('native', 'div', (5, 1), TAKES_TURNS),
-    ('native_owners', 'mod', (3, 1), ALL), ('stock_owners', 'div', (2, 2), ALL[::6]),
+    ('native_owners', 'mod', (3, 1), ALL),
     ('native_tasks', 'div', (2, 2), ALL), ('native_cluster', 'mod', (3, 1), ALL)]
 
 

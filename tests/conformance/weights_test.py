@@ -67,8 +67,8 @@ class Step:
 @pytest.mark.parametrize('backend, weighted', [
     graphs.of_backend('stock', True), graphs.of_backend('native', True),
     graphs.of_backend('native', False), *soak_except([
-        graphs.of_backend(name, True) for name in ('stock_owners', 'native_owners',
-                                                   'native_tasks', 'native_cluster')], 1)])
+        graphs.of_backend(name, True)
+        for name in ('native_owners', 'native_tasks', 'native_cluster')], 0)])
 def test_batches_with_weights_and_without_agree_with_the_reference(backend, weighted, combiner):
     """Also those that are looked up in one step, by two cores, and update the same rows."""
     generator = np.random.default_rng(4)

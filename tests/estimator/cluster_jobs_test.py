@@ -93,8 +93,7 @@ CASES = {  # hosts, cores, and what differs from a plain job
     'combiner sqrtn': (2, 1, {'table': {'combiner': 'sqrtn'}}),
     'steps that are skipped': (3, 1, {'poisoned': True, 'run': {'nonfinite_gradients': 'skip'}}),
     'ids of a policy': (2, 2, {'bad_ids': True, 'run': {'id_policy': 'mod'}}),
-    'a call per host': (2, 2, {'mode': Mode.PER_HOST_V1}),
-    'stock kernels': (2, 1, {'run': {'kernels': 'stock'}, 'optimizer': ete.AdamParameters(.1)})}
+    'a call per host': (2, 2, {'mode': Mode.PER_HOST_V1})}
 
 
 def estimator_of(directory, hosts, cores, *, mode=Mode.PER_HOST_V2, table=None, spec=None,

@@ -7,6 +7,7 @@ from harness import graphs
 from estimator_tpu_embedding.core.kernels import Kernels
 from estimator_tpu_embedding.errors import SetupError
 from estimator_tpu_embedding.hosts import choice
+from estimator_tpu_embedding.hosts.placement import Placement
 from estimator_tpu_embedding.native import library
 
 
@@ -19,10 +20,10 @@ def without_library(monkeypatch):
     choice._tell.cache_clear()
 
 
-def chosen(kernels):
+def chosen(kernels, **options):
     with tf.Graph().as_default():
         return choice.make_backend(graphs.small_plan(), {'t': 't'}, tf.zeros([], tf.int64),
-                                   kernels=Kernels(kernels)).kernels
+                                   kernels=Kernels(kernels), **options).kernels
 
 
 @graphs.needs_native
@@ -43,6 +44,14 @@ def test_without_the_library_auto_is_stock_and_says_so_once(without_library, cap
 def test_without_the_library_native_is_an_error(without_library):
     with pytest.raises(SetupError, match='E006 kernels: .*; got absent.so was not .*  Install a C'):
         chosen('native')
+
+
+def test_hosts_that_are_processes_need_the_native_kernels(without_library):
+    placement = Placement(graphs.small_plan().topology)
+    for kernels, why in (('auto', 'got absent.so .*  Install a C'),
+                         ('stock', "got kernels='stock'.  Leave the choice out")):
+        with pytest.raises(SetupError, match=f'E006 kernels: hosts that are processes .*{why}'):
+            chosen(kernels, placement=placement)
 
 
 @pytest.mark.parametrize('has_another_copy, remedy', [

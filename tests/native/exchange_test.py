@@ -11,7 +11,7 @@ from estimator_tpu_embedding.core.exchange import Exchange
 from estimator_tpu_embedding.core.optimizers import Adagrad
 from estimator_tpu_embedding.core.plan import resolve
 from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology
-from estimator_tpu_embedding.hosts import native_exchange
+from estimator_tpu_embedding.hosts import exchange as of_hosts
 from estimator_tpu_embedding.native import layout, library
 from estimator_tpu_embedding.ops.ids import IdBatch
 
@@ -38,7 +38,7 @@ class Owners:
         batch = {'liked': IdBatch(samples, tf.constant([4, 0, 1], tf.int64), 4,
                                   tf.constant([1., 3., 2.])),
                  'self': IdBatch(samples, tf.constant([0, 0, 0], tf.int64), 4, None)}
-        self.split = native_exchange.split(self.exchange, batch)
+        self.split = of_hosts.split(self.exchange, batch)
 
     def close(self):
         for engine in self.engines:
@@ -124,7 +124,7 @@ def test_without_numbers_that_fit_nothing_is_done(owners):
 def test_ids_that_a_table_does_not_have_are_refused_with_the_name_of_the_feature(owners):
     for wrong in (5, -1, 2**40):
         with pytest.raises(tf.errors.InvalidArgumentError, match=f'"liked".*got {wrong}'):
-            native_exchange.split(owners.exchange, {
+            of_hosts.split(owners.exchange, {
                 'liked': IdBatch(tf.constant([1]), tf.constant([wrong], tf.int64), 4,
                                  tf.constant([1.])),
                 'self': IdBatch(tf.constant([], tf.int32), tf.constant([], tf.int64), 4, None)})
@@ -133,16 +133,16 @@ def test_ids_that_a_table_does_not_have_are_refused_with_the_name_of_the_feature
 def test_parts_that_do_not_belong_to_links_are_refused(owners):
     links, scales = list(owners.split.links), owners.split.scales
     sums = [np.zeros(8, np.float32), np.zeros(3, np.float32)]
-    merged = native_exchange.merge(owners.exchange, sums, links, scales)
+    merged = of_hosts.merge(owners.exchange, sums, links, scales)
     assert {name: one.shape for name, one in merged.items()} == {'self': [4, 2], 'liked': [4, 3]}
     for wrong_sums, wrong_links, wrong_scales in (
             ([sums[0][1:], sums[1]], links, scales), (sums, links[::-1], scales),
             (sums, links, scales[1:])):
         with pytest.raises(tf.errors.InvalidArgumentError, match='owner|sums|scales'):
-            native_exchange.merge(owners.exchange, wrong_sums, wrong_links, wrong_scales)
+            of_hosts.merge(owners.exchange, wrong_sums, wrong_links, wrong_scales)
     gradients = {'self': tf.zeros([4, 2]), 'liked': tf.zeros([4, 4])}
     with pytest.raises(tf.errors.InvalidArgumentError, match='"liked"'):
-        native_exchange.spread(owners.exchange, gradients, links, scales)
+        of_hosts.spread(owners.exchange, gradients, links, scales)
 
 
 @pytest.mark.parametrize(('wrong', 'message'), [
@@ -158,7 +158,7 @@ def test_parts_that_do_not_belong_to_links_are_refused(owners):
 def test_links_that_are_none_are_refused_with_the_owner(owners, wrong, message):
     """Owner 1 knows only `liked`, whose 4 samples have the positions 4 to 7."""
     with pytest.raises(tf.errors.InvalidArgumentError, match=f'owner 1 .*{message}'):
-        native_exchange.merge(owners.exchange, [np.zeros(8, np.float32), np.zeros(3, np.float32)],
+        of_hosts.merge(owners.exchange, [np.zeros(8, np.float32), np.zeros(3, np.float32)],
                               [owners.split.links[0], wrong], owners.split.scales)
 
 

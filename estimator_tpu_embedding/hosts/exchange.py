@@ -1,0 +1,160 @@
+"""Splits ids by the owners of their rows, adds the sums of owners, and spreads gradients to them.
+
+These are the messages between a core and an owner. `F` counts the features of the owner, in
+exchange order (see `core/exchange.py`):
+
+- *ids*, int32: `n[F]`, `m[F]`, then the row of each id, the group of each id, and the bits of the
+  weights of weighted features. `n` counts ids, and `m` counts groups, numbered from 0 on.
+- *sums* and *gradients*, float32: for each feature `[m, D]`, one after another.
+
+A group is what the owner sums. There are two ways, and each feature takes the one with fewer
+groups, for each owner and step by itself:
+
+- *By sample*: a group is a sample with an id at this owner.
+- *By row*: a group is a distinct row, which travels once, with weight 1. The core adds the row to
+  each sample that has it, and sums the gradients of the row over its samples.
+
+The core keeps the *links* of each owner, int32: `m` of all features of the plan, then the group and
+the position of each link. Groups count on from feature to feature; positions ascend. If the plan
+has weighted features, the bits of the weight of each link follow. The core also keeps the
+*scales*: for each sample of each feature with combiner mean or sqrtn the factor of its sum.
+
+For example, 2 samples with the ids 5, 7 and 5 of one owner have 2 groups either way. So they are
+grouped by sample: rows 5 7 5, groups 0 0 1, links 0-0 and 1-1. With the ids 5 and 5 they have the
+one group of row 5, and the links 0-0 and 0-1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import tensorflow.compat.v1 as tf
+
+from ..core.exchange import Exchange
+from ..core.plan import Plan
+from ..native import library
+from ..native.exchange import attributes
+from ..ops.ids import IdBatch
+
+
+class Split(NamedTuple):
+    """The ids of one core and step, split by owners.
+
+    Attributes:
+      messages: to each owner, see above.
+      links: of each owner.
+      scales: float32, see above.
+    """
+
+    messages: list[tf.Tensor]
+    links: list[tf.Tensor]
+    scales: tf.Tensor
+
+
+def split(exchange: Exchange, batch: Mapping[str, IdBatch]) -> Split:
+    """Splits the ids of one core; refuses ids beyond a table.
+
+    Args:
+      exchange: of the plan.
+      batch: by feature; the ids of each by ascending samples.
+    """
+    own = [batch[feature.name] for feature in exchange.features]
+    messages, links, scales = _operations().ete_split(
+        samples=[one.samples for one in own], ids=[one.ids for one in own],
+        weights=[_weights_of(one) for feature, one in zip(exchange.features, own)
+                 if feature.weight_feature],
+        H=len(exchange.owners), **attributes(exchange))
+    return Split([_vector(each) for each in messages], [_vector(each) for each in links],
+                 _vector(scales))
+
+
+def merge(exchange: Exchange, sums: Sequence[tf.Tensor], links: Sequence[tf.Tensor],
+          scales: tf.Tensor) -> dict[str, tf.Tensor]:
+    """Returns the activations of a core: the sums of owners, added in their order, then scaled.
+
+    Args:
+      exchange: of the plan.
+      sums: of each owner.
+      links: of each owner.
+      scales: of the core.
+
+    Returns:
+      By feature float32 of `plan.output_shape(feature)`.
+    """
+    merged = _operations().ete_merge(
+        sums=sums, links=links, scales=scales, F=len(exchange.features),
+        **attributes(exchange))
+    return {feature.name: tf.reshape(one, exchange.plan.output_shape(feature))
+            for feature, one in zip(exchange.features, merged)}
+
+
+def spread(exchange: Exchange, gradients: Mapping[str, tf.Tensor],
+           links: Sequence[tf.Tensor], scales: tf.Tensor) -> list[tf.Tensor]:
+    """Returns for each owner the gradients of the activations of a core, scaled and flat."""
+    return [_vector(each) for each in _operations().ete_spread(
+        gradients=[gradients[feature.name] for feature in exchange.features],
+        links=links, scales=scales, **attributes(exchange))]
+
+
+def of_core(exchange: Exchange, owner: Plan, batches: Mapping[str, IdBatch],
+            links: tf.Tensor) -> dict[str, IdBatch]:
+    """Returns the ids of an owner's message with the ids and samples that the core knows.
+
+    Args:
+      exchange: of the plan.
+      owner: the plan of the owner.
+      batches: rows and groups, by feature.
+      links: of the owner.
+    """
+    count = len(exchange.features)
+    counts = links[:count]
+    groups, positions, *bits = tf.split(links[count:], 3 if exchange.is_weighted else 2)
+    before = tf.searchsorted(positions, tf.constant(exchange.bounds, tf.int32))
+    sizes = before[1:] - before[:-1]
+    first = tf.cumsum(counts, exclusive=True)
+    parts = [tf.split(one, sizes, num=count)
+             for one in (groups, positions, *[tf.bitcast(one, tf.float32) for one in bits])]
+    found = {}
+    for number, feature in enumerate(exchange.features):
+        if feature.name not in batches:
+            continue
+        batch = batches[feature.name]
+        own, places, *weights = [one[number] for one in parts]
+        # Grouped by row, id `i` is of group `i`; grouped by sample, link `i` is.
+        by_row = tf.equal(tf.size(batch.ids), counts[number])
+        ids, links_at = tf.cond(
+            by_row, lambda own=own, number=number: (own - first[number], tf.range(tf.size(own))),
+            lambda batch=batch: (tf.range(tf.size(batch.ids)), batch.samples))
+        start, stride = owner.ids_of_rows(feature.table)
+        found[feature.name] = batch._replace(
+            samples=tf.gather(places, links_at) - exchange.bounds[number],
+            ids=tf.gather(batch.ids, ids) * stride + start,
+            weights=None if batch.weights is None else (
+                tf.gather(batch.weights, ids) * tf.gather(weights[0], links_at)))
+    return found
+
+
+def joined(batches: Sequence[IdBatch]) -> IdBatch:
+    """Returns the ids of one feature from all owners, by ascending samples."""
+    samples = tf.concat([batch.samples for batch in batches], 0)
+    order = tf.argsort(samples, stable=True)
+    weights = [batch.weights for batch in batches if batch.weights is not None]
+    return IdBatch(
+        tf.gather(samples, order), tf.gather(tf.concat([batch.ids for batch in batches], 0), order),
+        batches[0].num_samples, tf.gather(tf.concat(weights, 0), order) if weights else None)
+
+
+def _weights_of(batch: IdBatch) -> tf.Tensor:
+    """Returns the weight of each id: 1 in a batch without weights."""
+    return tf.ones_like(batch.ids, tf.float32) if batch.weights is None else batch.weights
+
+
+def _vector(tensor: tf.Tensor) -> tf.Tensor:
+    """Tells TensorFlow that a tensor is a vector, so that it can be packed with others."""
+    tensor.set_shape([None])
+    return tensor
+
+
+def _operations() -> Any:
+    return library.load()
