@@ -70,10 +70,11 @@ def _executed(program: Any, parsed: argparse.Namespace) -> int:
     An error comes last, since people look at the end. A `BaseException` that is no `Exception`
     ends this process as any other process. Python prints it, and its traceback is folded too.
     """
-    from ..compat import console, script
+    from ..compat import console, environment, hints, script
     from ..runner import progress
     from ..runner.totals import totals
     path = os.path.abspath(program.file)  # The program may change its folder.
+    directory = os.getcwd()
     libraries = tracebacks.Folds(program.file)
     console.log_each_line_once(lambda file: libraries.library_of(file) is not None)
     folds = libraries if parsed.traceback == 'short' else None
@@ -84,6 +85,8 @@ def _executed(program: Any, parsed: argparse.Namespace) -> int:
         with status_line.shown(progress.send_steps_to):
             script.run(program, parsed.rest)
     except Exception as error:
+        if hints.is_of_old_protoc(error) and not progress.reports():
+            environment.begin_anew_with_slow_protobuf(directory, _say)
         failed = error
     except BaseException as error:
         if sys.excepthook is sys.__excepthook__:

@@ -67,6 +67,26 @@ def prepare() -> None:
     use_legacy_keras()
 
 
+def begin_anew_with_slow_protobuf(directory: str, say: Callable[[str], None]) -> None:
+    """Begins this process anew with the protobuf in Python, which takes code of an old `protoc`.
+
+    It returns if the user has chosen an implementation, or that one is in use.
+
+    Args:
+      directory: in which the process began.
+      say: is told.
+    """
+    if PROTOBUF in os.environ:
+        return
+    say(f'some code was made by a protoc before 3.19, so the script begins anew with {PROTOBUF}='
+        'python, which is slower')
+    for stream in filter(None, (sys.stdout, sys.stderr)):
+        stream.flush()
+    os.environ[PROTOBUF] = 'python'
+    os.chdir(directory)
+    os.execv(sys.executable, sys.orig_argv)
+
+
 def of_plain_child(search: Callable[[list[str]], list[str]]) -> dict[str, str]:
     """Returns the variables of a process that has the Keras which TensorFlow selects by itself.
 

@@ -32,7 +32,7 @@ def flag_that_helps(error: BaseException) -> str | None:
         return _FOR_GRAPHS
     if isinstance(error, AttributeError) and isinstance(error.obj, tf1.Face):
         return None  # The face has its own message.
-    if isinstance(error, TypeError) and 'Descriptors cannot be created directly' in str(error):
+    if is_of_old_protoc(error):
         return _FOR_OLD_PROTOC
     sought = missing_name(error)
     if sought == 'tensorflow_recommenders':
@@ -46,6 +46,11 @@ def flag_that_helps(error: BaseException) -> str | None:
     if path == 'contrib':
         return _FOR_CONTRIB
     return _FOR_TF1.format(f'tf.{path}') if _was_in_tensorflow_1(path) else None
+
+
+def is_of_old_protoc(error: BaseException) -> bool:
+    """Whether the installed protobuf has refused code that an old `protoc` made."""
+    return isinstance(error, TypeError) and 'Descriptors cannot be created directly' in str(error)
 
 
 def missing_name(error: BaseException) -> str:
