@@ -30,7 +30,8 @@ def note(directory: str, name: str, action: str, text: str = '') -> dict[str, An
       text: to be written.
 
     Returns:
-      The `text` of a note that was read. `problem` says why nothing was done.
+      The `text` of a note that was read. `problem` says why nothing was done, and `is_missing`
+      whether that is because there is no such directory or note.
 
     Raises:
       ValueError: for another name or action.
@@ -54,7 +55,7 @@ def note(directory: str, name: str, action: str, text: str = '') -> dict[str, An
         problem = error.strerror or str(error)
         if error.errno == errno.ENOSPC:
             problem += f'; {free_bytes(directory):,} bytes are free'
-        return {'problem': problem}
+        return {'problem': problem, 'is_missing': error.errno == errno.ENOENT}
     return {}
 
 

@@ -22,7 +22,7 @@ from ..checkpoint.causes import cause_of
 from ..checkpoint.manifest import StoredTable
 from ..checkpoint.recover import recover
 from ..checkpoint.saver import Lineage
-from ..cluster import room
+from ..cluster import preflight
 from ..errors import ConfigError, Problem, shown
 from ..hosts.placement import worker_at
 from .admission import admit
@@ -144,7 +144,7 @@ class PlainCreator(tf.train.SessionCreator):
                 checkpoint_filename_with_path=self._prefix).create_session()
         except tf.errors.ResourceExhaustedError as error:  # A limit that its machine does not tell.
             device, text = cause_of(error)
-            raise ConfigError(room.too_large(
+            raise ConfigError(preflight.too_large(
                 worker_at(device, cluster.addresses()) or 'cluster', shown(text, 300))) from None
 
 

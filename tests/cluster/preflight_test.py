@@ -3,26 +3,55 @@ from harness.workers import in_this_process, running
 
 from estimator_tpu_embedding.checkpoint import file_names, removal
 from estimator_tpu_embedding.checkpoint.files import Storage
-from estimator_tpu_embedding.cluster import notes, shared_disk
+from estimator_tpu_embedding.cluster import notes, preflight
 from estimator_tpu_embedding.cluster.faults import HostLostError
-from estimator_tpu_embedding.errors import SetupError
+from estimator_tpu_embedding.cluster.preflight import require_room
+from estimator_tpu_embedding.errors import ConfigError, SetupError
+
+ADDRESSES = ['10.0.0.3:8470', '10.0.0.4:8470', '10.0.0.4:8471']
+
+
+def test_tables_that_fit_pass():
+    require_room(ADDRESSES, [10, 12, 12], [10, 6, 6])
+
+
+def test_the_worker_whose_memory_is_too_small_is_named_with_both_numbers():
+    with pytest.raises(ConfigError) as caught:
+        require_room(ADDRESSES, [9, 12, 12], [10, 6, 6])
+    problem, = caught.value.problems
+    assert (problem.code, problem.where) == ('E744', 'worker 10.0.0.3:8470 of host 0')
+    assert '9 bytes' in str(problem) and '10 bytes' in str(problem)
+
+
+def test_workers_on_one_machine_share_its_memory():
+    with pytest.raises(ConfigError) as caught:
+        require_room(ADDRESSES, [10, 12, 11], [10, 6, 6])
+    problem, = caught.value.problems
+    assert problem.where == 'worker 10.0.0.4:8470 of host 1, worker 10.0.0.4:8471 of host 2'
+    assert '= 12 bytes' in str(problem) and 'on one machine' in str(problem)
+
+
+def test_every_machine_with_too_little_is_named():
+    with pytest.raises(ConfigError) as caught:
+        require_room(ADDRESSES, [9, 11, 11], [10, 6, 6])
+    assert [problem.code for problem in caught.value.problems] == ['E744', 'E744']
 
 
 def test_a_directory_that_all_see_passes_and_keeps_no_note(tmp_path):
     with in_this_process() as address:
-        shared_disk.require_shared([address], str(tmp_path))
+        preflight.require_shared([address], str(tmp_path))
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_directory_that_is_not_there_is_an_error_of_the_client(tmp_path):
     with pytest.raises(SetupError, match='E742 this process.*No such file'):
-        shared_disk.require_shared([], str(tmp_path / 'none'))
+        preflight.require_shared([], str(tmp_path / 'none'))
 
 
 def test_a_worker_that_does_not_answer_is_named_and_no_note_stays(tmp_path, monkeypatch):
-    monkeypatch.setattr(shared_disk, '_SECONDS', .5)
+    monkeypatch.setattr(preflight, '_SECONDS', .5)
     with pytest.raises(HostLostError, match='E707 worker 127.0.0.1:1 of host 0') as caught:
-        shared_disk.require_shared(['127.0.0.1:1'], str(tmp_path))
+        preflight.require_shared(['127.0.0.1:1'], str(tmp_path))
     assert caught.value.hosts == (0,)
     assert list(tmp_path.iterdir()) == []
 
@@ -38,7 +67,7 @@ def test_the_next_job_removes_the_note_of_a_killed_one(tmp_path):
 def test_a_note_is_written_once_and_never_through_a_link(tmp_path):
     target = tmp_path / 'target'
     (tmp_path / file_names.note('a')).symlink_to(target)
-    assert notes.note(str(tmp_path), 'a', 'write', 'x') == {'problem': 'File exists'}
+    assert notes.note(str(tmp_path), 'a', 'write', 'x')['problem'] == 'File exists'
     assert not target.exists()
     with pytest.raises(ValueError, match='letters and digits'):
         notes.note(str(tmp_path), '../a', 'write', 'x')
@@ -47,7 +76,7 @@ def test_a_note_is_written_once_and_never_through_a_link(tmp_path):
 
 
 def test_a_checkpoint_that_the_client_lacks_is_left_to_whoever_restores_it(tmp_path):
-    shared_disk.require_same(['127.0.0.1:1'], str(tmp_path / 'model.ckpt-1'))
+    preflight.require_same(['127.0.0.1:1'], str(tmp_path / 'model.ckpt-1'))
 
 
 @pytest.mark.soak
@@ -62,12 +91,12 @@ def test_workers_that_see_another_disk_or_may_not_write_are_all_named_at_once(tm
             2: _with_mounts(f'mount --bind {directory} {directory} && '
                             f'mount -o remount,ro,bind {directory}')}) as workers:
         with pytest.raises(SetupError) as caught:
-            shared_disk.require_shared(workers.addresses, str(directory))
+            preflight.require_shared(workers.addresses, str(directory))
         with pytest.raises(SetupError) as differs:
-            shared_disk.require_same(workers.addresses, str(directory / 'model.ckpt-1'))
+            preflight.require_same(workers.addresses, str(directory / 'model.ckpt-1'))
     elsewhere, unwritable = caught.value.problems
     assert (elsewhere.code, elsewhere.where) == ('E741', f'worker {workers.addresses[1]} of host 1')
-    assert 'No such file' in str(elsewhere)
+    assert 'a file that it wrote there is not here' in str(elsewhere)
     assert (unwritable.code, unwritable.where) == (
         'E742', f'worker {workers.addresses[2]} of host 2')
     assert 'Read-only file system' in str(unwritable)
