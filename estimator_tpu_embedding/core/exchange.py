@@ -15,9 +15,6 @@ import itertools
 from .plan import Plan
 from .specs import FeatureSpec
 
-SCALED = ('mean', 'sqrtn')
-"""Combiners whose sums are scaled by the core, because only the core knows all ids."""
-
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Width:
@@ -74,15 +71,6 @@ class Exchange:
                   if (own := plan.plan_of_owner(host)) is not None}
         return cls(plan=plan, features=tuple(features), samples=tuple(samples),
                    bounds=tuple(bounds), widths=tuple(widths), owners=owners)
-
-    def numbers_at(self, host: int) -> list[int]:
-        """Returns the numbers in exchange order of the features that an owner has rows for."""
-        names = {feature.name for feature in self.owners[host].features}
-        return [number for number, feature in enumerate(self.features) if feature.name in names]
-
-    def is_scaled(self, number: int) -> bool:
-        """Returns whether the core scales the sums of a feature, by its number."""
-        return self.plan.table(self.features[number].table).combiner in SCALED
 
     @property
     def is_weighted(self) -> bool:

@@ -49,7 +49,7 @@ class OwnedVariable(_ResourceVariable):
         """Attaches the variable to an engine, which may take its memory over from now on.
 
         Args:
-          engine: the handle of the engine: an eager int64 scalar, until `detach`. `None` for the
+          engine: the handle of the engine: an eager int64 scalar. `None` for the
             stock engine: the variable stays a plain one, apart from `before_read`.
           part: the number of the part in the engine; the part has the shape of this variable.
           before_read: called before the value is read or written in eager mode, and traced into
@@ -57,14 +57,6 @@ class OwnedVariable(_ResourceVariable):
             methods of this variable.
         """
         self._owner = _Owner(engine, part, before_read)
-
-    def detach(self) -> None:
-        """Makes it a plain variable with its present value; for when the engine is closed.
-
-        An assignment since the last step of the engine stays. The engine's memory stays the value
-        until another one is assigned.
-        """
-        self._owner = None
 
     def _settle(self) -> None:
         if self._owner is not None and tf.executing_eagerly():

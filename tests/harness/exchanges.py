@@ -61,6 +61,7 @@ def naive_split(exchange, batch):
     messages, links, ways = [], [], set()
     for host in exchange.owners:
         message, counts, linked = [[] for _ in range(5)], [], [[] for _ in range(3)]
+        here = numbers_at(exchange, host)
         for number, feature in enumerate(exchange.features):
             sent, own, is_by_row = naive_groups(exchange, batch, host, number)
             first, m = sum(counts), len({group for _, group, _ in sent})
@@ -70,7 +71,7 @@ def naive_split(exchange, batch):
             linked[0] += [first + group for group, _, _ in own]
             linked[1] += [exchange.bounds[number] + sample for _, sample, _ in own]
             linked[2] += [bits_of(weight) for _, _, weight in own]
-            if number in exchange.numbers_at(host):
+            if number in here:
                 rows, groups, weights = ([one[part] for one in sent] for part in range(3))
                 weights = map(bits_of, weights) if feature.weight_feature else ()
                 for part, values in zip(message, ([len(sent)], [m], rows, groups, weights)):
@@ -78,6 +79,17 @@ def naive_split(exchange, batch):
         messages.append(sum(message, []))
         links.append(counts + sum(linked[:3 if exchange.is_weighted else 2], []))
     return messages, links, naive_scales(exchange, batch), ways
+
+
+def numbers_at(exchange, host):
+    """The numbers in exchange order of the features that an owner has rows for."""
+    names = {feature.name for feature in exchange.owners[host].features}
+    return [number for number, feature in enumerate(exchange.features) if feature.name in names]
+
+
+def is_scaled(exchange, number):
+    """Whether the core scales the sums of a feature, because only the core knows all ids."""
+    return exchange.plan.table(exchange.features[number].table).combiner in ('mean', 'sqrtn')
 
 
 def bits_of(weight):
@@ -112,7 +124,7 @@ def naive_scales(exchange, batch):
     for number, feature in enumerate(exchange.features):
         samples, ids, weights = batch[feature.name]
         weights = np.ones(len(ids)) if weights is None else weights
-        for sample in range(exchange.samples[number]) if exchange.is_scaled(number) else ():
+        for sample in range(exchange.samples[number]) if is_scaled(exchange, number) else ():
             own = weights[samples == sample]
             is_mean = exchange.plan.table(feature.table).combiner == 'mean'
             norm = own.sum() if is_mean else np.sqrt((own**2).sum())

@@ -387,7 +387,6 @@ def test_a_run_announces_its_topology_and_reports_its_steps_even_if_it_fails(
         'evaluate: 1']
     assert [(report.verb, report.steps, report.counts['f'].seen)
             for report in progress.reports()] == [('train', 3, 12), ('evaluate', 1, 4)]
-    assert progress.reports()[0].examples_per_second() > 0
     assert re.fullmatch(
         rf'train 3 steps, [\d,]+ examples/s, saved in {tmp_path}; evaluate 1 step, '
         r'[\d,]+ examples/s; '
