@@ -54,6 +54,7 @@ def run(parsed: argparse.Namespace) -> int:
     except ConfigError as error:
         return _refuse(str(error))
     from ..compat import script
+    directory = os.getcwd()  # A notebook runs in its own folder.
     script.put_folder_first(parsed.script if parsed.module is None else None)
     try:
         program = _prepared(parsed, options)
@@ -61,10 +62,10 @@ def run(parsed: argparse.Namespace) -> int:
         workers.contact()
     except EteError as error:
         return _refuse(str(error))
-    return _executed(program, parsed)
+    return _executed(program, parsed, directory)
 
 
-def _executed(program: Any, parsed: argparse.Namespace) -> int:
+def _executed(program: Any, parsed: argparse.Namespace, directory: str) -> int:
     """Runs the program, and prints totals and the error that ended it.
 
     An error comes last, since people look at the end. A `BaseException` that is no `Exception`
@@ -74,7 +75,6 @@ def _executed(program: Any, parsed: argparse.Namespace) -> int:
     from ..runner import progress
     from ..runner.totals import totals
     path = os.path.abspath(program.file)  # The program may change its folder.
-    directory = os.getcwd()
     libraries = tracebacks.Folds(program.file)
     console.log_each_line_once(lambda file: libraries.library_of(file) is not None)
     folds = libraries if parsed.traceback == 'short' else None
@@ -85,8 +85,11 @@ def _executed(program: Any, parsed: argparse.Namespace) -> int:
         with status_line.shown(progress.send_steps_to):
             script.run(program, parsed.rest)
     except Exception as error:
-        if hints.is_of_old_protoc(error) and not progress.reports():
-            environment.begin_anew_with_slow_protobuf(directory, _say)
+        if (hints.is_of_old_protoc(error) and not progress.reports()
+                and environment.choose_protobuf_in_python()):
+            _say('some code was made by a protoc before 3.19, so the script begins anew with '
+                 f'{environment.PROTOBUF}=python, which is slower')
+            script.begin_anew(directory)
         failed = error
     except BaseException as error:
         if sys.excepthook is sys.__excepthook__:

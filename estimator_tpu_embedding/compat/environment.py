@@ -67,24 +67,15 @@ def prepare() -> None:
     use_legacy_keras()
 
 
-def begin_anew_with_slow_protobuf(directory: str, say: Callable[[str], None]) -> None:
-    """Begins this process anew with the protobuf in Python, which takes code of an old `protoc`.
+def choose_protobuf_in_python() -> bool:
+    """Lets processes that begin from now on take code of an old `protoc`, with a slower protobuf.
 
-    It returns if the user has chosen an implementation, or that one is in use.
-
-    Args:
-      directory: in which the process began.
-      say: is told.
+    Returns:
+      `False` if an implementation was chosen before; it is left as it is.
     """
-    if PROTOBUF in os.environ:
-        return
-    say(f'some code was made by a protoc before 3.19, so the script begins anew with {PROTOBUF}='
-        'python, which is slower')
-    for stream in filter(None, (sys.stdout, sys.stderr)):
-        stream.flush()
-    os.environ[PROTOBUF] = 'python'
-    os.chdir(directory)
-    os.execv(sys.executable, sys.orig_argv)
+    is_free = PROTOBUF not in os.environ
+    os.environ.setdefault(PROTOBUF, 'python')
+    return is_free
 
 
 def of_plain_child(search: Callable[[list[str]], list[str]]) -> dict[str, str]:

@@ -12,7 +12,7 @@ import sys
 import types
 from collections.abc import Callable, Iterable, Sequence
 from types import CodeType, TracebackType
-from typing import Any
+from typing import Any, NoReturn
 
 from ..errors import Problem, SetupError
 from . import notebook
@@ -113,6 +113,18 @@ def run(program: Program, arguments: Sequence[str]) -> None:
     """
     sys.argv[:] = [program.name, *arguments]
     program.execute()
+
+
+def begin_anew(directory: str) -> NoReturn:
+    """Begins this process anew, with the same arguments.
+
+    Args:
+      directory: the one in which it began.
+    """
+    for stream in filter(None, (sys.stdout, sys.stderr)):
+        stream.flush()
+    os.chdir(directory)
+    os.execv(sys.executable, sys.orig_argv)
 
 
 def frames_of(error: BaseException, program: Program) -> TracebackType | None:
