@@ -20,11 +20,11 @@ from ..hosts.placement import CLIENT_JOB, HOST_JOB
 from . import control, description, listening, opening, preflight, threads
 from .children import Children
 from .choice import ClusterChoice
+from .guarded import Watch
 from .heartbeats import Rules, Watched
 from .looking import for_all
 from .opening import Opened
 from .server import Server, Target, for_workers
-from .watch import Watch
 
 _RUN = uuid.uuid4().hex
 _MOST_SECONDS = 10.0

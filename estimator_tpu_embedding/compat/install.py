@@ -93,7 +93,7 @@ def install(hosts: int | None = None, cores: int | None = None, ids: str | None 
     from ..core.kernels import Kernels
     from ..native import library
     from ..runner.progress import announce
-    from . import aliases, cpu_tables, plain_training, remote, step_limit, tf2
+    from . import aliases, cpu_tables, plain_training, remote, tf2
     cluster = ClusterChoice.of(workers, processes, expose=expose)
     if cluster.is_used or cluster.is_from_script:
         listening.require_private('the workers of this job', expose)
@@ -113,7 +113,7 @@ def install(hosts: int | None = None, cores: int | None = None, ids: str | None 
     remote.open_sessions_here()
     tf2.put_in_place()
     cpu_tables.tell_who_trains()
-    step_limit.limit_plain_estimators()
+    _limit_plain_estimators()
     plain_training.count_steps()
     library.load()  # So that graphs of `.meta` files that use it can be imported.
     if old_python:
@@ -218,3 +218,16 @@ def _emulate_tpu_functions() -> None:
         for function in (cross_replica_sum, replicate.initialize_system,
                          replicate.shutdown_system):
             roads.put(roads.joined(root, 'tpu'), function.__name__, function)
+
+
+def _limit_plain_estimators() -> None:
+    """Limits each training of a plain Estimator to the step limit of the process."""
+    import tensorflow.compat.v1 as tf
+
+    from .. import _legacy, defaults
+
+    def hooks() -> list[tf.train.SessionRunHook]:
+        limit = defaults.current().step_limit
+        return [] if limit is None else [tf.train.StopAtStepHook(num_steps=limit)]
+
+    _legacy.add_train_hooks(hooks)

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import dataclasses
 import functools
 import inspect
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from .. import _legacy
+from .. import _legacy, _tf
+from ..columns import used
 from ..core.deployment import Deployment, Invocation
 from ..core.plan import Plan
-from ..errors import noted
+from ..errors import EteError, noted
 from ..runner.call_notes import noting_call
 from ..runner.input import DATASETS
 from ..runner.model import FeedHookMaker, ModelOutput
-from . import model_errors
 from .checks import check_partitioned_input
 from .context import TPUContext
 from .spec import TPUEstimatorSpec
@@ -162,7 +163,7 @@ class TpuCalls:
         """
         params = with_items(self.params, batch_size=self.deployment.batch_size_per_core,
                             use_tpu=True, context=TPUContext(self.deployment))
-        with model_errors.columns_checked(self.plan):
+        with _columns_checked(self.plan):
             spec = call_model_fn(
                 model_fn, features, labels, self.mode, params, copy.deepcopy(self.config),
                 f' on core {core} of {self.deployment.topology.num_cores}')
@@ -174,7 +175,7 @@ class TpuCalls:
                     keys.PREDICT: 'prediction'}[self.mode]
             raise noted(RuntimeError(f'estimator_spec used by TPU {verb} must have type'
                                      f'`TPUEstimatorSpec`. Got {type(spec)}'),
-                        model_errors.advice_on(spec))
+                        _advice_on(spec))
         output = spec.to_output()
         if self._feed_hook_class is None:
             return output
@@ -258,3 +259,35 @@ def _taken(function: Callable[..., Any], offered: dict[str, Any]) -> dict[str, A
     if isinstance(function, functools.partial):
         names -= function.keywords.keys()
     return {name: value for name, value in offered.items() if name in names}
+
+
+@contextlib.contextmanager
+def _columns_checked(plan: Plan | None) -> Iterator[None]:
+    """Makes sure that model_fn uses the columns of the spec, whether it fails or not.
+
+    Args:
+      plan: the plan of the spec; `None` without a spec.
+
+    Raises:
+      ConfigError: if model_fn uses other columns.
+    """
+    columns = _tf.columns_used(tf.get_default_graph())
+    try:
+        yield
+    except EteError:
+        raise
+    except Exception as error:
+        used.check(columns, plan, error)
+        raise
+    used.check(columns, plan)
+
+
+def _advice_on(returned: Any) -> str:
+    """Returns advice on the value to return, for a value that is no TPUEstimatorSpec."""
+    if returned is None:
+        return 'model_fn returned nothing: it may lack a return.'
+    if isinstance(returned, _legacy.estimator_spec_class()):
+        return ('Return tf.compat.v1.estimator.tpu.TPUEstimatorSpec, which takes '
+                'eval_metrics=(function, tensors) in place of eval_metric_ops, and scaffold_fn '
+                'in place of scaffold.')
+    return 'Return tf.compat.v1.estimator.tpu.TPUEstimatorSpec(mode=mode, loss=loss, ...).'

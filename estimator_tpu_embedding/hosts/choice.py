@@ -7,17 +7,18 @@ This is the one place that does either: `runner/` and `estimator/` ask for a bac
 from __future__ import annotations
 
 import functools
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 
 import tensorflow.compat.v1 as tf
 
-from .. import _process
+from .. import _process, _tf
 from ..core.budget import needs_of, require_fit
 from ..core.kernels import Kernels
 from ..core.plan import Plan
 from ..errors import Problem, SetupError
 from ..native import layout, library
-from . import lease, memory
+from . import memory
 from .backend import Backend, Engine
 from .engine_backend import EngineBackend
 from .native import NativeEngine
@@ -27,7 +28,7 @@ from .owner import Owner
 from .per_host import PerHostEngine
 from .placement import Placement
 from .stock import StockEngine
-from .tables import HostedTable, create_tables
+from .tables import HostedTable, create_tables, parts_of
 
 
 def make_backend(plan: Plan, variable_names: Mapping[str, str],
@@ -94,16 +95,16 @@ def open_engine(plan: Plan, tables: dict[str, HostedTable], kernels: Kernels,
       plan: the plan, of one host.
       tables: its tables by name, of variables that are `native.owned.OwnedVariable`.
       kernels: which engine, and its threads.
-      settle: see `lease.attach`.
+      settle: see `_attach`.
 
     Raises:
       SetupError: if the native kernels are asked for and cannot be used.
     """
     if not _uses_native(kernels.choice):
-        lease.attach(tables, None, settle)
+        _attach(tables, None, settle)
         return observed(StockEngine(plan, tables))
     handle = library.load().ete_open(**layout.attributes(plan, kernels.threads or 0))
-    lease.attach(tables, handle, settle)
+    _attach(tables, handle, settle)
     return observed(NativeEngine(plan, tables, handle, in_functions=True))
 
 
@@ -134,3 +135,43 @@ def _tell(reason: str, remedy: str) -> None:
     tf.logging.warning('%s', Problem(
         'W006', 'kernels', 'the native kernels cannot be used, so tables are trained with '
         "TensorFlow's own operations, several times slower", reason, remedy))
+
+
+def _attach(tables: Mapping[str, HostedTable], handle: tf.Tensor | None,
+            settle: Callable[[], None]) -> None:
+    """Attaches variables to an engine, which stays open as long as one of them exists.
+
+    In a graph a session owns its engine. Functions have no session.
+
+    Args:
+      tables: of `native.owned.OwnedVariable`.
+      handle: of the native engine; `None` for the stock engine, which need not be closed.
+      settle: a method that makes pending updates, called before a variable is read. It is kept by
+        a weak reference: updates that are pending end with its object.
+    """
+    lease = None if handle is None else _Lease(handle)
+    weak = weakref.WeakMethod(settle)
+    for number, part in enumerate(parts_of(tables)):
+        part.attach(handle, number, functools.partial(_before_read, lease, weak))
+
+
+class _Lease:
+    """Closes an engine when it is garbage itself."""
+
+    def __init__(self, handle: tf.Tensor):
+        closer = weakref.finalize(self, _close, handle)
+        closer.atexit = False  # TensorFlow may be gone then, and so is the memory soon.
+
+
+def _close(handle: tf.Tensor) -> None:
+    """Closes an engine at once, even where a function is being traced, which may hold locks."""
+    with _tf.eager_mode():
+        library.load().ete_close(handle)
+
+
+def _before_read(lease: _Lease | None, settle: weakref.WeakMethod[Callable[[], None]]) -> None:
+    """Makes pending updates, if the object of `settle` still exists."""
+    del lease  # The variable that has this function must hold it.
+    function = settle()
+    if function is not None:
+        function()

@@ -32,9 +32,10 @@ from typing import Any, NamedTuple
 import tensorflow.compat.v1 as tf
 
 from ..core.exchange import Exchange
+from ..core.partition import STRATEGIES
 from ..core.plan import Plan
 from ..native import library
-from ..native.exchange import attributes
+from ..native.layout import COMBINERS
 from ..ops.ids import IdBatch
 
 
@@ -64,7 +65,7 @@ def split(exchange: Exchange, batch: Mapping[str, IdBatch]) -> Split:
         samples=[one.samples for one in own], ids=[one.ids for one in own],
         weights=[_weights_of(one) for feature, one in zip(exchange.features, own)
                  if feature.weight_feature],
-        H=len(exchange.owners), **attributes(exchange))
+        H=len(exchange.owners), **_attributes(exchange))
     return Split([_vector(each) for each in messages], [_vector(each) for each in links],
                  _vector(scales))
 
@@ -84,7 +85,7 @@ def merge(exchange: Exchange, sums: Sequence[tf.Tensor], links: Sequence[tf.Tens
     """
     merged = _operations().ete_merge(
         sums=sums, links=links, scales=scales, F=len(exchange.features),
-        **attributes(exchange))
+        **_attributes(exchange))
     return {feature.name: tf.reshape(one, exchange.plan.output_shape(feature))
             for feature, one in zip(exchange.features, merged)}
 
@@ -94,7 +95,7 @@ def spread(exchange: Exchange, gradients: Mapping[str, tf.Tensor],
     """Returns for each owner the gradients of the activations of a core, scaled and flat."""
     return [_vector(each) for each in _operations().ete_spread(
         gradients=[gradients[feature.name] for feature in exchange.features],
-        links=links, scales=scales, **attributes(exchange))]
+        links=links, scales=scales, **_attributes(exchange))]
 
 
 def of_core(exchange: Exchange, owner: Plan, batches: Mapping[str, IdBatch],
@@ -158,3 +159,22 @@ def _vector(tensor: tf.Tensor) -> tf.Tensor:
 
 def _operations() -> Any:
     return library.load()
+
+
+def _attributes(exchange: Exchange) -> dict[str, Any]:
+    """Returns the _attributes of an exchange, by name; the operations count their lists themselves.
+
+    `feature_...` are in exchange order, `table_...` in the order of the plan.
+    """
+    plan, features = exchange.plan, exchange.features
+    return {
+        'table_names': [table.name for table in plan.tables],
+        'table_rows': [table.vocabulary_size for table in plan.tables],
+        'table_widths': [table.dimension for table in plan.tables],
+        'table_combiners': [COMBINERS[table.combiner] for table in plan.tables],
+        'feature_names': [feature.name for feature in features],
+        'feature_tables': [plan.table_index(feature.table) for feature in features],
+        'feature_samples': list(exchange.samples),
+        'feature_weighted': [int(bool(feature.weight_feature)) for feature in features],
+        'num_hosts': plan.topology.num_hosts,
+        'strategy': STRATEGIES.index(plan.strategy)}

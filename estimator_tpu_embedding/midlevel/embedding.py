@@ -6,6 +6,7 @@ On a CPU, TensorFlow's class of that name can only hold tables.
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,10 +16,41 @@ from .. import _tf, defaults
 from ..core.specs import Topology
 from ..errors import CallError, ConfigError, Problem
 from ..ops.functions import not_inlined
-from . import arguments, calls, config_proto, declaration, pairing, saved, shapes, tables
+from . import calls, config_proto, declaration, pairing, saved, shapes, tables
 from .batches import Batches
 from .replicas import Replicas
 from .runtime import Runtime
+
+
+def _of_today(feature_config: Any, optimizer: Any,
+              pipeline_execution_with_tensor_core: bool = False) -> None:
+    """The signature of TensorFlow 2.4 and later."""
+
+
+def _of_2_3(feature_config: Any, batch_size: int, optimizer: Any,
+            pipeline_execution_with_tensor_core: bool = False,
+            initialize_tpu_embedding: bool = True) -> None:
+    """The signature of TensorFlow 2.3."""
+
+
+_TODAY = inspect.signature(_of_today)
+
+
+def _bound(args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Returns the arguments by name, with defaults; an int in the second place is a batch size.
+
+    >>> _bound(({}, 64, 'an optimizer'), {})['batch_size']
+    64
+
+    Raises:
+      TypeError: as a call would.
+    """
+    is_of_2_3 = (len(args) > 1 and isinstance(args[1], int)
+                 or not kwargs.keys().isdisjoint({'batch_size', 'initialize_tpu_embedding'}))
+    found = (inspect.signature(_of_2_3) if is_of_2_3 else _TODAY).bind(*args, **kwargs)
+    found.apply_defaults()
+    return found.arguments
+
 
 _AutoTrackable: Any = _tf.auto_trackable()
 _as_written = tf.autograph.experimental.do_not_convert
@@ -49,7 +81,7 @@ class TPUEmbedding(_AutoTrackable):
     [0.0, 0.0]
     """
 
-    __signature__ = arguments.TODAY  # For `help` and editors.
+    __signature__ = _TODAY  # For `help` and editors.
 
     def __init__(self, *args: Any, **kwargs: Any):
         """Declares tables and features.
@@ -70,7 +102,7 @@ class TPUEmbedding(_AutoTrackable):
           ConfigError: a ValueError, with all problems; or if workers were chosen.
         """
         declaration.require_this_process()
-        given = arguments.bound(args, kwargs)
+        given = _bound(args, kwargs)
         self._replicas = Replicas(tf.distribute.get_strategy())
         self._declared = declaration.declare(
             given['feature_config'], given['optimizer'], needs_optimizer=self._replicas.are_tpu)

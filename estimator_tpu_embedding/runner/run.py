@@ -15,12 +15,13 @@ import tensorflow.compat.v1 as tf
 from ..checkpoint.manifest import StoredTable, stored_tables
 from ..checkpoint.recover import newest_checkpoint
 from ..errors import CheckpointError, Problem, counted
+from ..hosts.packed import pack_crossings
+from ..hosts.placed_graph import put_python_on_client, require_engines
 from ..proto.codec import plan_to_config
 from . import admission
-from .crossings import prepare_for_tasks
 from .faults import DivergedError, Failures, typed
 from .garbage import collected_rarely
-from .graph import build_step
+from .graph import StepGraph, build_step
 from .host_feeds import drawing
 from .id_sampling import Profiler
 from .infeed import Infeed
@@ -143,7 +144,7 @@ class Run:
         generator has ended, also if it was closed early.
         """
         self._announce()
-        prepare_for_tasks(self.job, self.graph, fetches)
+        _prepare_for_tasks(self.job, self.graph, fetches)
         with self._threads_ended(), \
                 tf.train.MonitoredSession(SessionCreator(
                     creator, self.job.cluster, self.shutdown, self.report,
@@ -224,3 +225,32 @@ class Run:
             f'{wanted}. '
             'Call .repeat() on the dataset, or ask for fewer steps. The steps that were run are '
             'complete.')
+
+
+def _prepare_for_tasks(job: Job, graph: StepGraph, fetches: Any) -> None:
+    """Moves Python to the client and packs what crosses; a job without tasks stays as it is.
+
+    Args:
+      job: the job.
+      graph: of the job. No session has run it.
+      fetches: nested tensors and operations that every step is fetched with.
+
+    Raises:
+      ConfigError: E731, E732 for what cannot work where it is.
+    """
+    if job.placement.is_remote:
+        whole, placement = graph.global_step.graph, job.placement
+        put_python_on_client(whole, placement)
+        require_engines(whole, placement)
+        pack_crossings(whole, _results_of(graph, fetches), placement.client)
+
+
+def _results_of(graph: StepGraph, fetches: Any) -> list[Sequence[tf.Tensor | tf.Operation]]:
+    """Returns the results of each kind of run that is made again and again."""
+    step = graph.step
+    runs = [[step.operation, step.loss, *(step.refused or ()), *tf.nest.flatten(fetches)]]
+    if step.host_call is not None:
+        runs.append([step.host_call])
+    if step.lookahead is not None:
+        runs.append([step.lookahead.begin])
+    return [*runs, *[[feed.step, feed.counts, feed.has_data] for feed in graph.input.feeds]]

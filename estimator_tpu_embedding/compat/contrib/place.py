@@ -12,11 +12,13 @@ import tf_slim
 
 from ... import _tf
 from .. import roads, tf1
-from . import advice, cluster_resolver, data, opt, slim, summary, tpu
+from ..resolver import TPUClusterResolver
+from . import advice, data, opt, same, slim, summary, tpu
 
 _ROOT = 'tensorflow.contrib'
 AREAS: dict[str, dict[str, Any]] = {
-    **slim.AREAS, 'cluster_resolver': cluster_resolver.NAMES, 'data': data.NAMES,
+    **slim.AREAS, 'data': data.NAMES, 'cluster_resolver': {
+        **same.names_of('cluster_resolver'), 'TPUClusterResolver': TPUClusterResolver},
     'opt': opt.NAMES, 'summary': summary.NAMES, 'tpu': tpu.NAMES}
 """By area, its names."""
 
