@@ -141,27 +141,6 @@ def test_owners_on_tasks_give_the_bits_of_owners_in_one_place_and_nearly_those_o
             np.testing.assert_allclose(owners[name], values, rtol=2e-6, atol=2e-6, err_msg=name)
 
 
-@pytest.mark.soak
-@pytest.mark.parametrize('hosts, cores, strategy', PLACES[3:5])
-@pytest.mark.parametrize('kernels', graphs.KERNELS)
-def test_processes_give_these_bits_too_every_time(kernels, hosts, cores, strategy):
-    plan = plan_of_all_kinds(hosts, cores, strategy)
-    owners = run(f'{kernels}_owners', plan)
-    for _ in range(2):
-        assert_same_bits(run(f'{kernels}_cluster', plan), owners)
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize('kernels', graphs.KERNELS)
-def test_updates_that_come_a_step_late_do_so_on_tasks_too(kernels):
-    plan = plan_of_all_kinds(2, 1, 'mod')
-    owners = run(f'{kernels}_owners', plan, delayed=True)
-    assert_same_bits(run(f'{kernels}_tasks', plan, delayed=True), owners)
-    on_time = run(f'{kernels}_owners', plan)
-    np.testing.assert_array_equal(owners['friend 0'], on_time['friend 0'])
-    assert (owners['friend 1'] != on_time['friend 1']).any()
-
-
 BIG = 2. ** 127  # 2 * BIG overflows.
 
 
