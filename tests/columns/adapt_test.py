@@ -115,6 +115,20 @@ def test_i12_weights_that_are_missing_are_named_with_the_features():
         'feature "a"', 'feature "how_much"']
 
 
+@pytest.mark.parametrize('make, key', [
+    (lambda: fc.crossed_column(['a', 'b'], 7), 'a_X_b'),
+    (lambda: fc.bucketized_column(fc.numeric_column('a'), [0., 1.]), 'a_bucketized')])
+def test_the_way_out_for_a_column_that_no_tpu_computes_is_told_early_and_where_it_fails(
+        make, key, caplog):
+    column = ete.embedding_column(make(), 2)
+    way_out = (f'Compute the feature "{key}" in input_fn, as ids, and declare it by '
+               f'categorical_column_with_identity("{key}", num_buckets).')
+    with pytest.raises(InputShapeError) as caught:
+        read([column], {'a': [1, 2, 3], 'b': [1, 2, 3]})
+    assert str(caught.value).startswith(f'E513 feature "{key}"') and way_out in str(caught.value)
+    assert f'W431 column "{key}"' in caplog.text and way_out in caplog.text
+
+
 def test_weights_that_are_shared_or_dense_get_the_words_of_the_original():
     def column(key):
         return ete.embedding_column(fc.weighted_categorical_column(identity(key), 'w'), 2)
