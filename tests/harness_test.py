@@ -2,7 +2,6 @@
 
 import ast
 import os
-import pathlib
 import signal
 import subprocess
 import sys
@@ -10,7 +9,6 @@ import sys
 import pytest
 from harness import groups
 from harness.processes import ROOT, path_with_harness, run_python, until_gone
-from harness.waiting import until
 
 STARTERS = {'Popen', 'run', 'call', 'check_call', 'check_output', 'getoutput', 'getstatusoutput'}
 EXCEPTIONS = {
@@ -42,15 +40,6 @@ def names_of_starters(text):
                 yield node.attr
         elif isinstance(node, ast.ImportFrom) and node.module == 'subprocess':
             yield from STARTERS.intersection(alias.name for alias in node.names)
-
-
-@pytest.mark.parametrize('text, found', [
-    ('import subprocess\nsubprocess.run([])', ['run']),
-    ('import subprocess as s\ns.Popen([])', ['Popen']),
-    ('from subprocess import PIPE, call', ['call']),
-    ('import subprocess\nsubprocess.PIPE\nother.run([])', [])])
-def test_what_starts_a_process_is_found(text, found):
-    assert list(names_of_starters(text)) == found
 
 
 def test_one_helper_starts_all_processes():
@@ -99,34 +88,3 @@ signal.pause()
         process.send_signal(number)
         process.wait(groups.DEADLINE)
         until_gone(pids)
-
-
-def test_a_process_whose_parent_has_died_already_ends():
-    assert groups.run([sys.executable, '-c', 'import os; from harness import groups\n'
-                       'groups.die_with_parent(os.getppid()); print(1, flush=True)\n'
-                       'groups.die_with_parent(os.getpid()); print(2)'], env={
-        **os.environ, 'PYTHONPATH': path_with_harness()}).stdout == '1\n'
-
-
-def test_a_process_gets_its_input_and_a_failure_can_be_an_error():
-    code = 'import sys; text = sys.stdin.read(); print(text); sys.exit(len(text))'
-    done = groups.run([sys.executable, '-c', code], input='abc')
-    assert (done.returncode, done.stdout, done.stderr) == (3, 'abc\n', '')
-    with pytest.raises(subprocess.CalledProcessError):
-        groups.run([sys.executable, '-c', code], input='abc', check=True)
-
-
-def test_no_helper_is_left_as_a_child_of_this_process():
-    with groups.running(['sleep', '600']) as process:
-        pids = pathlib.Path(f'/proc/self/task/{os.getpid()}/children').read_text().split()
-        assert str(process.pid) in pids
-        for pid in pids:
-            command = pathlib.Path(f'/proc/{pid}/cmdline').read_text()
-            assert 'killpg' not in command
-
-
-def test_a_wait_ends_with_what_is_found_or_names_what_was_not():
-    answers = iter([0, '', 'found'])
-    assert until(lambda: next(answers), 'an answer') == 'found'
-    with pytest.raises(AssertionError, match='.1 s: a miracle'):
-        until(lambda: None, 'a miracle', .1)

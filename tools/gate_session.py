@@ -302,8 +302,11 @@ class Session:
                     sys.stdout.buffer.write(piece)
                     sys.stdout.flush()
 
-    def install(self) -> None:
+    def install(self, *extras: str) -> None:
         """Builds the wheel, and installs it with what its tests need.
+
+        Args:
+          *extras: of setup.cfg, besides those of the tests.
 
         Raises:
           Ended: if that fails three times.
@@ -317,7 +320,7 @@ class Session:
         self.network = private_network.before(self.binaries / 'python')
         self._try('installing it', lambda: self.call(
             [self.binaries / 'python', '-m', 'pip', '--disable-pip-version-check', 'install', '-q',
-             '-c', CONSTRAINTS, f'{wheel}[cpu,test]'], is_quiet=True))
+             '-c', CONSTRAINTS, f'{wheel}[{",".join(["cpu", "test", *extras])}]'], is_quiet=True))
 
     def _try(self, what: str, act: Callable[[], int]) -> None:
         for number in range(1, TRIES + 1):

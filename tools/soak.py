@@ -30,8 +30,8 @@ KEPT_EVERY = 30
 """Seconds."""
 PROGRAMS = {
     'kills': ['{python}', '-m', 'harness.kill_job', '--kills', '500'],
-    'versions': [sys.executable, 'tools/check_versions.py'],
-    'quickstart': [sys.executable, 'tools/check_versions.py', '--quickstart'],
+    'versions': ['{python}', '-m', 'nox', '-f', 'tools/noxfile.py', '-s', 'tests', 'oldest'],
+    'quickstart': ['{python}', '-m', 'nox', '-f', 'tools/noxfile.py', '-s', 'quickstart'],
     'protobuf': [sys.executable, 'tools/check_protobuf.py'],
     'sanitizers': [sys.executable, 'tools/sanitize_native.py'],
 }
@@ -161,7 +161,7 @@ def main() -> None:
     try:
         with gate_session.session(f'soak-{commit}') as run:
             store.claim()
-            run.install()
+            run.install('soak')
             found = run.pytest('--collect-only', '-q', TESTS, mark='soak')
             if found.failed or not found.collected:
                 raise Ended(f'not all tests can be collected: {", ".join(found.failed)}')

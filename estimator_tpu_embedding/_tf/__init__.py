@@ -1,7 +1,7 @@
 """Holds every private symbol of TensorFlow that this package borrows, one function for each.
 
 No other folder imports `tensorflow.python`. Each module covers one area. Each docstring says why no
-public symbol would do, and on which versions the symbol was checked by `tools/check_versions.py`.
+public symbol would do, and on which versions the symbol was checked by `tools/noxfile.py`.
 Functions import TensorFlow when they are called, so importing this package costs nothing. Callers
 write `_tf.name()` for every module but `distribute`, which its few users import themselves.
 """

@@ -77,11 +77,6 @@ def test_what_has_no_rows_of_numbers_is_not_read(real, name, why):
         Bundle.open(real).read(name, 0, 1)
 
 
-def test_rows_outside_of_a_tensor_are_a_mistake_of_the_caller(real):
-    with pytest.raises(IndexError, match='rows 0 to 301 of 300'):
-        Bundle.open(real).read('scope/t', 0, 301)
-
-
 def test_c10_every_changed_byte_of_an_index_is_found(real):
     content = pathlib.Path(f'{real}.index').read_bytes()
     list(sstable.entries(content))
@@ -94,27 +89,6 @@ def test_c10_every_changed_byte_of_an_index_is_found(real):
     for length in range(len(content)):
         with pytest.raises(sstable.Malformed):
             list(sstable.entries(content[:length]))
-
-
-def test_many_keys_with_shared_beginnings_in_many_blocks_are_those_that_tensorflow_writes(
-        tmp_path):
-    names = [f'scope/{"long_" * 100}{number}' for number in range(3000)]
-    prefix = str(tmp_path / 'many')
-    with tf.Graph().as_default(), tf.Session() as session:
-        session.run(tf.raw_ops.SaveV2(
-            prefix=prefix, tensor_names=names, shape_and_slices=[''] * len(names),
-            tensors=[tf.constant(number) for number in range(len(names))]))
-    bundle = Bundle.open(prefix)
-    assert sorted(bundle.tensors) == sorted(names)
-    assert bundle.read(names[1234], 0, 1).tolist() == [1234]
-
-
-def test_a_checkpoint_of_the_harness_is_one_that_tensorflow_reads(tmp_path):
-    prefix = forged.write(tmp_path / 'm', {
-        'a': np.arange(6, dtype='f4').reshape(3, 2), 't': [np.ones([2, 1]), np.zeros([70, 1])]})
-    reader = tf.train.load_checkpoint(prefix)
-    assert reader.get_tensor('a').tolist() == [[0, 1], [2, 3], [4, 5]]
-    assert reader.get_tensor('t').sum() == 2 and reader.get_tensor('t').shape == (72, 1)
 
 
 ROW = dict(dtype=1, shape=[2, 2], size=16)

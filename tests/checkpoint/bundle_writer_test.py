@@ -6,7 +6,6 @@ import ml_dtypes
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
-from harness import forged
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -154,42 +153,6 @@ def test_names_of_bytes_that_are_no_text_are_those_that_tensorflow_reads(tmp_pat
     assert found[0].tolist() == [0, 1, 2]
 
 
-def test_parts_are_filled_in_any_order_and_in_any_portions(tmp_path):
-    values = np.arange(700_000, dtype=np.float32).reshape(-1, 2)
-    with BundleWriter(str(tmp_path / 'm')) as out:
-        one, other = out.rows('t', 1, values.shape, [200_000, 150_000])
-        last = out.rows('last', 1, [2])[0]
-        last.append(values[0])
-        for first in range(0, 150_000, 50_000):
-            other.append(values[200_000 + first:250_000 + first])
-        one.append(values[:1])
-        one.append(np.zeros([0, 2]))
-        one.append(values[1:200_000])
-        out.finish()
-    require_readable(str(tmp_path / 'm'), {
-        't': [values[:200_000], values[200_000:]], 'last': values[0]})
-
-
-STRINGS = {'texts': np.array([[b'abc', b''], [b'\xff' * 300, b'd']], object), 'none': np.array(
-    [], object), 'one': np.array(b'x' * 40_000, object)}
-
-
-def test_strings_are_copied_as_they_are_with_their_checksums(tmp_path):
-    with tf.Graph().as_default(), tf.Session() as session:
-        session.run(tf.raw_ops.SaveV2(
-            prefix=str(tmp_path / 'theirs'), tensor_names=sorted(STRINGS),
-            shape_and_slices=[''] * 3, tensors=[STRINGS[name] for name in sorted(STRINGS)]))
-    source = Bundle.open(str(tmp_path / 'theirs'))
-    with BundleWriter(str(tmp_path / 'ours')) as out:
-        for name, tensor in source.tensors.items():
-            piece, = tensor.pieces
-            part = out.copied(name, tensor.dtype, tensor.shape, piece.size, piece.crc)
-            for content in source.content(piece):
-                part.append(content)
-        out.finish()
-    require_same_files(tmp_path / 'ours', tmp_path / 'theirs')
-
-
 @pytest.mark.parametrize('content', [b'', b'graph', bytes(range(256)) * 300])
 def test_a_text_has_the_bytes_that_tensorflow_writes(content, tmp_path):
     with BundleWriter(str(tmp_path / 'ours')) as out:
@@ -218,20 +181,3 @@ def test_slices_that_are_not_the_whole_are_a_mistake_of_the_caller(pieces, tmp_p
     with BundleWriter(str(tmp_path / 'm')) as out:
         with pytest.raises(ValueError, match='is not in slices'):
             out.rows('t', 1, [2, 3], pieces)
-
-
-def test_a_part_takes_exactly_its_bytes(tmp_path):
-    with BundleWriter(str(tmp_path / 'm')) as out:
-        part, = out.rows('t', 1, [2])
-        with pytest.raises(ValueError, match='9 of 8 bytes'):
-            part.append(bytes(9))
-        part.append(bytes(7))
-        with pytest.raises(ValueError, match="b't': 7 of 8 bytes"):
-            out.finish()
-    assert not (tmp_path / 'm.index').exists()
-
-
-def test_a_file_that_is_there_is_not_written_over(tmp_path):
-    prefix = forged.write(tmp_path / 'm', {'t': np.zeros(3)})
-    with pytest.raises(FileExistsError):
-        BundleWriter(prefix)

@@ -1,4 +1,3 @@
-import os
 
 import pytest
 import tensorflow.compat.v1 as tf
@@ -25,18 +24,6 @@ def test_what_has_just_been_committed_outlives_whatever_has_a_higher_step(tmp_pa
                       retention=Retention(kept))
     assert [one.step for one in left] == [3, 5][-kept:]
     assert candidates(str(tmp_path)) == [f'model.ckpt-{step}' for step in (3, 5, 9)[2 - kept:]]
-
-
-def test_checkpoints_with_a_manifest_count_whatever_their_names_begin_with(tmp_path):
-    with Storage(str(tmp_path)) as storage:
-        for step, base in ((4, 'my.ckpt'), (6, 'my.ckpt'), (5, 'model.ckpt')):
-            commit(storage, step, writer(), describe(step), base=base)
-    writer()(str(tmp_path / 'input.ckpt-8'))
-    assert candidates(str(tmp_path)) == ['my.ckpt-4', 'model.ckpt-5', 'my.ckpt-6']
-    (tmp_path / 'checkpoint').write_bytes(b'junk')
-    assert recover(str(tmp_path)).step == 6
-    os.truncate(tmp_path / 'my.ckpt-6.index', 3)
-    assert recover(str(tmp_path)).step == 5
 
 
 @pytest.mark.parametrize('files', [[], ['model.ckpt-9', 'model.ckpt-9.meta']])

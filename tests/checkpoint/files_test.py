@@ -13,26 +13,6 @@ def test_what_was_there_is_replaced_and_nothing_is_left_behind(tmp_path):
     assert os.listdir(tmp_path) == ['f']
 
 
-def test_a_file_has_the_permissions_that_were_asked_for(tmp_path):
-    path = tmp_path / 'f'
-    write_atomically(str(path), b'new', 0o640)
-    assert path.stat().st_mode & 0o7777 == 0o640
-
-
-def test_a_failed_write_leaves_the_old_content_and_no_staged_file(tmp_path, monkeypatch):
-    path = tmp_path / 'f'
-    path.write_bytes(b'old')
-
-    def full_disk(descriptor):
-        raise OSError(28, 'No space left on device')
-
-    monkeypatch.setattr(os, 'fsync', full_disk)
-    with pytest.raises(OSError):
-        write_atomically(str(path), b'new')
-    assert path.read_bytes() == b'old'
-    assert os.listdir(tmp_path) == ['f']
-
-
 def test_a_link_in_the_place_of_the_staged_file_is_not_followed(tmp_path):
     victim = tmp_path / 'victim'
     victim.write_bytes(b'precious')

@@ -11,7 +11,6 @@ from estimator_tpu_embedding.checkpoint.manifest import (
     Manifest,
     StoredFile,
     StoredTable,
-    digest,
     read_manifest,
 )
 from estimator_tpu_embedding.core.vocabulary import Vocabulary
@@ -35,10 +34,6 @@ def write(directory, content):
 
 def test_what_was_written_is_read(tmp_path):
     assert read_manifest(write(tmp_path, MANIFEST.to_json())) == MANIFEST
-
-
-def test_no_manifest_is_none(tmp_path):
-    assert read_manifest(str(tmp_path / 'model.ckpt-7')) is None
 
 
 def changed(**changes):
@@ -134,8 +129,3 @@ def test_i22_the_most_vocabularies_that_a_job_may_have_can_be_read_again(tmp_pat
     most = dataclasses.replace(MANIFEST, vocabularies={
         f'feature_number_{number}': one for number in range(100_000)})
     assert read_manifest(write(tmp_path, most.to_json())) == most
-
-
-def test_the_digest_is_that_of_the_file(tmp_path):
-    assert digest(write(tmp_path, b'abc')) == (
-        'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad')

@@ -81,19 +81,6 @@ def test_tensorflow_restores_by_the_graph_through_every_path(tmp_path):
                                        optimizer.iterations)] == [0, 1, 2, 3]
 
 
-def test_variables_two_steps_below_an_object_are_found(tmp_path):
-    graph = GraphBuilder()
-    for path in 'e/_variables/a.Sb/parameters', 'e/_variables/a.Sb/m..n', 'e/_variables/c/d/e':
-        graph.add(Place(path), path)
-    graph.add(Place('e/a.Sb', 'optimizer', 'v'), 'v')
-    graph.alias('e/_variables/x/parameters', 'e/_variables/a.Sb/parameters')
-    assert Graph(graph.content()).keys_below('e/_variables') == {
-        'a/b': {'parameters': Place('e/_variables/a.Sb/parameters').key,
-                'm.n': Place('e/_variables/a.Sb/m..n').key},
-        'c': {}, 'x': {'parameters': Place('e/_variables/a.Sb/parameters').key}}
-    assert Graph(graph.content()).keys_below('e/none') == Graph(b'').keys_below('e') == {}
-
-
 def test_a_real_graph_is_read(tmp_path):
     path = tf.train.Checkpoint(e={'t': {'parameters': tf.Variable(1.)}}).write(str(tmp_path / 'm'))
     graph = Bundle.open(path).read_text(GRAPH_KEY)
@@ -107,19 +94,3 @@ def test_bytes_that_are_no_graph_do_no_harm(content):
     for path in '', 'a/b':
         assert isinstance(graph.keys_below(path), dict)
         assert graph.key_of(Place(path, 'a', 'm')) is None
-
-
-def test_a_node_that_is_its_own_child_does_no_harm():
-    graph = GraphBuilder()
-    graph.alias('a', '')
-    assert Graph(graph.content()).keys_below('/'.join(['a'] * 50)) == {'a': {}}
-
-
-def test_paths_lead_to_all_objects_but_those_at_the_end_of_a_long_chain():
-    builder = GraphBuilder()
-    builder.add(Place('a/b.Sc'), '')
-    builder.alias('d', 'a')
-    builder.add(Place('/'.join('x' * 40)), '')
-    found = list(Graph(builder.content()).paths())
-    assert found[:5] == ['', 'a', 'x', 'a/b.Sc', 'x/x']  # `d` is the same object as `a`.
-    assert found[-1] == '/'.join('x' * 32)

@@ -20,9 +20,3 @@ def test_an_order_is_a_strategy_and_a_number_of_hosts(assume, order):
 def test_a_value_that_is_none_is_refused(values):
     with pytest.raises(ConfigError, match=rf'^E626 CheckpointOptions.{next(iter(values))}: '):
         CheckpointOptions(**values)
-
-
-def test_all_that_is_wrong_comes_at_once():
-    with pytest.raises(ConfigError) as caught:
-        CheckpointOptions(assume='x', verify='x', grow='x')
-    assert len(caught.value.problems) == 3

@@ -88,14 +88,6 @@ def test_a_part_is_stored_16_rows_at_a_time():
         b'70 2 35,16:0,2', b'70 2 51,16:0,2', b'70 2 67,3:0,2', b'']]
 
 
-def test_a_part_is_stored_in_128_pieces_at_most():
-    with tf.Graph().as_default():
-        part = tf.placeholder(tf.float32, [10_000, 2])
-        found = list(pieces._pieces('t', '10000 2 0,10000:0,2', part))
-    # 10,000 rows / 128 is 79; 80 is the next multiple of 16.
-    assert len(found) == 125 and found[-1][1] == '10000 2 9920,80:0,2'
-
-
 def test_training_goes_on_after_a_save_and_changes_no_checkpoint(tmp_path):
     tables = Tables(2)
     before = tables.values()[0]

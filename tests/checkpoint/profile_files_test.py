@@ -2,15 +2,13 @@
 
 import dataclasses
 import os
-import signal
 
 import pytest
-from harness.processes import run_python
 from harness.profiles import profile_of, subject
 
 from estimator_tpu_embedding.checkpoint import profile_files
 from estimator_tpu_embedding.core.specs import Topology
-from estimator_tpu_embedding.errors import CheckpointError, UnreadableConfigError
+from estimator_tpu_embedding.errors import CheckpointError
 
 ABOUT = subject()
 OLD, NEW = profile_of(ABOUT, [[1]]), profile_of(ABOUT, [[1], [2, 2]])
@@ -91,48 +89,3 @@ def test_a_profile_that_cannot_be_written_is_a_warning_and_the_old_one_stays(
         problem = profile_files.write(str(tmp_path), NEW)
     assert problem.code == 'W617' and 'No space left on device' in str(problem)
     assert list(profile_files.read_all(str(tmp_path))) == [OLD]
-
-
-KILLED = '''
-import os, signal, sys
-from harness.profiles import profile_of, subject
-from estimator_tpu_embedding.checkpoint import profile_files
-directory, name, when = sys.argv[1:]
-real = getattr(os, name)
-def killed(*arguments):
-    if when == 'after':
-        real(*arguments)
-    os.kill(os.getpid(), signal.SIGKILL)
-setattr(os, name, killed)
-profile_files.write(directory, profile_of(subject(), [[1], [2, 2]]))
-'''
-
-
-@pytest.mark.parametrize('call, when, left', [
-    ('fsync', 'before', OLD), ('replace', 'before', OLD), ('replace', 'after', NEW)])
-def test_a_writer_that_is_killed_leaves_the_old_or_the_new_profile_whole(
-        tmp_path, call, when, left):
-    profile_files.write(str(tmp_path), OLD)
-    tests = os.path.dirname(os.path.dirname(__file__))
-    done = run_python('-c', KILLED, tmp_path, call, when, PYTHONPATH=os.pathsep.join(
-        [os.path.dirname(tests), tests]))
-    assert done.returncode == -signal.SIGKILL
-    assert profile_files.read_previous(str(tmp_path), ABOUT) == (left, None)
-    assert list(profile_files.read_all(str(tmp_path))) == [left]
-
-
-def test_damaged_files_and_too_many_are_refused(tmp_path, monkeypatch):
-    profile_files.write(str(tmp_path), OLD)
-    (tmp_path / 'notes.txt').write_text('passed over')
-    assert len(list(profile_files.read_all(str(tmp_path)))) == 1
-    for limit in ('MAX_FILES', 'MAX_BYTES'):
-        with monkeypatch.context() as patched:
-            patched.setattr(profile_files, limit, 0)
-            with pytest.raises(UnreadableConfigError, match='E493 .*must be at most'):
-                list(profile_files.read_all(str(tmp_path)))
-    os.mkfifo(tmp_path / 'x.profile')
-    with pytest.raises(UnreadableConfigError, match=r'E493 .*x\.profile: .*a pipe'):
-        list(profile_files.read_all(str(tmp_path)))
-    for path in (tmp_path / 'none', tmp_path / 'notes.txt'):
-        with pytest.raises(UnreadableConfigError, match='E493'):
-            list(profile_files.read_all(str(path)))

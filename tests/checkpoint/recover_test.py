@@ -1,4 +1,3 @@
-import os
 
 import pytest
 from harness.checkpoints import describe, writer
@@ -6,7 +5,6 @@ from harness.checkpoints import describe, writer
 from estimator_tpu_embedding.checkpoint import pointer, recover
 from estimator_tpu_embedding.checkpoint.commit import commit
 from estimator_tpu_embedding.checkpoint.files import Storage
-from estimator_tpu_embedding.checkpoint.options import CheckpointOptions
 from estimator_tpu_embedding.errors import CorruptCheckpointError
 
 pytestmark = pytest.mark.no_rerun
@@ -41,13 +39,6 @@ def test_the_newest_is_the_one_of_the_highest_step_whatever_the_pointer_says(tmp
 def test_one_without_a_manifest_is_taken_if_its_checksums_hold(tmp_path):
     found = recover.recover(str(legacy(committed(tmp_path, 3), 'model.ckpt-4')))
     assert found.step == 4 and found.manifest is None
-
-
-def test_another_name_counts_where_the_pointer_says_so(tmp_path):
-    legacy(legacy(tmp_path, 'model.ckpt-4'), 'mine-2')
-    assert recover.recover(str(tmp_path)).step == 4
-    (tmp_path / 'checkpoint').write_text('model_checkpoint_path: "mine-2"\n')
-    assert recover.newest_checkpoint(str(tmp_path)) == str(tmp_path / 'mine-2')
 
 
 @pytest.mark.parametrize('name', ['model.ckpt-best', 'model.ckpt-best-3', 'model.ckpt--1'])
@@ -99,19 +90,6 @@ def test_files_are_read_once_by_a_process_unless_they_change(tmp_path, monkeypat
         recover.recover(str(tmp_path))
     data.write_bytes(content)
     assert recover.recover(str(tmp_path)).step == 4
-
-
-def test_sizes_alone_are_looked_at_where_that_is_asked_for(tmp_path):
-    committed(tmp_path, 4)
-    data = tmp_path / 'model.ckpt-4.data-00000-of-00001'
-    data.write_bytes(bytes(data.stat().st_size))
-    options = CheckpointOptions(verify='size')
-    assert recover.recover(str(tmp_path), options).step == 4
-    with pytest.raises(CorruptCheckpointError, match='E618'):  # Size is no proof for SHA-256.
-        recover.verify(str(tmp_path / 'model.ckpt-4'))
-    os.truncate(data, 3)
-    with pytest.raises(CorruptCheckpointError, match='E612'):
-        recover.recover(str(tmp_path), options)
 
 
 @pytest.mark.parametrize('text, newest, names', [

@@ -157,13 +157,3 @@ def test_a_link_in_the_place_of_its_folder_is_refused(tmp_path, folder, tiny):
     (directory / f'.ete-replaces-{NAME}').symlink_to(tmp_path)
     with Storage(str(directory)) as storage, pytest.raises(CheckpointError, match='E623'):
         replacement.finish_all(storage)
-
-
-def test_a_folder_with_a_damaged_manifest_is_left_and_nobody_is_kept_from_working(folder, tiny):
-    directory = folder('damaged', tiny)
-    stage = directory / f'.ete-replaces-{NAME}'
-    stage.mkdir()
-    (directory / f'{NAME}.tables.json').rename(directory / f'{NAME}.tables.json.partial')
-    (directory / f'{NAME}.tables.json.partial').write_text('{}')
-    with claimed(str(directory)):
-        assert stage.is_dir()

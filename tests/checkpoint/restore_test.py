@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
-from harness import memory
 
-from estimator_tpu_embedding.checkpoint import restore, streaming
+from estimator_tpu_embedding.checkpoint import restore
 from estimator_tpu_embedding.checkpoint.file_names import manifest_path
 from estimator_tpu_embedding.checkpoint.manifest import Applied, Manifest, StoredTable
 from estimator_tpu_embedding.checkpoint.options import CheckpointOptions
@@ -128,14 +127,6 @@ def test_c21_rows_keep_their_ids_where_the_strategy_changes(stored, there, here)
         job.check()
 
 
-def test_c20_hosts_without_rows_change_nothing(tmp_path):
-    path = Job('mod', 5, rows=3).fill().save(tmp_path)
-    for strategy, hosts in (('mod', 2), ('mod', 4), ('div', 5)):
-        job = Job(strategy, hosts, rows=3)
-        job.restore(path)
-        job.check(3)
-
-
 def problems_of(job, path, **options):
     """The codes and the text of what is refused; nothing was restored then."""
     with pytest.raises(IncompatibleCheckpointError) as caught:
@@ -235,15 +226,6 @@ def test_c22_a_table_that_is_new_begins_with_initial_values_and_is_reported(stor
     assert (job.rows('new') == 7).all() and (job.rows('new/Adagrad') == 7).all()
 
 
-def test_c22_a_new_table_is_refused_where_nobody_says_what_was_there_and_in_evaluations(
-        stored, tmp_path):
-    path = Job('div', 2).fill().save(tmp_path, manifest=False)
-    codes, text = problems_of(Job('div', 2, tables=('t', 'new')), path)
-    assert codes == ['E606'] and 'the variable "new" [13, 2]' in text
-    assert problems_of(Job('mod', 2, tables=('t', 'new')), stored['mod', 2],
-                       trains=False)[0] == ['E606']
-
-
 def test_c22_a_table_that_is_gone_is_refused_unless_it_is_dropped(tmp_path):
     path = Job('mod', 2, tables=('t', 'scope/old')).fill().save(tmp_path)
     codes, text = problems_of(Job('mod', 3), path)
@@ -316,21 +298,6 @@ def test_c23_slots_that_are_only_called_otherwise_without_a_tpu_are_taken(tmp_pa
     job.check()
 
 
-def test_c23_slots_that_have_begun_anew_do_not_begin_again(tmp_path):
-    path = Job('div', 2).fill().save(tmp_path)
-    for _ in range(2):  # The second time it was lost before anything was saved.
-        job = Job('div', 2)
-        job.restore(path, reset_slots=['t'])
-        assert (job.rows('t/Adagrad') == 7).all()
-    path = Job('div', 2).fill().save(tmp_path, step=4, applied=Applied(reset_slots=('t',)))
-    job = Job('div', 2)
-    plan = job.restore(path, reset_slots=['t'])
-    assert plan.is_plain and plan.facts == ('reset_slots t was done before it was saved',)
-    job.check()
-    job = Job('div', 2, slots=('Ftrl', 'Ftrl_1'))  # Once more, for another optimizer.
-    assert job.restore(path, reset_slots=['t']).begun == ('t/Ftrl', 't/Ftrl_1')
-
-
 def test_a_saver_of_the_user_restores_what_it_can_and_rows_get_their_places_after_it(
         stored, tmp_path):
     for there, here, wraps in ((('div', 2), ('div', 3), False), (('mod', 2), ('mod', 3), True)):
@@ -356,15 +323,6 @@ def test_a_saver_of_the_user_restores_what_it_can_and_rows_get_their_places_afte
                                  stored['div', 2], plan, None)
 
 
-def test_a_session_that_is_made_again_restores_what_the_job_itself_has_written(stored, tmp_path):
-    job = Job('div', 3)
-    job.restore(stored['mod', 2])
-    newer = Job('div', 3).fill().save(tmp_path, step=4)
-    with job.graph.as_default():
-        job.restoring.restore(job.session, newer)
-    job.check()
-
-
 @pytest.mark.parametrize('use_resource', [True, False])
 def test_variables_of_a_graph_without_the_engine_get_rows_in_the_order_of_ids(
         stored, use_resource):
@@ -378,36 +336,6 @@ def test_variables_of_a_graph_without_the_engine_get_rows_in_the_order_of_ids(
         saver.build()
         saver.restore(session, stored['mod', 3])
         np.testing.assert_array_equal(session.run(table), value_of(np.arange(ROWS)))
-
-
-@pytest.mark.serial
-def test_restoring_a_table_of_one_piece_holds_no_second_copy_of_it(tmp_path):
-    rows, width = 500_000, 32
-    with tf.Graph().as_default(), tf.Session() as session:
-        whole = tf.get_variable('t', [rows, width], use_resource=True,
-                                initializer=tf.ones_initializer())
-        session.run(whole.initializer)
-        path = tf.train.Saver().save(session, str(tmp_path / 'model.ckpt'), 3)
-    job = Job('mod', 3, rows=rows, width=width, slots=())
-    with job.graph.as_default():
-        plan = restore.plan_for(path, job.tables, CheckpointOptions(assume='mod:2'), trains=False,
-                                is_optional=True)
-        rows_of_t = streaming.StreamedRows('t', job.parts['t'], plan.streamed['t'])
-    highest = memory.highest_rss_of(lambda: rows_of_t.restore(job.session, path))
-    # TensorFlow's own saver takes four times the table.
-    assert highest < 4 * rows * width + 2**26
-    with job.graph.as_default():
-        assert job.session.run([part[-1, 0] for part in job.parts['t']]) == [1, 1, 1]
-
-
-def test_without_the_engine_what_has_no_manifest_is_in_the_order_of_ids(stored, tmp_path):
-    path = Job('div', 2).fill().save(tmp_path, manifest=False)
-    with tf.Graph().as_default():
-        tf.get_variable('t', [ROWS, WIDTH])
-        for assume in (None, 'div'):
-            assert restore.plan_without_engine(path, CheckpointOptions(assume=assume)) is None
-        assert restore.plan_without_engine(stored['div', 1], CheckpointOptions()).is_plain
-        assert restore.plan_without_engine(None, CheckpointOptions()) is None
 
 
 def test_a_variable_in_other_parts_than_those_of_hosts_is_refused(stored):

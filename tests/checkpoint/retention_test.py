@@ -29,10 +29,6 @@ def test_what_is_left_of_six(newest, others, left, forever):
     assert after_all(Retention(newest, others), saved) == (left, forever)
 
 
-def test_hours_say_nothing_of_what_earlier_processes_saved():
-    assert not KeepEveryHours(1, 0.).keeps(Saved(5))
-
-
 def test_one_in_two_hours_is_kept_of_those_saved_each_50_minutes():
     """As by `tf.train.Saver`: 150, 250 and 400 minutes are the first after 120, 240 and 360."""
     saved = [Saved(step, at=step * 3000.) for step in range(1, 12)]

@@ -55,11 +55,6 @@ def test_norms_and_minima_are_those_of_all_chunks(tmp_path):
     assert rows.rows_at_minimum(table.bundle, 't') == 2
 
 
-def test_norms_of_large_numbers_are_not_taken_for_infinite_numbers(tmp_path):
-    prefix = forged.write(tmp_path / 'm', {'t': np.full([1, 2], 1e300)})
-    assert rows.norms(Bundle.open(prefix), 't').nonfinite == 0
-
-
 def test_large_tables_are_compared_in_little_memory(tmp_path):
     """40 MB each, of which nothing is on the disk."""
     count, tables = 10_000, []

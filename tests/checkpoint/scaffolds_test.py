@@ -7,7 +7,6 @@ from harness import jobs
 
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding import _legacy
-from estimator_tpu_embedding.checkpoint import scaffolds
 from estimator_tpu_embedding.errors import ConfigError
 
 
@@ -98,14 +97,6 @@ def test_a_warm_start_that_moves_rows_leaves_it_in_place(tmp_path):
     assert (calls, seen) == (['finalize', 'init_fn'], [100, 100])
 
 
-@pytest.mark.parametrize('kwargs', [{}, {'use_tpu': False}])
-def test_a_session_that_takes_the_place_of_a_lost_one_adds_nothing_to_the_graph(tmp_path, kwargs):
-    calls, seen = [], []
-    job(tmp_path, calls, seen, fails=True, **kwargs).train(batches, steps=1)
-    assert calls.count('finalize') == 1
-    assert seen == [100, 100]  # Both sessions ran what it has added.
-
-
 @pytest.mark.parametrize('use_tpu', [True, False])
 def test_a_saver_that_finalize_sets_is_refused_where_it_would_bypass_ours(tmp_path, use_tpu):
     class Changes(tf.train.Scaffold):
@@ -122,28 +113,6 @@ def test_a_saver_that_finalize_sets_is_refused_where_it_would_bypass_ours(tmp_pa
     made = jobs.estimator(model_fn, columns, jobs.run_config(tmp_path), use_tpu=use_tpu)
     with pytest.raises(ConfigError, match='E928 scaffold: its finalize must leave the saver'):
         made.train(batches, steps=1)
-
-
-def test_properties_of_the_users_class_give_way_to_the_saver_and_the_start_alone():
-    events = []
-
-    class Mine(tf.train.Scaffold):
-        saver = property(lambda self: None)
-        init_fn = property(lambda self: lambda session: events.append('theirs'))
-        ready_op = property(lambda self: 'mine')
-
-    with tf.Graph().as_default():
-        tf.get_variable('v', [])
-        made = Mine()
-        saver = tf.train.Saver()
-        assert scaffolds.with_saver(made, saver) is made
-        assert scaffolds.with_start(made, lambda session: events.append('ours')) is made
-        assert made.saver is saver and made.ready_op == 'mine'
-        made.init_fn(None)
-        copied = tf.train.Scaffold(copy_from_scaffold=made)
-        copied.init_fn(None)
-        assert events == ['ours', 'theirs'] * 2 and copied.saver is saver
-        assert isinstance(made, Mine) and type(made).__name__ == 'Mine'
 
 
 def test_a_scaffold_of_a_plain_estimator_is_called_as_tensorflow_does(tmp_path):

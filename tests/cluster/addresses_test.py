@@ -40,11 +40,6 @@ def test_an_address_of_loopback_does_not_fit_one_of_another_machine():
     assert found('192.0.2.1:1', '192.0.2.2:1') == found('127.0.0.1:1', '127.0.0.1:2') == []
 
 
-def test_another_machine_on_loopback_knows_this_one_by_loopback():
-    assert addresses.seen_by('127.0.0.1') == '127.0.0.1'
-    assert addresses.is_loopback('localhost') and not addresses.is_loopback('192.0.2.1')
-
-
 @pytest.mark.parametrize('answer, told', [
     (b'HTTP/1.1 400 Bad Request\r\nServer: x\r\n', 'HTTP/1.1 400 Bad Request'),
     (b'SSH-2.0-OpenSSH\r\n', 'SSH-2.0-OpenSSH'),

@@ -27,11 +27,6 @@ def test_workers_that_are_no_addresses_are_refused_and_never_emulated(given):
     assert choice.is_used and codes(choice) == ['E702']
 
 
-def test_addresses_from_a_script_are_not_known_yet():
-    choice = ClusterChoice.of('from-script')
-    assert choice.is_from_script and not choice.is_used and not codes(choice)
-
-
 @pytest.mark.parametrize('choice', [
     ClusterChoice(TWO, 2), ClusterChoice(processes=2, is_from_script=True),
     ClusterChoice(TWO, is_from_script=True), ClusterChoice(processes=-1),
@@ -45,9 +40,3 @@ def test_a_contradiction_or_a_number_out_of_range_is_refused(choice):
 def test_h15_problems_of_all_kinds_come_at_once():
     choice = ClusterChoice(('a', '127.0.0.1:1', '127.0.0.1:1'), 1, worker_deadline=0)
     assert sorted(codes(choice)) == ['E701', 'E701', 'E702', 'E703']
-
-
-def test_a_stated_number_of_hosts_must_be_that_of_the_workers():
-    assert ClusterChoice(TWO).hosts_problem(3).code == 'E710'
-    assert ClusterChoice(TWO).hosts_problem(2) is ClusterChoice(TWO).hosts_problem(None) is None
-    assert ClusterChoice().hosts_problem(3) is None

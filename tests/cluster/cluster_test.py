@@ -7,9 +7,9 @@ import tensorflow.compat.v1 as tf
 from harness import workers
 from harness.processes import free_addresses
 
-from estimator_tpu_embedding.cluster import control, heartbeats, opening
+from estimator_tpu_embedding.cluster import control, opening
 from estimator_tpu_embedding.cluster.choice import ClusterChoice
-from estimator_tpu_embedding.cluster.cluster import Cluster, current
+from estimator_tpu_embedding.cluster.cluster import Cluster
 from estimator_tpu_embedding.cluster.faults import HostLostError, HostUnavailableError
 from estimator_tpu_embedding.errors import ConfigError, EteError, Problem, SetupError
 from estimator_tpu_embedding.hosts.placement import CLIENT_JOB, HOST_JOB, device_of
@@ -82,12 +82,6 @@ def test_a_worker_tells_which_tables_it_holds(cluster):
     assert 'host 0 holds 1 table, 44 B' in cluster.description()
 
 
-def test_preparing_again_leaves_healthy_workers_as_they_are(cluster):
-    before = cluster.incarnations()
-    cluster.prepare()
-    assert cluster.incarnations() == before and cluster.generation == 0
-
-
 def test_h02_nobody_at_an_address_is_an_error_at_the_deadline_that_lists_who_answered(two):
     nobody, = free_addresses(1)
     began = time.monotonic()
@@ -133,22 +127,6 @@ def test_what_is_no_worker_says_so_at_once(cluster):
 def test_h15_nobody_is_contacted_if_an_address_is_wrong(cluster):
     with pytest.raises(ConfigError, match='E703 worker 1.*\n*E702 worker 2'):
         Cluster(ClusterChoice((*cluster.addresses()[:1] * 2, 'x')))
-
-
-def test_an_idle_worker_is_asked_once_a_second_however_many_others_answer(cluster):
-    began = time.monotonic()
-    cluster.answers()  # Which begins to count anew.
-    time.sleep(3 * heartbeats.PERIOD)
-    counts = [one.answers.count for one in cluster._watch._heartbeats._workers]
-    most = (time.monotonic() - began) / heartbeats.PERIOD + 1
-    assert all(count <= most for count in counts), (counts, most)
-
-
-def test_choices_with_other_deadlines_share_a_cluster():
-    choice = ClusterChoice(('127.0.0.1:1',), expose=True)
-    other = ClusterChoice(('127.0.0.1:1',), expose=True, worker_deadline=5)
-    assert current(choice) is current(other) and current(other).choice is other
-    assert current(choice) is not current(ClusterChoice(('127.0.0.1:2',), expose=True))
 
 
 def test_a_loss_is_of_the_class_after_which_a_session_is_made_again():

@@ -53,14 +53,6 @@ def test_a_call_has_its_result_and_its_error_and_its_thread_lives_on():
     assert len(threads) == 1 and threading.get_ident() not in threads
 
 
-def test_a_call_within_a_call_needs_no_other_thread():
-    calls = Workers().calls
-    inner = calls.guarded(threading.get_ident)
-    outer = calls.guarded(lambda: (threading.get_ident(), inner()))
-    one, other = outer()
-    assert one == other
-
-
 def test_a_loss_ends_a_call_that_never_returns_and_every_later_one():
     calls, may_return, has_begun = Workers().calls, threading.Event(), threading.Event()
 

@@ -55,16 +55,6 @@ def test_h05_the_claim_of_a_silent_client_ends_and_cannot_be_renewed(lease, cloc
     assert not lease.renew('run-1') and not lease.claim('run-1', 'alice')
 
 
-def test_a_claim_that_was_given_back_is_over_and_no_second_run_gets_it(lease):
-    assert lease.claim('run-1', 'alice') and lease.release('run-1')
-    assert lease.is_over() and not lease.claim('run-2', 'bob') and not lease.claim('run-1', 'alice')
-
-
-def test_a_worker_without_a_client_stays_as_it_is(lease, clock):
-    clock.now += 1e6
-    assert not lease.is_over() and lease.as_data() is None and not lease.renew('run-1')
-
-
 def test_an_own_worker_has_its_client_for_ever(clock):
     lease = Lease(float('inf'), clock)
     assert lease.claim('run-1', 'alice')

@@ -3,13 +3,12 @@
 import json
 import os
 import signal
-import time
 
 import pytest
 import tensorflow.compat.v1 as tf
 from harness import workers
 from harness.network import require_private_network
-from harness.processes import DEADLINE, is_gone, run_etpe, run_python, started, until_gone
+from harness.processes import DEADLINE, run_etpe, started, until_gone
 from harness.waiting import until
 
 from estimator_tpu_embedding.cluster import control
@@ -24,12 +23,6 @@ from estimator_tpu_embedding.hosts.placement import HOST_JOB, device_of
 pytestmark = pytest.mark.soak
 
 LEASE = 3
-ASK = '''
-import sys
-from estimator_tpu_embedding.cluster import control
-from estimator_tpu_embedding.cluster.children import Children
-print(control.ask(sys.argv[1], 'status', deadline=60)['pid'])
-'''
 
 
 def incarnation(address):
@@ -89,15 +82,6 @@ def test_after_a_loss_own_workers_are_other_processes_and_the_old_ones_are_gone(
     assert own.generation == 1 and own.loss is None
 
 
-def test_own_workers_that_ended_between_two_sessions_are_started_anew(own):
-    before = own.pids()
-    os.kill(before[0], signal.SIGKILL)
-    until(lambda: own.status_of(0) is not None, 'the end of a worker')
-    own.prepare()
-    assert not set(own.pids()) & set(before)
-    assert [own.ask(host, 'status', deadline=DEADLINE)['pid'] for host in (0, 1)] == own.pids()
-
-
 def test_signals_that_tell_a_client_to_end_leave_its_workers_to_it(own):
     for number in (signal.SIGTERM, signal.SIGINT):
         for pid in own.pids():
@@ -105,25 +89,6 @@ def test_signals_that_tell_a_client_to_end_leave_its_workers_to_it(own):
     assert [own.ask(host, 'status', deadline=DEADLINE)['pid'] for host in (0, 1)] == own.pids()
     own.close()
     assert own.pids() == [] == own.addresses()
-
-
-@pytest.mark.parametrize('number', [signal.SIGKILL, signal.SIGTERM])
-def test_h05_own_workers_never_outlive_their_client(number):
-    with client_of('2') as (client, lines):
-        pids = json.loads(next(lines))['pids']
-        # The thread that had them started has ended, and they live all the same.
-        assert len(pids) == 2 and not any(map(is_gone, pids))
-        client.send_signal(number)
-        client.wait()
-        until_gone(pids)
-
-
-def test_own_workers_end_with_a_client_that_ends_in_order():
-    with client_of('2') as (client, lines):
-        pids = json.loads(next(lines))['pids']
-        client.stdin.close()
-        assert client.wait() == 0
-        until_gone(pids)
 
 
 def test_h05_a_worker_frees_what_a_dead_client_had_when_its_lease_ends():
@@ -136,17 +101,6 @@ def test_h05_a_worker_frees_what_a_dead_client_had_when_its_lease_ends():
             until(lambda: has_begun_anew(address, before), 'another incarnation')
         status = control.ask(address, 'status', deadline=DEADLINE)
         assert status['claim'] is None and status['pid'] == running.processes[0].pid
-
-
-def test_a_client_that_ends_in_order_gives_its_worker_back():
-    with workers.running(1, '--lease', '1000000') as running:
-        address, = running.addresses
-        with client_of(address) as (client, lines):
-            before, = json.loads(next(lines))['incarnations']
-            assert incarnation(address) == before
-            client.stdin.close()
-            assert client.wait() == 0
-            until(lambda: has_begun_anew(address, before), 'another incarnation')
 
 
 def test_a_run_waits_for_the_lease_of_a_dead_client_to_end():
@@ -179,16 +133,6 @@ def test_after_a_loss_a_foreign_worker_begins_anew_with_all_memory_free():
         cluster.close()
 
 
-def test_h03_a_call_of_a_frozen_worker_ends_at_its_deadline_and_it_answers_when_it_thaws():
-    with workers.running(1) as running:
-        address, = running.addresses
-        running.processes[0].send_signal(signal.SIGSTOP)
-        with pytest.raises(NoAnswerError, match='no answer within 1 s'):
-            control.ask(address, 'status', deadline=1)
-        running.processes[0].send_signal(signal.SIGCONT)
-        assert control.ask(address, 'status', deadline=DEADLINE)['pid'] == running.processes[0].pid
-
-
 def test_h04_a_worker_that_was_started_again_is_another_incarnation():
     with workers.running(1) as running:
         cluster = Cluster(ClusterChoice(tuple(running.addresses), expose=True))
@@ -217,12 +161,6 @@ def test_h17_an_older_worker_that_does_not_know_our_claim_is_refused_with_a_tabl
         assert f'\n  {running.addresses[0]}: etpe 0' in text
 
 
-def test_a_proxy_for_web_pages_is_not_used():
-    with workers.running(1, http_proxy='http://127.0.0.1:9') as running:
-        ended = run_python('-c', ASK, running.addresses[0], http_proxy='http://127.0.0.1:9')
-        assert ended.stdout.strip() == str(running.processes[0].pid)
-
-
 @pytest.mark.parametrize('number, status', [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
 def test_a_signal_ends_a_worker_at_once(number, status):
     with workers.running(1) as running:
@@ -240,22 +178,6 @@ def test_two_runs_after_each_other_have_the_same_workers_without_a_wait_for_a_le
             assert 'ZeroDivisionError' in done.stderr and 'E70' not in done.stderr
         status = control.ask(str(running), 'status', deadline=DEADLINE)
         assert status['claim'] is None or status['claim']['seconds_left'] == 0
-
-
-def test_h18_a_host_that_is_slow_is_named_and_is_not_lost():
-    with workers.running(2) as running:
-        cluster = Cluster(ClusterChoice(tuple(running.addresses), expose=True))
-        cluster.prepare()
-        for _ in range(4):
-            running.processes[1].send_signal(signal.SIGSTOP)
-            time.sleep(1.2)  # An answer may take 30 seconds.
-            running.processes[1].send_signal(signal.SIGCONT)
-            time.sleep(.3)
-        said = cluster.answers()
-        assert said.startswith(f'hosts answered: 1 ({running.addresses[1]}) in '), said
-        slow, fast = (int(part.split(' ms')[0]) for part in said.split('longest ')[1:])
-        assert slow > 200 and slow > fast and cluster.loss is None and cluster.generation == 0
-        cluster.close()
 
 
 def test_a_call_that_a_new_beginning_cuts_off_may_be_made_again():

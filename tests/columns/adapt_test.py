@@ -55,18 +55,6 @@ def test_names_tables_and_features_are_those_of_the_original():
                         FeatureSpec(name='c', table='tbl_c_d_shared_embedding')]
 
 
-def test_columns_of_tensorflow_itself_are_accepted_as_they_are():
-    column = tf.tpu.experimental.embedding_column(words('w'), 2)
-    assert isinstance(ete.embedding_column(words('w'), 2), type(column))
-    assert adapt.columns_to_specs([column])[0][0].vocabulary_size == 3
-
-
-def test_the_rate_function_of_a_column_becomes_that_of_its_table():
-    column = ete.embedding_column(identity('a'), 2, learning_rate_fn=abs)
-    tables, _ = adapt.columns_to_specs([column])
-    assert tables[0].rate.function is abs
-
-
 def test_words_are_mapped_by_the_column_and_unknown_or_empty_ones_are_missing():
     column = ete.embedding_column(words('w'), 2)
     expected = ([0, 2], [1, 0], 2, 1)
@@ -77,12 +65,6 @@ def test_words_are_mapped_by_the_column_and_unknown_or_empty_ones_are_missing():
     assert read([column], {'w': sparse})[0]['w'] == expected
     assert read([column], {'w': lambda: tf.ragged.constant([['green'], ['pink'], ['red']])})[
         0]['w'] == expected
-
-
-def test_the_first_word_of_a_vocabulary_is_id_0_and_counts_in_dense_words_too():
-    column = ete.embedding_column(words('w'), 2)
-    assert read([column], {'w': [['red', 'red'], ['', 'blue'], ['', '']]})[0]['w'] == (
-        [0, 0, 1], [0, 0, 2], 3, 3)
 
 
 def test_integers_are_taken_as_ids_and_minus_one_as_a_word_already_found_unknown():
@@ -98,16 +80,6 @@ def test_minus_one_is_an_error_where_the_column_never_gives_it(column):
     assert checks.message_to_problem(caught.value.message).code == 'E501'
 
 
-def test_words_that_the_column_maps_elsewhere_go_there():
-    oov = ete.embedding_column(words('w', num_oov_buckets=2), 2)
-    samples, ids, seen, missing = read([oov], {'w': ['pink', 'red', 'teal']})[0]['w']
-    assert (samples, seen, missing) == ([0, 1, 2], 3, 0)
-    assert ids[1] == 0 and {ids[0], ids[2]} <= {3, 4}
-    default = ete.embedding_column(words('w', default_value=1), 2)
-    assert read([default], {'w': ['pink', 'red', 'teal']})[0]['w'][1] == [1, 0, 1]
-
-
-@pytest.mark.section('18')
 def test_features_that_are_not_looked_up_are_left_for_the_model():
     column = ete.embedding_column(identity('a'), 2)
     assert read([column], {'a': [1, 2, 3], 'x': [1., 2., 3.], 'y': [0, 0, 0]})[1] == ['x', 'y']
@@ -143,21 +115,6 @@ def test_i12_weights_that_are_missing_are_named_with_the_features():
         'feature "a"', 'feature "how_much"']
 
 
-def test_a_feature_or_weights_of_another_spelling_are_asked_for():
-    weighted = fc.weighted_categorical_column(identity('user_id'), 'user_weight')
-    columns = [ete.embedding_column(identity('itme_id'), 2), ete.embedding_column(weighted, 2)]
-    with pytest.raises(InputShapeError) as caught:
-        read(columns, {'item_id': [1, 2, 3], 'user_id': [1, 2, 3], 'user_wait': [1., 1., 1.]})
-    came = '; got only "item_id", "user_id", "user_wait".  Did you mean'
-    assert str(caught.value).splitlines() == [
-        f'E513 feature "itme_id": input_fn must return every feature of the embedding spec{came} '
-        '"item_id"?',
-        'E513 feature "user_weight": input_fn must return every feature of the embedding spec, '
-        f'here the weights of "user_id"{came} "user_wait"? Please check if the weights are present '
-        'in feature dict. Also note weight-sharing among weighted_categorical_column is not '
-        'supported on TPU.']
-
-
 @pytest.mark.parametrize('make, key', [
     (lambda: fc.crossed_column(['a', 'b'], 7), 'a_X_b'),
     (lambda: fc.bucketized_column(fc.numeric_column('a'), [0., 1.]), 'a_bucketized')])
@@ -187,21 +144,11 @@ def test_weights_that_are_shared_or_dense_get_the_words_of_the_original():
         read([column('a')], {'a': ids, 'w': np.ones([3, 1], np.float32)})
 
 
-@pytest.mark.section('18')
 def test_words_for_an_identity_column_are_refused_with_the_remedy():
     with pytest.raises(InputError, match='E510 feature "a" on core 3: .*vocabulary_list'):
         read([ete.embedding_column(identity('a'), 2)], {'a': ['x', 'y', 'z']})
 
 
-def test_features_must_be_a_dict():
-    column = ete.embedding_column(identity('a'), 2)
-    tables, specs = adapt.columns_to_specs([column])
-    plan = resolve(tables, specs, Topology(), batch_size=3, mode='inference')
-    with pytest.raises(InputShapeError, match='E513 features: .*; got EagerTensor'):
-        adapt.Featurizer([column], plan)(tf.zeros([3]), 0)
-
-
-@pytest.mark.section('18')
 def test_a_feature_of_two_columns_is_refused():
     with pytest.raises(ConfigError, match='E434 feature "a": Feature column a is used with '
                                           'multiple embeddings and this is not supported'):
@@ -236,17 +183,6 @@ def test_a_vocabulary_file_declares_as_many_rows_as_it_has_words(tmp_path):
     assert adapt.columns_to_specs([column])[0][0].vocabulary_size == 3
 
 
-@pytest.mark.section('18')
-def test_old_columns_are_taken_with_a_warning_and_others_refused(caplog):
-    from tensorflow.python.tpu import feature_column as old
-    tables, features = adapt.columns_to_specs([old.embedding_column(identity('a', 9), 2)])
-    assert (tables[0].name, features[0].name) == ('tbl_a', 'a')
-    assert 'are deprecated. Supported types are' in caplog.text
-    with pytest.raises(TypeError, match='Unsupported feature column .*NumericColumn'):
-        adapt.columns_to_specs([fc.numeric_column('a')])
-
-
-@pytest.mark.section('18')
 def test_a_weighted_column_takes_weights_from_their_feature_and_both_leave_the_rest():
     column = ete.embedding_column(fc.weighted_categorical_column(identity('a'), 'w'), 2)
     places = dict(indices=[[0, 0], [2, 0]], dense_shape=[3, 1])
@@ -258,7 +194,6 @@ def test_a_weighted_column_takes_weights_from_their_feature_and_both_leave_the_r
         read([column], {'a': features['a']})
 
 
-@pytest.mark.section('18')
 @pytest.mark.parametrize('make, value', [
     (fc.sequence_categorical_column_with_identity,
      tf.SparseTensorValue([[0, 1], [2, 0]], np.array([1, 2]), [3, 4])),
@@ -280,7 +215,6 @@ def record(columns, layer_columns):
         return adapt.variable_names(columns, graph)
 
 
-@pytest.mark.section('18')
 def test_variable_names_are_those_that_the_layer_gives():
     columns = [ete.embedding_column(identity('a'), 2),
                *ete.shared_embedding_columns([identity('c'), identity('d')], 2)]
@@ -314,16 +248,6 @@ def test_sequence_columns_have_the_names_that_sequence_features_gives():
             'tbl_s': 'sequence_features/s_embedding/embedding_weights'}
 
 
-def test_two_layers_that_use_one_table_agree_on_its_name_or_are_refused():
-    columns = [ete.embedding_column(identity('a'), 2)]
-    with tf.Graph().as_default(), _tf.tpu_shard_context(2):
-        features = {'a': tf.zeros([3, 2])}
-        tf.keras.layers.DenseFeatures(columns)(features)
-        with pytest.raises(ValueError, match='the variable scope name is different, got '
-                                             'dense_features_1/a_embedding'):
-            tf.keras.layers.DenseFeatures(columns)(features)
-
-
 def test_two_tables_of_one_variable_name_are_refused():
     columns = [ete.embedding_column(identity('a'), 2), *ete.shared_embedding_columns(
         [identity('c')], 2, shared_embedding_collection_name='dense_features/a_embedding/'
@@ -340,15 +264,7 @@ def test_a_column_that_the_model_does_not_use_is_named():
         record(columns, columns[:1])
 
 
-@pytest.mark.section('18')
 def test_a_model_that_uses_no_column_at_all_gets_the_original_text():
     with pytest.raises(RuntimeError, match='did not capture any thing. Make sure the feature '
                                            'columns passed to TPUEstimator constructor'):
         record([ete.embedding_column(identity('a'), 2)], [])
-
-
-@pytest.mark.parametrize('buckets, rows', [(1e6, 10**6), (7.9, 7.9)])
-def test_numbers_of_buckets_are_never_rounded(buckets, rows):
-    tables, _ = adapt.columns_to_specs([ete.embedding_column(identity('a', buckets), 2)])
-    assert tables[0].vocabulary_size == rows
-    assert bool(list(tables[0].problems())) == (rows == 7.9)

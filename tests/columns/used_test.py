@@ -121,23 +121,6 @@ def test_a_column_for_the_tensor_core_that_the_spec_lacks_is_named(tmp_path):
         train(tmp_path, [USER], [column], layer=dense_features)
 
 
-def test_a_name_that_is_nearly_one_of_the_spec_is_proposed(tmp_path):
-    with pytest.raises(ConfigError, match='Did you mean "user_id"?'):
-        train(tmp_path, [USER], [USER, jobs.embedding('usr_id')],
-              {**BATCH, 'usr_id': BATCH['user_id']})
-
-
-def test_a_job_without_a_spec_is_told_of_it(tmp_path):
-    estimator = ete.TPUEstimator(
-        model_fn=model_fn_of([USER]), config=jobs.run_config(tmp_path), train_batch_size=2)
-    with pytest.raises(ConfigError) as caught:
-        estimator.train(jobs.input_fn_of([BATCH] * 2), max_steps=1)
-    assert str(caught.value) == (
-        'E496 column "user_id": user_id is not in EmbeddingConfigSpec(feature_columns=...), so '
-        'nothing looks it up: the estimator has no columns for tables.  Give TPUEstimator an '
-        'embedding_config_spec with the columns that model_fn uses.')
-
-
 def test_a_column_of_another_width_than_that_of_the_spec_is_named(tmp_path):
     with pytest.raises(ConfigError) as caught:
         train(tmp_path, [wide('user_id', 4)], [wide('user_id', 8)])
@@ -146,11 +129,6 @@ def test_a_column_of_another_width_than_that_of_the_spec_is_named(tmp_path):
         'feature_columns=...), of dimension 4 and max_sequence_length 0; got another one of '
         'dimension 8 and max_sequence_length 0.  Make the columns once, and pass the same ones '
         'to both.')
-
-
-def test_equal_columns_that_are_made_twice_are_the_same(tmp_path):
-    train(tmp_path, [wide('user_id', 4)], [wide('user_id', 4)], cores=2)
-    assert list(tmp_path.glob('model.ckpt-1.index'))
 
 
 def test_an_initializer_that_is_a_class_is_called_with_a_warning_that_names_its_table(

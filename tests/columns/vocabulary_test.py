@@ -34,11 +34,6 @@ def test_a_file_and_a_list_of_the_same_words_are_alike(path):
     assert vocabulary_of(by_file(path, vocabulary_size=2)) == vocabulary_of(by_list(['a', 'b']))
 
 
-def test_numbers_are_words_as_they_are_written(path):
-    path.write_text('7\n-1\n')
-    assert vocabulary_of(by_file(path, dtype=tf.int64)) == vocabulary_of(by_list([7, -1]))
-
-
 def test_size_buckets_and_default_are_told(path):
     found = vocabulary_of(by_file(path, num_oov_buckets=2))
     assert (found.size, found.num_oov_buckets, found.default_value) == (3, 2, -1)

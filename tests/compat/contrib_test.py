@@ -1,7 +1,5 @@
 """The small `tf.contrib`: its numbers, redone by hand, and what it says of what it lacks."""
 
-import contextvars
-import threading
 import types
 
 import numpy as np
@@ -9,8 +7,8 @@ import pytest
 import tensorflow.compat.v1 as tf
 from harness.processes import ROOT, run_python
 
-from estimator_tpu_embedding.compat.contrib import data, opt, slim, summary
-from estimator_tpu_embedding.compat.contrib.hparams import HParams, parse_values
+from estimator_tpu_embedding.compat.contrib import opt, slim, summary
+from estimator_tpu_embedding.compat.contrib.hparams import HParams
 
 layers = types.SimpleNamespace(**slim.AREAS['layers'])
 framework = arg_scope = types.SimpleNamespace(**slim.AREAS['framework'])
@@ -150,26 +148,6 @@ def test_weights_decay_apart_from_the_gradient(resource):
     assert after(adam.minimize(3 * w, decay_var_list=[]), w) == pytest.approx(.9)
 
 
-@pytest.mark.parametrize('resource', [True, False])
-@pytest.mark.parametrize('base', [tf.train.GradientDescentOptimizer, tf.train.AdagradOptimizer])
-def test_of_a_sparse_gradient_the_rows_decay_once(resource, base):
-    w = variable([[2.], [2.], [4.]], resource)
-    optimizer = opt.extend_with_decoupled_weight_decay(base)(weight_decay=.5, learning_rate=0.)
-    train_op = optimizer.minimize(tf.reduce_sum(tf.gather(w, [2, 0, 2])))
-    assert after(train_op, w) == [[1.], [2.], [2.]]
-
-
-@pytest.mark.parametrize('resource', [True, False])
-def test_lars_goes_by_the_norms_of_a_variable_and_its_gradient(resource):
-    w = variable([3., 4.], resource)  # Norm 5, gradient [6, 8] of norm 10.
-    loss = tf.reduce_sum(w * [6., 8.])
-    # .2 * 5 / (10 + .1 * 5) = 1 / 10.5, times [6.3, 8.4]
-    lars = opt.LARSOptimizer(1., momentum=0., weight_decay=.1, eeta=.2)
-    assert after(lars.minimize(loss), w) == pytest.approx([2.4, 3.2])
-    plain = opt.LARSOptimizer(.1, momentum=0., weight_decay=.1, skip_list=['w'])
-    assert after(plain.minimize(loss), w) == pytest.approx([2.4, 3.2])
-
-
 # hyper-parameters
 
 def test_hparams_keep_the_types_of_their_first_values():
@@ -196,20 +174,6 @@ def test_hparams_refuse_assignments(text, message):
         HParams(steps=3, flags=[True, False]).parse(text)
 
 
-@pytest.mark.parametrize('name, value', [
-    ('steps', 1.5), ('steps', True), ('steps', 'a'), ('flag', 1), ('name', 1), ('steps', [1])])
-def test_hparams_refuse_values_of_other_types(name, value):
-    hparams = HParams(steps=3, flag=True, name='a', rate=1.)
-    with pytest.raises(ValueError):
-        hparams.set_hparam(name, value)
-    hparams.set_hparam('rate', 2)
-    assert isinstance(hparams.rate, float)
-    for reserved in ('steps', 'parse'):
-        with pytest.raises(ValueError, match='reserved'):
-            hparams.add_hparam(reserved, 1)
-    assert parse_values('a=1,b=2', {'a': int}, ignore_unknown=True) == {'a': 1}
-
-
 # framework, data, summaries
 
 def test_variables_take_the_values_of_a_checkpoint(tmp_path):
@@ -226,63 +190,6 @@ def test_variables_take_the_values_of_a_checkpoint(tmp_path):
         framework.assign_from_values_fn({'w': np.array([7., 8.])})(session)
         assert session.run(w).tolist() == [7., 8.]
     assert framework.assign_from_checkpoint_fn(path, {'no': w}, ignore_missing_vars=True) is None
-
-
-def test_scopes_of_arguments_nest_and_end():
-    with arg_scope.arg_scope([layers.fully_connected], activation_fn=None) as outer:
-        with arg_scope.arg_scope([layers.fully_connected, layers.layer_norm], trainable=False):
-            layers.layer_norm(layers.fully_connected(tf.ones([1, 2]), 3))
-        with arg_scope.arg_scope(outer):
-            layers.fully_connected(tf.ones([1, 2]), 3, scope='free')
-    assert len(tf.model_variables()) == 6
-    assert [one.op.name for one in tf.trainable_variables()] == ['free/weights', 'free/biases']
-    assert arg_scope.current_arg_scope() == {}
-    assert arg_scope.has_arg_scope(layers.dropout)
-    with pytest.raises(ValueError, match='not decorated'):
-        with arg_scope.arg_scope([len], x=1):
-            pass
-
-
-def test_a_thread_begins_with_a_copy_of_the_scopes_of_arguments_and_shares_none():
-    """Replicas are built by a thread each, and take turns."""
-    seen, entered, may_leave = {}, threading.Event(), threading.Event()
-
-    def build():
-        with arg_scope.arg_scope([layers.fully_connected], trainable=False):
-            seen['thread'] = dict(*arg_scope.current_arg_scope().values())
-            entered.set()
-            may_leave.wait(240)
-
-    with arg_scope.arg_scope([layers.fully_connected], reuse=True):
-        thread = threading.Thread(target=contextvars.copy_context().run, args=[build])
-        thread.start()
-        entered.wait(240)
-        with arg_scope.arg_scope([layers.fully_connected], scope='own'):
-            seen['caller'] = dict(*arg_scope.current_arg_scope().values())
-            may_leave.set()
-            thread.join()
-        seen['after'] = dict(*arg_scope.current_arg_scope().values())
-    assert seen == {'thread': {'reuse': True, 'trainable': False},
-                    'caller': {'reuse': True, 'scope': 'own'}, 'after': {'reuse': True}}
-
-
-def test_a_known_condition_builds_one_branch():
-    known = framework.smart_cond(tf.constant(True), lambda: 'a', lambda: 'b')
-    unknown = framework.smart_cond(tf.placeholder_with_default(False, []),
-                                   lambda: tf.constant(1), lambda: tf.constant(2))
-    assert known == 'a' and values(unknown) == (2,)
-
-
-def test_batches_without_a_remainder_have_a_static_size():
-    full = tf.data.Dataset.range(5).apply(data.batch_and_drop_remainder(2))
-    padded = tf.data.Dataset.range(5).map(lambda x: tf.range(x)).apply(
-        data.padded_batch_and_drop_remainder(2, [None]))
-    assert full.output_shapes == [2] and padded.output_shapes.as_list() == [2, None]
-    drawn = full.make_one_shot_iterator().get_next()
-    with tf.Session() as session:
-        assert [session.run(drawn).tolist() for _ in range(2)] == [[0, 1], [2, 3]]
-        with pytest.raises(tf.errors.OutOfRangeError):
-            session.run(drawn)
 
 
 def test_summaries_are_written_at_their_steps_with_the_old_kinds(tmp_path):

@@ -5,8 +5,6 @@ import pytest
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding.compat import environment
 
-pytestmark = pytest.mark.section('17')
-
 
 def test_variables_that_direct_workers_are_named_as_without_effect(monkeypatch):
     assert environment.variables_without_effect() == []

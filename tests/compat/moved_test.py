@@ -97,17 +97,6 @@ def test_a_module_that_has_several_homes_gives_all_names_to_a_star():
         'tensorflow.python.trackable.base').Trackable
 
 
-def test_whether_a_module_is_there_can_be_asked():
-    ete.install()
-    assert importlib.util.find_spec('tensorflow.python.eager.profiler') is None
-
-
-def test_modules_of_a_package_that_moved_exist_once():
-    ete.install()
-    old = importlib.import_module('tensorflow.python.keras.datasets.mnist')
-    assert old is importlib.import_module('tf_keras.src.datasets.mnist')
-
-
 def test_the_package_that_tensorflow_stood_for_once_is_tensorflow():
     ete.install()
     import tensorflow_core.python.framework.ops

@@ -54,28 +54,6 @@ def test_old_names_are_there_and_each_is_told_of_once(tmp_path):
                     'it out']
 
 
-PROBE = """
-import numpy as np
-assert hasattr(np, 'float') and getattr(np, 'bool8', None) and not hasattr(np, 'of_nobody')
-print(dir(np).count('float'))
-"""
-
-
-def test_who_asks_whether_a_name_is_there_is_not_told_of(tmp_path):
-    path = tmp_path / 'job.py'
-    path.write_text(PROBE)
-    done = run_etpe('run', path, loaded=True)
-    assert (done.returncode, done.stdout, 'old name' in done.stderr) == (0, '0\n', False)
-
-
-def test_without_them_the_names_are_missing(tmp_path):
-    path = tmp_path / 'job.py'
-    path.write_text('import inspect\ninspect.getargspec\n')
-    done = run_etpe('run', '--no-old-python', path, loaded=True)
-    assert done.returncode == 1
-    assert "module 'inspect' has no attribute 'getargspec'" in done.stderr
-
-
 def test_a_library_asks_for_them():
     code = ('import estimator_tpu_embedding as ete; ete.install({}); import fractions; '
             'assert hasattr(fractions, "gcd") is {}')

@@ -26,14 +26,6 @@ def test_the_emulated_system_is_ready_as_it_is(functions):
     assert functions['initialize_tpu_system']().num_tasks == 1  # That of install().
 
 
-def test_scripts_configure_the_version_of_the_emulated_system_through_its_client(caplog):
-    caplog.set_level('INFO', logger='tensorflow')
-    client = ete.TPUClusterResolver('my-tpu')._cloud_tpu_client
-    assert client.configure_tpu_version(tf.__version__, restart_type='ifNeeded') is None
-    assert "configure_tpu_version('2." in caplog.text
-    assert client.wait_for_healthy(timeout_s=5) is None and not client.api_available()
-
-
 def test_a_strategy_has_one_tpu_embedding_until_the_system_is_initialized_again(functions):
     api = tf.tpu.experimental.embedding
 
@@ -51,13 +43,6 @@ def test_a_strategy_has_one_tpu_embedding_until_the_system_is_initialized_again(
         functions[name]()
         kept.append(make())
     functions['initialize_tpu_system']()
-
-
-def test_the_cluster_of_the_emulated_system_is_not_connected_to(functions):
-    resolver = ete.TPUClusterResolver('grpc://192.0.2.1:8470', hosts=2)
-    assert functions['experimental_connect_to_cluster'](resolver.cluster_spec()) is None
-    for address in ('grpc://192.0.2.1:8470', resolver.cluster_spec().task_address('worker', 1)):
-        assert functions['experimental_connect_to_host'](address) is None
 
 
 SESSIONS = '''
@@ -115,16 +100,3 @@ with tf.Graph().as_default():
     assert done.stderr.count('W930') == 1
     assert "W930 tf.Session: TPUs are emulated in this process" in done.stderr
     assert "got 'nowhere://host.invalid:8470'.  Open it at the master()" in done.stderr
-
-
-def test_other_systems_get_tensorflows_own_function(functions):
-    with pytest.raises(ValueError, match='must be'):
-        functions['experimental_connect_to_cluster']('no cluster')
-
-
-def test_installing_twice_wraps_once(functions, monkeypatch):
-    monkeypatch.setattr(tf.tpu.experimental, 'shutdown_tpu_system',
-                        functions['shutdown_tpu_system'])
-    again = {name: function for _, name, function in remote.replaced()}
-    assert again['shutdown_tpu_system'].__wrapped__ is functions['shutdown_tpu_system'].__wrapped__
-    assert tf.tpu.experimental.shutdown_tpu_system() is None

@@ -61,17 +61,6 @@ def test_the_table_is_made_of_the_golden_and_the_rules():
     assert API_TABLE.TABLE.read_text() == API_TABLE.table(GOLDEN)
 
 
-def test_the_difference_of_two_apis_names_what_the_second_lacks():
-    old = {'version': '1', 'names': {'tf.a': ['x', 'y'], 'tf.b': None, 'tf.b.c': []},
-           'modules': {'p.gone': ['f'], 'p.left': ['f', 'g'], 'p.whole': ['*']}}
-    new = {'version': '2', 'names': {'tf.a': ['y', 'z'], 'tf.d': None},
-           'modules': {'p.left': ['g']}}
-    assert API_TABLE.difference(old, new) == {
-        'original': '1', 'current': '2', 'lost': {
-            'p.gone': ['.', 'f'], 'p.left': ['f'], 'p.whole': ['.'],
-            'tf': ['b'], 'tf.a': ['x'], 'tf.b': ['c']}}
-
-
 def test_classes_of_several_roads_are_one_for_isinstance_and_subclasses(tmp_path):
     done = run_python('-c', f'''
 import estimator_tpu_embedding as ete

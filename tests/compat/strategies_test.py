@@ -1,8 +1,6 @@
 """Plain Estimators with strategies, in this process and as a client of servers."""
 
-import json
 import logging
-import threading
 import types
 
 import numpy as np
@@ -13,8 +11,7 @@ from harness.network import require_private_network
 from harness.processes import free_addresses
 
 import estimator_tpu_embedding as ete
-from estimator_tpu_embedding import _distribution, _legacy
-from estimator_tpu_embedding._tf import distribute
+from estimator_tpu_embedding import _legacy
 
 nightly = _legacy.load()
 X = np.random.default_rng(0).normal(size=[16, 3]).astype(np.float32)
@@ -136,31 +133,6 @@ def test_one_process_drives_workers_and_parameter_servers_elsewhere(tmp_path):
     np.testing.assert_allclose(estimator.get_variable_value('w'), after(3), rtol=1e-5)
 
 
-class CountSessions(tf.train.SessionRunHook):
-    def __init__(self):
-        self.sessions, self.is_there = 0, threading.Event()
-
-    def after_create_session(self, session, coord):
-        self.sessions += 1
-        self.is_there.set()
-
-
-def test_the_threads_of_one_process_call_the_hooks_once(tmp_path):
-    estimator, _servers = remote(
-        tmp_path, {'chief': 1, 'worker': 1, 'ps': 1}, STRATEGIES['v1 ParameterServer']())
-    hook = CountSessions()
-
-    def input_fn(input_context):
-        if input_context.input_pipeline_id == 1:  # The worker waits for initialised variables.
-            assert hook.is_there.wait(200)
-        return batches(8)()
-    nightly.train_and_evaluate(
-        estimator, nightly.TrainSpec(input_fn, max_steps=3, hooks=[hook]),
-        nightly.EvalSpec(batches(8, 1)))
-    assert estimator.get_variable_value('global_step') >= 3
-    assert hook.sessions == 1
-
-
 @pytest.fixture(autouse=True)
 def tf_config(monkeypatch):
     monkeypatch.delenv('TF_CONFIG', raising=False)
@@ -174,14 +146,6 @@ def test_a_strategy_given_by_two_roads_is_one_clear_error(kind):
             strategy, evaluation=strategy))
 
 
-def test_a_cluster_given_by_two_roads_is_one_clear_error(monkeypatch):
-    monkeypatch.setenv('TF_CONFIG', '{"cluster": {"worker": ["a:1"]}, '
-                                    '"task": {"type": "worker", "index": 0}}')
-    with pytest.raises(ete.ConfigError, match='E472 RunConfig: a cluster is named by TF_CONFIG'):
-        nightly.RunConfig(experimental_distribute=distribution(
-            STRATEGIES['OneDevice'](), {'worker': ['b:1']}))
-
-
 @pytest.mark.parametrize('job, strategy, master', [
     ('worker', None, 'grpc://a:1'), ('master', 'OneDevice', 'grpc://m:1')])
 def test_without_a_strategy_or_with_a_master_the_estimator_runs_its_task_itself(
@@ -193,38 +157,6 @@ def test_without_a_strategy_or_with_a_master_the_estimator_runs_its_task_itself(
         eval_distribute=STRATEGIES['OneDevice'](),
         train_distribute=strategy and STRATEGIES[strategy]())
     assert (config.task_type, config.master, config.num_worker_replicas) == (job, master, 2)
-
-
-CLUSTER = {'chief': ['a:1'], 'worker': ['b:1', 'c:1'], 'ps': ['d:1'], 'evaluator': ['e:1']}
-
-
-def config_of_task(cluster, job, index):
-    """The RunConfig of an Estimator that the coordinator calls as a task."""
-    coordinator = distribute.coordinator()
-    with coordinator._WorkerContext(None, tf.train.ClusterSpec(cluster), job, index):
-        return _distribution._for_this_task(
-            types.SimpleNamespace(_config=nightly.RunConfig()), 'train', 'a strategy')._config
-
-
-@pytest.mark.parametrize('job, index', [
-    (job, index) for job, addresses in CLUSTER.items() for index in range(len(addresses))])
-def test_a_task_has_the_same_place_in_a_cluster_with_a_strategy_as_without(
-        monkeypatch, job, index):
-    with_strategy = config_of_task(CLUSTER, job, index)
-    monkeypatch.setenv('TF_CONFIG', json.dumps(
-        {'cluster': CLUSTER, 'task': {'type': job, 'index': index}}))
-    plain = nightly.RunConfig()
-    for name in ('task_type', 'task_id', 'master', 'num_ps_replicas', 'num_worker_replicas',
-                 'global_id_in_cluster', 'cluster_spec'):
-        assert getattr(with_strategy, name) == getattr(plain, name), name
-    # There is nobody else who could initialise what an evaluator reads.
-    assert with_strategy.is_chief == (plain.is_chief or job == 'evaluator')
-
-
-def test_without_a_chief_the_first_worker_is_it():
-    configs = [config_of_task({'worker': ['a:1', 'b:1']}, 'worker', index) for index in range(2)]
-    assert [one.is_chief for one in configs] == [True, False]
-    assert [one.global_id_in_cluster for one in configs] == [0, 1]
 
 
 def test_call_of_train_in_an_independent_worker_says_what_to_call(monkeypatch, tmp_path):

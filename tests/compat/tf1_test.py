@@ -162,14 +162,3 @@ def test_the_tool_says_which_flag_would_have_helped(tmp_path):
     done = run_etpe('run', path, loaded=True)
     assert done.returncode == 1
     assert '[etpe] tf.placeholder is a name of TensorFlow 1: "etpe run --tf1" ' in done.stderr
-
-
-@pytest.mark.parametrize('call, text', [
-    (lambda: tf.compat.v2.losses.huber_loss, 'tf.losses.huber_loss is a name of TensorFlow 1'),
-    (lambda: tf.compat.v2.metrics.mean, 'tf.metrics.mean is a name of TensorFlow 1'),
-    (lambda: tf.compat.v2.metrics.nonsense, 'None'),
-    (lambda: tf.gradients(tf.constant(1.), []), '"etpe run --tf1" switches eager execution off')])
-def test_names_that_keras_took_and_graphs_get_their_hint(call, text):
-    with pytest.raises((AttributeError, RuntimeError)) as caught:
-        call()
-    assert text in str(flag_that_helps(caught.value))

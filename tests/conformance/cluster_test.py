@@ -140,25 +140,6 @@ def test_owners_on_tasks_give_the_bits_of_owners_in_one_place_and_nearly_those_o
             np.testing.assert_allclose(owners[name], values, rtol=2e-6, atol=2e-6, err_msg=name)
 
 
-@pytest.mark.soak
-@pytest.mark.parametrize('hosts, cores, strategy', PLACES[3:5])
-def test_processes_give_these_bits_too_every_time(hosts, cores, strategy):
-    plan = plan_of_all_kinds(hosts, cores, strategy)
-    owners = run('native_owners', plan)
-    for _ in range(2):
-        assert_same_bits(run('native_cluster', plan), owners)
-
-
-@pytest.mark.soak
-def test_updates_that_come_a_step_late_do_so_on_tasks_too():
-    plan = plan_of_all_kinds(2, 1, 'mod')
-    owners = run('native_owners', plan, delayed=True)
-    assert_same_bits(run('native_tasks', plan, delayed=True), owners)
-    on_time = run('native_owners', plan)
-    np.testing.assert_array_equal(owners['friend 0'], on_time['friend 0'])
-    assert (owners['friend 1'] != on_time['friend 1']).any()
-
-
 BIG = 2. ** 127  # 2 * BIG overflows.
 
 

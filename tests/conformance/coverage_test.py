@@ -2,15 +2,12 @@
 
 import pathlib
 import re
-import shutil
 
 import numpy as np
-import pytest
 from harness import cases, numpy_reference
 
 from estimator_tpu_embedding.core.optimizers import OPTIMIZERS
 from estimator_tpu_embedding.core.specs import COMBINERS
-from estimator_tpu_embedding.native import library
 from estimator_tpu_embedding.native import rules as native_rules
 from estimator_tpu_embedding.ops import rules
 from estimator_tpu_embedding.proto.codec import Parameters
@@ -30,24 +27,6 @@ def test_every_optimizer_is_in_the_proto_and_has_a_rule_a_reference_and_cases_of
     assert set(rules.RULES) == set(numpy_reference.RULES) == set(OPTIMIZERS.values())
     assert set(native_rules.RULES) == set(OPTIMIZERS.values())
     assert not cases.uncovered(cases.all_cases())
-
-
-def test_where_a_compiler_is_the_native_kernels_are_tested():
-    if not any(map(shutil.which, ('g++', 'clang++', 'c++'))):
-        pytest.skip('no C++ compiler: no native kernels')
-    assert library.why_not() == ''
-
-
-@pytest.mark.parametrize('what, leaves_out', [
-    ('Lion', lambda case: isinstance(case.optimizer, OPTIMIZERS['lion'])),
-    ('Adam.use_non_lazy_adam', lambda case: case.optimizer.updates_all_rows),
-    ('Ftrl.beta', lambda case: getattr(case.optimizer, 'beta', 0)),
-    ('Momentum.momentum', lambda case: getattr(case.optimizer, 'momentum', 0) == .2),
-    ('Adagrad.learning_rate', lambda case: case.rate),
-    ('Adagrad.learning_rate', lambda case: not case.optimizer.learning_rate),
-    ('Adagrad.accumulate', lambda case: not case.optimizer.accumulate)])
-def test_an_optimizer_or_an_option_without_a_case_is_found(what, leaves_out):
-    assert what in cases.uncovered([case for case in cases.all_cases() if not leaves_out(case)])
 
 
 def test_every_dimension_occurs_with_every_rule():

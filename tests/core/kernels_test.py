@@ -19,10 +19,3 @@ def test_what_can_be_said_of_kernels(choice, threads):
 def test_what_cannot(said, problem):
     with pytest.raises(ConfigError, match=problem):
         checked(said, 'here')
-
-
-def test_who_says_something_is_heard_before_who_does_not():
-    silent, process = Kernels(), Kernels('stock', 4)
-    assert silent.or_else(process) == process.or_else(silent) == process
-    assert Kernels('native').or_else(process) == Kernels('native', 4)
-    assert Kernels(threads=1).or_else(process) == Kernels('stock', 1)

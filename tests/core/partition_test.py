@@ -39,12 +39,6 @@ def test_every_id_has_one_place_and_every_place_one_id():
         assert sum(map(partition.rows_on, range(partition.num_hosts))) == len(ids), partition
 
 
-def test_sizes_differ_by_at_most_one():
-    for partition in EVERY_SMALL_PARTITION:
-        sizes = [partition.rows_on(host) for host in range(partition.num_hosts)]
-        assert max(sizes) - min(sizes) <= 1, partition
-
-
 @settings(deadline=None)
 @given(st.sampled_from(STRATEGIES), st.integers(1, 2**31 - 1), st.integers(1, 4096), st.data())
 def test_stored_row_is_a_bijection_and_the_identity_for_div(strategy, rows, hosts, data):
@@ -56,14 +50,6 @@ def test_stored_row_is_a_bijection_and_the_identity_for_div(strategy, rows, host
     assert all(0 <= row < rows for row in stored)
     if strategy == 'div':
         np.testing.assert_array_equal(stored, ids)
-
-
-def test_stored_rows_of_every_small_partition_are_those_of_the_hosts_one_after_another():
-    for partition in EVERY_SMALL_PARTITION:
-        ids = np.concatenate([partition.ids_on(host) for host in range(partition.num_hosts)])
-        np.testing.assert_array_equal(
-            partition.ids_of_stored_rows(0, len(ids)), ids, str(partition))
-        assert not partition.stores_by_id or (ids == np.arange(len(ids))).all(), partition
 
 
 @settings(deadline=None)

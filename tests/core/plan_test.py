@@ -197,14 +197,6 @@ def test_rate_functions_must_be_callable():
     assert [p.code for p in problems_of([rated], FEATURES[:2])] == ['E422']
 
 
-@pytest.mark.parametrize('spec', [*TABLES, *FEATURES, TOPOLOGY, Adagrad(learning_rate=0.1),
-                                  Bounds(), make_plan()], ids=lambda spec: type(spec).__name__)
-def test_nothing_can_be_changed_after_it_was_made(spec):
-    name = dataclasses.fields(spec)[0].name
-    with pytest.raises((dataclasses.FrozenInstanceError, TypeError, AttributeError)):
-        setattr(spec, name, 1)
-
-
 def test_no_tables_are_a_plan_only_where_that_is_said():
     with pytest.raises(ConfigError, match='E402'):
         resolve([], [], Topology(), batch_size=2)

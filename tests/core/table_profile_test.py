@@ -1,4 +1,3 @@
-import collections
 import dataclasses
 from unittest import mock
 
@@ -10,20 +9,6 @@ from hypothesis import strategies as st
 
 from estimator_tpu_embedding.core import table_profile, tally
 from estimator_tpu_embedding.core.partition import STRATEGIES, Partition
-from estimator_tpu_embedding.core.table_profile import is_sampled
-
-
-def test_about_three_per_cent_of_the_steps_are_sampled_and_the_first_is():
-    sampled = [step for step in range(100_000) if is_sampled(step)]
-    assert sampled[0] == 0 and abs(len(sampled) / 100_000 - 1 / 32) < 1e-4
-    assert {after - before for before, after in zip(sampled, sampled[1:])} == {21, 34, 55}
-
-
-@pytest.mark.parametrize('period', [2, 7, 32, 55, 100, 1024])
-def test_no_place_in_data_that_repeats_is_sampled_more_than_its_share(period):
-    places = collections.Counter(step % period for step in range(32 * 50 * period)
-                                 if is_sampled(step))
-    assert len(places) == period and all(35 < count < 65 for count in places.values())
 
 
 @pytest.mark.parametrize('strategy, hosts, load', [
@@ -59,11 +44,6 @@ def test_no_host_is_further_off_than_the_uncertain_ids(ids, strategy, hosts, mos
     assert sum(load) == pytest.approx(len(ids))
     if strategy == 'mod' and 3840 % hosts == 0:
         assert uncertain == 0
-
-
-def test_the_heaviest_ids_come_first_and_of_equal_ones_the_lowest():
-    found = profile_of(subject(), [[9, 9, 2, 1, 1, 9]])
-    assert found.heaviest(2) == [(9, 3), (1, 2)] and found.heaviest(9)[-1] == (2, 1)
 
 
 @pytest.mark.parametrize('change', [

@@ -40,12 +40,6 @@ def test_the_counts_of_a_step_of_two_cores_by_hand():
     assert list(found.faults()) == [] and (found.ids, found.examples) == (8, 4)
 
 
-def test_a_step_without_ids_counts():
-    found = profile_of(subject(), [[]])
-    assert (found.ids, found.examples, found.heavy, found.distinct()) == (0, 4, {}, 0)
-    assert list(found.faults()) == []
-
-
 def check_heavy(found, steps, most):
     """What is promised of `heavy`, whatever was counted."""
     true = collections.Counter(id for ids in steps for id in ids)

@@ -55,19 +55,3 @@ def test_i22_words_that_were_added_at_the_end_are_no_difference_others_are(
 def test_i22_words_after_buckets_take_their_ids():
     before = vocabulary(b'a\nb\n', 2, oov=1)
     assert words(b'a\nb\nc\n', 3, oov=1).as_in(before) != before
-
-
-def test_a_file_that_is_no_text_is_taken_as_a_whole():
-    content = b'\x1f\x8b\n\n\n'
-    assert words(content, 2, is_text=False).vocabulary() == vocabulary(content, 2)
-    assert words(content, 2, is_text=False).as_in(vocabulary(content, 1)) == vocabulary(content, 2)
-
-
-def test_words_are_read_once_for_the_comparison_and_for_what_is_recorded():
-    reads = []
-    one = words(b'a\nb\nc\n', 3, reads=reads)
-    assert not reads
-    one.as_in(vocabulary(b'a\nb\n', 2))
-    one.vocabulary()
-    one.as_in(vocabulary(b'a\nb\nc\n', 3))
-    assert len(reads) == 1

@@ -5,7 +5,6 @@ import contextlib
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
-from harness import jobs
 from harness.network import require_private_network
 from harness.parts import soak_except
 from harness.tasks import Owners, Tasks, hosted_by
@@ -206,55 +205,3 @@ def test_a_job_on_processes_has_these_bits_too_each_time(tmp_path, case):
     for number in range(1 + (case == 'all in one')):
         assert_same(numbers_of(tmp_path / str(number), on_processes(hosts), case), owners)
     assert_nearly_those_of_one_engine(tmp_path / 'one', case, owners)
-
-
-@pytest.mark.soak
-def test_a_gradient_that_is_not_finite_ends_a_job_on_processes_and_names_its_table(tmp_path):
-    made = estimator_of(tmp_path, 2, 2, poisoned=True)
-    with on_processes(2), pytest.raises(ete.errors.EteError, match='E801'):
-        made.train(input_fn_of(), steps=STEPS)
-
-
-@pytest.mark.soak
-@pytest.mark.timeout(600)
-def test_a_training_moves_from_system_to_system_and_ends_as_one_that_stayed_in_one_process(
-        tmp_path):
-    """Checkpoints of either open in the other, on any number of hosts."""
-    places = [(2, 'mod', True), (3, 'div', False), (3, 'mod', True), (1, 'div', True),
-              (2, 'mod', False)]
-
-    def train(directory, moves):
-        for step, (hosts, strategy, is_cluster) in enumerate(places, 1):
-            made = estimator_of(directory, hosts, 1, spec={'partition_strategy': strategy})
-            with (on_processes(hosts) if is_cluster and moves else hosted_by(Owners(hosts))):
-                made.train(input_fn_of(), max_steps=step)
-        return {name: made.get_variable_value(name) for name in made.get_variable_names()}
-
-    assert_same(train(tmp_path / 'moves', True), train(tmp_path / 'stays', False))
-
-
-@pytest.mark.soak
-@pytest.mark.timeout(600)
-def test_hosts_and_strategies_of_processes_give_nearly_the_same_tables(tmp_path):
-    states = []
-    for hosts, strategy in ((1, 'div'), (2, 'mod'), (3, 'div')):
-        directory = tmp_path / f'{hosts}{strategy}'
-        made = estimator_of(directory, hosts, 6 // hosts, spec={'partition_strategy': strategy},
-                            mode=Mode.PER_HOST_V2)
-        assign = jobs.AssignTable('t', np.arange(33).reshape(11, 3) / 32, strategy)
-        with on_processes(hosts):
-            made.train(_same_for_all_hosts, [assign], steps=STEPS)
-        states.append(jobs.stored(directory, 't', strategy, hosts))
-    for state in states[1:]:
-        np.testing.assert_allclose(state, states[0], rtol=0, atol=2e-6)
-
-
-def _same_for_all_hosts(params):
-    """Batches of a core with the same samples each, so that it does not matter who has which."""
-    features, labels = arrays()
-    data = tf.data.Dataset.from_tensors((
-        {name: values[:1].repeat(params['batch_size'], 0) for name, values in features.items()},
-        labels[:1].repeat(params['batch_size']))).repeat()
-    return data.map(lambda features, labels: (
-        {name: sparse(values) if name in SPARSE else values
-         for name, values in features.items()}, labels))

@@ -4,8 +4,6 @@ import tensorflow as tf
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding.estimator.deployment import deploy
 
-pytestmark = pytest.mark.section('6')
-
 DEPLOYMENT = deploy(ete.RunConfig(
     cluster=ete.TPUClusterResolver(hosts=2, cores=4), tpu_config=ete.TPUConfig(
         per_host_input_for_training=ete.InputPipelineConfig.PER_HOST_V2)), 'train', 8)
@@ -36,14 +34,6 @@ def test_a_model_fn_learns_the_size_but_no_host():
     for ask in (context.current_input_fn_deployment, lambda: context.current_host):
         with pytest.raises(RuntimeError, match='must not be called from model_fn.'):
             ask()
-
-
-def test_a_broadcast_names_its_one_host_as_the_original_does():
-    deployment = deploy(ete.RunConfig(
-        cluster=ete.TPUClusterResolver(hosts=2, cores=2), tpu_config=ete.TPUConfig(
-            per_host_input_for_training=ete.InputPipelineConfig.BROADCAST)), 'train', 8)
-    context = ete.TPUContext(deployment, deployment.invocations[0])
-    assert context.current_input_fn_deployment() == ('/replica:0/task:0/device:CPU:0', 0, 1, 4)
 
 
 @pytest.mark.parametrize('use_tpu', [True, False])

@@ -11,8 +11,6 @@ from harness.processes import run_python
 
 import estimator_tpu_embedding as ete
 
-pytestmark = pytest.mark.section('8')
-
 TOPOLOGIES = [(1, 1), (1, 4), (2, 2), (4, 1)]
 
 

@@ -21,7 +21,6 @@ def config(hosts=2, cores=4, mode=Mode.PER_HOST_V2, sliced=False, **kwargs):
 
 # Columns: invocations, samples of an element, replicas per invocation, samples of a core; the
 # global batch is 64 and there are 2 hosts of 4 cores.
-@pytest.mark.section('5', '6')
 @pytest.mark.parametrize('mode, verb, expected', [
     (Mode.PER_SHARD_V1, 'train', (8, 8, 1, 8)),
     (Mode.PER_HOST_V1, 'train', (2, 32, 4, 8)),
@@ -48,7 +47,6 @@ def test_every_input_mode_has_its_calls_and_batch_sizes(mode, verb, expected):
         assert context.current_host == call.host
 
 
-@pytest.mark.section('5')
 @pytest.mark.parametrize('mode', [Mode.PER_HOST_V1, Mode.PER_HOST_V2, Mode.PER_SHARD_V1])
 def test_sliced_evaluation_has_one_call_for_all_cores_and_training_is_as_before(mode):
     sliced = config(mode=mode, sliced=True)
@@ -59,7 +57,6 @@ def test_sliced_evaluation_has_one_call_for_all_cores_and_training_is_as_before(
     assert deploy(sliced, 'train', 64) == deploy(config(mode=mode), 'train', 64)
 
 
-@pytest.mark.section('5', '6')
 def test_replicas_of_several_cores_are_fewer_and_their_batches_larger():
     deployment = deploy(config(num_cores_per_replica=2), 'train', 64)
     assert (deployment.topology, deployment.batch_size_per_core) == (
@@ -73,24 +70,6 @@ def test_replicas_of_several_cores_are_fewer_and_their_batches_larger():
     assert [context.device_for_replica(replica)[1] for replica in range(4)] == [0, 2, 0, 2]
 
 
-@pytest.mark.section('2.2', '6')
-def test_a_job_that_says_that_its_replicas_have_one_core_is_model_parallel_too():
-    context = ete.TPUContext(deploy(config(num_cores_per_replica=1), 'train', 64))
-    assert (context.num_replicas, context.device_for_replica(5)[1]) == (8, 1)
-    assert context.device_assignment.num_cores_per_replica == 1
-    with pytest.raises(ValueError, match='is not supported for model_parallelism'):
-        context.num_of_replicas_per_host
-
-
-@pytest.mark.section('5', '6')
-def test_replicas_across_hosts_have_a_call_each_on_the_host_of_their_first_core():
-    deployment = deploy(config(hosts=4, cores=2, num_cores_per_replica=4), 'train', 64)
-    assert [(call.index, call.host) for call in deployment.invocations] == [(0, 0), (1, 2)]
-    assert (deployment.batch_size_per_core, deployment.input_batch_size) == (32, 32)
-    assert ete.TPUContext(deployment).num_hosts == 4
-
-
-@pytest.mark.section('3.1')
 @pytest.mark.parametrize('kwargs, error, text', [
     ({'num_cores_per_replica': 16}, ValueError,
      'num_cores_per_replica: 16, num cores in the system: 8'),
@@ -106,25 +85,6 @@ def test_replicas_that_do_not_fit_the_system_get_the_errors_of_the_original(
         kwargs, error, text):
     with pytest.raises(error, match=text):
         deploy(config(**kwargs), 'train', 64)
-
-
-@pytest.mark.section('3.1')
-def test_num_shards_counts_replicas_not_cores():
-    sized = deploy(config(num_shards=4, num_cores_per_replica=2), 'train', 64)
-    assert sized.topology.num_cores == 4
-    unsized = ete.RunConfig(tpu_config=ete.TPUConfig(num_shards=4, num_cores_per_replica=2))
-    assert deploy(unsized, 'train', 64).system == Topology(num_hosts=1, cores_per_host=8)
-
-
-@pytest.mark.section('3.1')
-@pytest.mark.parametrize('mode, verb', [
-    (Mode.PER_HOST_V1, 'train'), (Mode.PER_HOST_V1, 'evaluate'), (Mode.PER_SHARD_V1, 'predict')])
-def test_the_cores_divide_every_batch_that_is_cut(mode, verb):
-    name = 'eval' if verb == 'evaluate' else verb
-    with pytest.raises(ValueError, match=f'{name} batch size 12 must be divisible by number of '
-                                         'replicas 8'):
-        deploy(config(mode=mode), verb, 12)
-    assert deploy(config(mode=Mode.BROADCAST), verb, 12).batch_size_per_core == 12
 
 
 ROWS = 16  # two global batches
@@ -179,7 +139,6 @@ def dense_model_fn(features, labels, mode, params):
         eval_metrics=(lambda labels: {'sum': (tf.metrics.mean(labels))}, [labels]))
 
 
-@pytest.mark.section('5')
 @pytest.mark.parametrize('as_tensors', [False, True])
 def test_tables_are_trained_alike_by_a_batch_per_host_and_by_a_batch_per_core(
         tmp_path, as_tensors):
@@ -192,7 +151,6 @@ def test_tables_are_trained_alike_by_a_batch_per_host_and_by_a_batch_per_core(
                                    tf.train.load_variable(str(tmp_path / 'v2'), name), 1e-6)
 
 
-@pytest.mark.section('4.2', '5')
 @pytest.mark.parametrize('mode, as_tensors', [
     (Mode.PER_HOST_V1, False), (Mode.PER_HOST_V1, True), (Mode.PER_SHARD_V1, True),
     (Mode.BROADCAST, False), (Mode.BROADCAST, True)])
@@ -212,7 +170,6 @@ def test_a_model_without_tables_trains_alike_in_every_mode(tmp_path, mode, as_te
     assert [row['id'] for row in rows] == list(range(11))
 
 
-@pytest.mark.section('5')
 def test_sliced_evaluation_equals_that_of_every_host(tmp_path):
     made = trained(tmp_path, Mode.PER_HOST_V2)
     sliced = jobs.estimator(jobs.linear_model_fn(COLUMNS), COLUMNS, jobs.run_config(
@@ -230,7 +187,6 @@ def test_sliced_evaluation_equals_that_of_every_host(tmp_path):
     np.testing.assert_allclose([row['y'] for row in rows], [row['y'] for row in again])
 
 
-@pytest.mark.section('5')
 def test_replicas_of_two_cores_train_as_half_as_many_cores_do(tmp_path):
     wide = trained(tmp_path / 'wide', Mode.PER_HOST_V2, 2, 2, num_cores_per_replica=2)
     narrow = trained(tmp_path / 'narrow', Mode.PER_HOST_V2, 2, 1)
@@ -239,7 +195,6 @@ def test_replicas_of_two_cores_train_as_half_as_many_cores_do(tmp_path):
                                       narrow.get_variable_value(name))
 
 
-@pytest.mark.section('4.2')
 @pytest.mark.parametrize('mode, as_tensors, kwargs, error, text', [
     (Mode.PER_SHARD_V1, False, {'columns': None}, TypeError,
      'is not yet supported in per-Core input pipeline deployment yet'),
@@ -250,7 +205,6 @@ def test_an_input_fn_that_does_not_fit_its_mode_gets_the_error_of_the_original(
         trained(tmp_path, mode, as_tensors=as_tensors, **kwargs)
 
 
-@pytest.mark.section('4.2', '16')
 def test_the_end_of_tensors_is_the_end_of_the_data(tmp_path):
     made = trained(tmp_path, Mode.PER_HOST_V1, as_tensors=True)
     with pytest.raises(tf.errors.OutOfRangeError, match='input of host . ended: this train made 2 '
@@ -258,7 +212,6 @@ def test_the_end_of_tensors_is_the_end_of_the_data(tmp_path):
         made.train(reading(as_tensors=True), max_steps=7)
 
 
-@pytest.mark.section('4.2')
 def test_input_of_queue_runners_is_read_and_warned_of(tmp_path, caplog):
     def input_fn(params):
         ids = tf.train.input_producer(np.arange(4), shuffle=False).dequeue_many(
@@ -273,22 +226,6 @@ def test_input_of_queue_runners_is_read_and_warned_of(tmp_path, caplog):
     assert 'Input pipeline contains one or more QueueRunners' in caplog.text
 
 
-@pytest.mark.section('4.2', '5')
-def test_batch_axis_is_for_batches_per_host_and_no_predictions(tmp_path):
-    made = ete.TPUEstimator(
-        dense_model_fn, train_batch_size=4, predict_batch_size=4, batch_axis=[0],
-        config=jobs.run_config(tmp_path, 1, 2).replace(
-            tpu_config=ete.TPUConfig(per_host_input_for_training=Mode.PER_HOST_V1)))
-    with pytest.raises(TypeError, match='For mode PREDICT, batch_axis is not supported yet.'):
-        next(made.predict(lambda params: tf.data.Dataset.range(4)))
-    elsewhere = ete.TPUEstimator(
-        dense_model_fn, train_batch_size=8, predict_batch_size=2, batch_axis=[7, 7, 7],
-        config=jobs.run_config(tmp_path, 2, 2))
-    elsewhere.train(reading(), steps=1)
-    assert elsewhere.get_variable_value('global_step') == 1
-
-
-@pytest.mark.section('2.2', '3')
 def test_what_has_no_effect_is_warned_of_once(tmp_path, caplog):
     ete.TPUEstimator(
         dense_model_fn, train_batch_size=4, config=ete.RunConfig(
@@ -300,19 +237,3 @@ def test_what_has_no_effect_is_warned_of_once(tmp_path, caplog):
     ete.TPUEstimator(dense_model_fn, train_batch_size=4, config=ete.RunConfig(
         tpu_config=ete.TPUConfig(num_shards=1)))
     assert caplog.text.count('Setting TPUConfig.num_shards==1 is an unsupported behavior') == 1
-
-
-def test_one_shard_is_a_system_of_one_core_with_tables_too(tmp_path):
-    config = jobs.run_config(tmp_path, 1, 1, num_shards=1)
-    made = jobs.estimator(jobs.linear_model_fn(COLUMNS), COLUMNS, config)
-    made.train(reading(), steps=2)
-    assert made.get_variable_value('global_step') == 2
-
-
-def test_a_host_batch_whose_features_are_no_full_batch_is_refused(tmp_path):
-    made = jobs.estimator(
-        jobs.linear_model_fn(COLUMNS), COLUMNS, jobs.run_config(tmp_path, 1, 2).replace(
-            tpu_config=ete.TPUConfig(per_host_input_for_training=Mode.PER_HOST_V1)))
-    with pytest.raises(ValueError, match='E511 input of host 0: the batch for all its cores'):
-        made.train(lambda params: tf.data.Dataset.from_tensors(
-            ({'id': tf.SparseTensor([[6, 0]], [1], [7, 1])}, np.zeros(8, np.float32))), steps=1)

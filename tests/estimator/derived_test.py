@@ -8,12 +8,7 @@ import tensorflow.compat.v1 as tf
 from harness import jobs
 
 import estimator_tpu_embedding as ete
-from estimator_tpu_embedding import _legacy
-from estimator_tpu_embedding.estimator.derived import (
-    _export_output_to_tensors,
-    _InputsWithStoppingSignals,
-    _TPUStopAtStepHook,
-)
+from estimator_tpu_embedding.estimator.derived import _InputsWithStoppingSignals, _TPUStopAtStepHook
 
 Counter = collections.namedtuple('Counter', 'value unit')
 COUNT = Counter(2, 'count')
@@ -74,14 +69,3 @@ def test_a_smaller_batch_is_padded_and_masked():
     assert first[:2] + [first[2]['padding_mask']] == [[1, 2], [4, 5], [0, 0]]
     assert second[:2] + [second[2]['padding_mask']] == [[3, 0], [6, 0], [0, 1]]
     assert [end[2]['padding_mask'] for end in ends] == [[1, 1]] * 3
-
-
-def test_an_export_output_gives_its_tensors():
-    made = _legacy.load().export
-    with tf.Graph().as_default():
-        a, b = tf.constant([.5]), tf.constant(['x'])
-        assert _export_output_to_tensors(made.ClassificationOutput(a, b)) == [a, b]
-        assert _export_output_to_tensors(made.RegressionOutput(a)) == [a]
-        assert _export_output_to_tensors(made.PredictOutput({'a': a, 'b': b})) == [a, b]
-    with pytest.raises(ValueError, match='`export_output` must be have type `Classification'):
-        _export_output_to_tensors(3)

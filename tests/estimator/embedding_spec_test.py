@@ -10,8 +10,6 @@ from estimator_tpu_embedding.core.specs import FeatureSpec
 from estimator_tpu_embedding.estimator import parameters
 from estimator_tpu_embedding.estimator.table_config import FeatureConfig, TableConfig
 
-pytestmark = pytest.mark.section('18')
-
 ADAGRAD = ete.AdagradParameters(.1)
 
 
@@ -66,25 +64,6 @@ def test_bad_values_get_the_errors_of_the_original(change, error, text):
     assert text in str(caught.value)
 
 
-def test_a_spec_without_an_optimizer_shows_an_example_below():
-    with pytest.raises(ValueError) as caught:
-        spec(optimization_parameters=None)
-    note, = caught.value.__notes__
-    example = note.removeprefix('For example: ')
-    place = 'tf.compat.v1.tpu.experimental.'  # Where install() puts it.
-    assert place in example
-    made = eval(example.replace(place, ''), {
-        'EmbeddingConfigSpec': ete.EmbeddingConfigSpec, 'columns': [jobs.embedding('a')],
-        'AdagradParameters': ete.AdagradParameters})
-    assert made.optimization_parameters.learning_rate == .1
-
-
-def test_one_column_that_is_no_list_is_told_what_is_wanted_below():
-    with pytest.raises(TypeError, match='All feature columns must be supported types') as caught:
-        spec(feature_columns=jobs.embedding('a'))
-    assert 'is a list of columns made by tf.tpu.experimental.embed' in caught.value.__notes__[0]
-
-
 def by_dicts(tables, features, **kwargs):
     return ete.EmbeddingConfigSpec(table_to_config_dict=tables, feature_to_config_dict=features,
                                    **kwargs)
@@ -115,12 +94,6 @@ def test_bad_dicts_get_the_errors_of_the_original(tables, features, error, text)
     assert not hasattr(caught.value, '__notes__')
 
 
-def test_a_table_of_nearly_the_name_is_proposed_below():
-    with pytest.raises(ValueError, match='refers to table usre which is not in the') as caught:
-        by_dicts({'user': TableConfig(5, 2)}, {'f': FeatureConfig('usre')})
-    assert caught.value.__notes__ == ['Did you mean "user"?']
-
-
 def test_columns_for_the_tensor_core_are_kept_apart_and_come_back_in_a_copy():
     dense = ete.embedding_column(jobs.identity_column('b'), 2, tensor_core_shape=[None, 4],
                                  embedding_lookup_device='tpu_tensor_core')
@@ -149,15 +122,3 @@ def test_other_columns_are_taken_and_refused_when_a_run_needs_their_tables():
     made = spec(feature_columns=[tf.feature_column.numeric_column('n'), jobs.embedding('a')])
     with pytest.raises(TypeError, match='Unsupported feature column'):
         made.to_specs()
-
-
-def test_columns_may_come_from_a_generator():
-    made = spec(feature_columns=(jobs.embedding(key) for key in 'ab'))
-    assert [column.name for column in made.feature_columns] == ['a_embedding', 'b_embedding']
-
-
-def test_a_copy_does_not_warn_again(caplog):
-    made = spec(clipping_limit=3.)
-    caplog.clear()
-    assert copy.deepcopy(made).clipping_limit == copy.copy(made).clipping_limit == 3.
-    assert 'W461' not in caplog.text

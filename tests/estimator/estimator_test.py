@@ -1,4 +1,3 @@
-import functools
 import json
 import logging
 import pathlib
@@ -10,7 +9,6 @@ from harness import jobs
 from harness.parts import soak_except
 
 import estimator_tpu_embedding as ete
-from estimator_tpu_embedding.runner import progress
 
 TABLE = 'dense_features/f_embedding/embedding_weights'
 STEPS = [{'f': np.array([1, 2, 3, 1]), 'label': np.ones(4, np.float32)}] * 4
@@ -29,7 +27,6 @@ def bare(directory, **kwargs):
         'train_batch_size': 8, **kwargs})
 
 
-@pytest.mark.section('3')
 @pytest.mark.parametrize('kwargs, error, text', [
     ({'config': None}, ValueError,
      '`config` must be provided with type `tpu_config.RunConfig`'),
@@ -55,40 +52,6 @@ def test_bad_arguments_get_the_errors_of_the_original(tmp_path, kwargs, error, t
     assert text in str(caught.value)
 
 
-@pytest.mark.section('3')
-def test_the_checks_of_the_constructor_come_in_the_order_of_the_original(tmp_path):
-    def config(mode):
-        return ete.RunConfig(model_dir=str(tmp_path), tpu_config=ete.TPUConfig(
-            num_cores_per_replica=2, per_host_input_for_training=mode))
-
-    arguments = {
-        'model_fn': lambda zz: None, 'model_dir': '/elsewhere', 'config': None,
-        'params': {'batch_size': 3}, 'train_batch_size': None, 'predict_batch_size': 0,
-        'eval_on_tpu': False, 'export_saved_model_api_version': 3,
-        'embedding_config_spec': ete.EmbeddingConfigSpec(
-            [jobs.embedding('f')], ete.AdagradParameters(.1), partition_strategy='mod')}
-    for text, mended in (
-            ('`config` must be provided with type `tpu_config.RunConfig`', {'config': config(1)}),
-            ('are reserved keys', {'params': {'use_tpu': 7}}),  # Which is none.
-            ('`train_batch_size` cannot be `None`', {'train_batch_size': 8}),
-            ('predict_batch_size must be positive, got 0', {'predict_batch_size': None}),
-            ('Model parallelism only supports per host input for training. Please adjust '
-             'TPURunconfig.per_host_input_for_training.', {'config': config(4)}),
-            ('Only PER_HOST_V1 and PER_HOST_V2 is supported when using TPU Embedding; got 4.',
-             {'config': config(3)}),
-            ('Mod sharding of embedding tables not supported on CPU.', {'eval_on_tpu': True}),
-            ('must include features argument.', {'model_fn': lambda features, params: None}),
-            ('with different values. In constructor: ', {'model_dir': None}),
-            ('export_saved_model_api_version should be 1 or 2; got 3.',
-             {'export_saved_model_api_version': 2})):
-        with pytest.raises(ValueError) as caught:
-            ete.TPUEstimator(**arguments)
-        assert text in str(caught.value)
-        arguments.update(mended)
-    assert ete.TPUEstimator(**arguments).params == {'use_tpu': 7}
-
-
-@pytest.mark.section('2.3', '3')
 def test_an_estimator_without_params_or_model_dir_has_an_empty_dict_and_a_new_directory(caplog):
     with caplog.at_level(logging.INFO, 'tensorflow'):
         made = ete.TPUEstimator(lambda features, params: None, config=ete.RunConfig(),
@@ -102,7 +65,6 @@ def test_an_estimator_without_params_or_model_dir_has_an_empty_dict_and_a_new_di
     pathlib.Path(made.model_dir).rmdir()
 
 
-@pytest.mark.section('3')
 @pytest.mark.parametrize('kwargs', [{'use_tpu': False}, {'eval_on_tpu': False}])
 def test_mod_tables_are_refused_where_columns_would_read_them_on_the_cpu(tmp_path, kwargs):
     with pytest.raises(ValueError, match='Mod sharding of embedding tables not supported on CPU.'):
@@ -128,37 +90,6 @@ def ones(params):
         params['batch_size'], drop_remainder=True)
 
 
-@pytest.mark.parametrize('config, line', soak_except([
-    ({'master': '', 'evaluation_master': 'local'}, None),
-    ({'cluster': ete.TPUClusterResolver(hosts=1, cores=2)}, None),
-    ({'master': 'grpc://192.0.2.1:8470'}, "RunConfig(master='grpc://192.0.2.1:8470')"),
-    ({'evaluation_master': ['grpc://192.0.2.1:8470']},
-     "RunConfig(evaluation_master=['grpc://192.0.2.1:8470'])"),
-    ({'master': 'grpc://192.0.2.1:8470', 'evaluation_master': 'grpc://192.0.2.2:8470'},
-     "RunConfig(master='grpc://192.0.2.1:8470', evaluation_master='grpc://192.0.2.2:8470')")], 4))
-@pytest.mark.parametrize('on_tpu', [
-    {}, {'use_tpu': False}, {'eval_on_tpu': False}])
-def test_every_master_of_a_job_is_the_emulated_system_and_one_line_says_so(
-        tmp_path, monkeypatch, config, line, on_tpu):
-    lines = []
-    monkeypatch.setattr(progress, '_sink', lines.append)
-    made = make(tmp_path, config=ete.RunConfig(
-        model_dir=str(tmp_path), session_creation_timeout_secs=60, **config), **on_tpu)
-    assert [each for each in lines if 'RunConfig' in each] == ([] if line is None else [
-        f'{line} means the emulated system: nothing is contacted'])
-    made.train(ones, steps=1)
-    assert made.evaluate(ones, steps=1)['global_step'] == 1
-    assert len([each for each in lines if 'RunConfig' in each]) == (line is not None)
-
-
-def test_a_master_that_tf_config_names_is_the_emulated_system_too(tmp_path, monkeypatch):
-    monkeypatch.setenv('TF_CONFIG', json.dumps({'session_master': 'grpc://192.0.2.1:8470'}))
-    made = make(tmp_path, config=ete.RunConfig(model_dir=str(tmp_path)))
-    made.train(ones, steps=1)
-    assert (made.config.master, made.config.evaluation_master) == ('', '')
-
-
-@pytest.mark.section('9.1', '10')
 @pytest.mark.parametrize('verb, kwargs, error, text', [
     ('train', {}, ValueError, 'For TPU training, one of `steps` or `max_steps` must be set.'),
     ('train', {'steps': 2.}, TypeError, "Train steps must be int, got <class 'float'>"),
@@ -177,7 +108,6 @@ def test_bad_step_counts_get_the_errors_of_the_original(tmp_path, verb, kwargs, 
     assert text in str(caught.value)
 
 
-@pytest.mark.section('3.1')
 def test_i13_a_batch_that_the_cores_do_not_divide_is_refused_with_the_arithmetic(tmp_path):
     with pytest.raises(ete.ConfigError) as caught:
         make(tmp_path, hosts=2, cores=2, batch_size=10).train(jobs.input_fn_of(STEPS), steps=1)
@@ -187,15 +117,6 @@ def test_i13_a_batch_that_the_cores_do_not_divide_is_refused_with_the_arithmetic
     assert not list(tmp_path.glob('model.ckpt*'))
 
 
-@pytest.mark.section('3.1')
-def test_an_evaluation_needs_its_batch_size(tmp_path):
-    estimator = ete.TPUEstimator(
-        model_fn=jobs.linear_model_fn([]), config=jobs.run_config(tmp_path), train_batch_size=4)
-    with pytest.raises(ValueError, match='eval_batch_size in TPUEstimator constructor cannot be'):
-        estimator.evaluate(jobs.input_fn_of(STEPS), steps=1)
-
-
-@pytest.mark.section('4.1', '4.3')
 def test_input_fn_and_model_fn_learn_batch_size_context_and_whatever_else_they_ask_for(tmp_path):
     seen = {}
     columns = [jobs.embedding('f')]
@@ -224,32 +145,6 @@ def test_input_fn_and_model_fn_learn_batch_size_context_and_whatever_else_they_a
         'model': (2, 'train', True, 2, [], 1, (2, 2))}
 
 
-@pytest.mark.parametrize('cores', [1, 2])
-def test_a_layer_made_outside_of_model_fn_trains_beside_tables(tmp_path, cores):
-    """A sample has one id, of activation [1, 1], so y = 2 and the gradient of y - 1 squared is 2.
-
-    The activation of w is 1 too, so a step of rate .1 makes it .8, as on one core.
-    """
-    columns = [jobs.embedding('f', initializer=tf.ones_initializer())]
-    layer = tf.keras.layers.Dense(1, use_bias=False, kernel_initializer='ones', name='w')
-    calls = []
-
-    def model_fn(features, labels, mode, params):
-        calls.append(mode)
-        logits = layer(tf.keras.layers.DenseFeatures(columns)(features))
-        loss = tf.reduce_mean(tf.square(logits[:, 0] - labels))
-        train_op = ete.CrossShardOptimizer(tf.train.GradientDescentOptimizer(.1)).minimize(
-            loss, tf.train.get_global_step())
-        return ete.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
-
-    estimator = jobs.estimator(model_fn, columns, jobs.run_config(tmp_path, 1, cores),
-                               batch_size=4)
-    estimator.train(jobs.input_fn_of(STEPS), steps=1)
-    assert len(calls) == cores
-    np.testing.assert_allclose(estimator.get_variable_value('w/kernel'), [[.8], [.8]])
-
-
-@pytest.mark.section('4.1', '4.2')
 @pytest.mark.parametrize('input_fn, error, text', [
     (lambda: None, ValueError, 'does not include params argument, required by TPUEstimator to '
      'pass batch size as params["batch_size"]'),
@@ -298,7 +193,6 @@ def _with_a_step_of_its_own(features, labels, params):
     tf.train.create_global_step()
 
 
-@pytest.mark.section('4.3', '7.3')
 @pytest.mark.parametrize('model_fn, error, text', [
     (lambda features, labels: None, ValueError, 'does not include params argument, required by '
      "TPUEstimator to pass batch size as params['batch_size']"),
@@ -320,7 +214,6 @@ def test_model_fns_that_do_not_fit_are_refused(tmp_path, model_fn, error, text):
     assert text in str(caught.value)
 
 
-@pytest.mark.section('4.3')
 def test_a_training_model_fn_may_return_a_plain_estimator_spec(tmp_path):
     from estimator_tpu_embedding import _legacy
     columns = [jobs.embedding('f')]
@@ -334,7 +227,6 @@ def test_a_training_model_fn_may_return_a_plain_estimator_spec(tmp_path):
     assert tf.train.load_variable(str(tmp_path), 'global_step') == 1
 
 
-@pytest.mark.section('15', '18')
 def test_without_tpu_it_is_a_plain_estimator(tmp_path):
     estimator = make(tmp_path, use_tpu=False)
 
@@ -348,7 +240,6 @@ def test_without_tpu_it_is_a_plain_estimator(tmp_path):
     assert estimator.evaluate(input_fn)['global_step'] == 3
 
 
-@pytest.mark.section('3.1', '4.2', '11')
 @pytest.mark.parametrize('kwargs, error, text', [
     ({'predict_batch_size': None}, ValueError, 'predict_batch_size in TPUEstimator constructor '
      'cannot be `None` if .predict is running on TPU.'),
@@ -387,7 +278,6 @@ def ids_input_fn(ids):
     return input_fn
 
 
-@pytest.mark.section('11')
 @pytest.mark.parametrize('strategy', soak_except(['div', 'mod'], 1))
 def test_a_training_checkpoint_predicts_the_newest_or_that_which_is_named(tmp_path, strategy):
     estimator = make(tmp_path, hosts=3, batch_size=6, strategy=strategy)
@@ -402,20 +292,10 @@ def test_a_training_checkpoint_predicts_the_newest_or_that_which_is_named(tmp_pa
         np.testing.assert_array_equal([row['net'] for row in rows], table)
 
 
-@pytest.mark.section('11')
 def test_a_prediction_without_a_checkpoint_warns_that_it_has_learned_nothing(tmp_path, caplog):
     assert len(list(make(tmp_path).predict(ids_input_fn([1, 2])))) == 2
     assert (f'Could not find trained model in model_dir: {tmp_path}, running initialization to '
             'predict.') in caplog.text
-
-
-@pytest.mark.section('14')
-def test_a_prediction_may_start_warm(tmp_path):
-    make(tmp_path / 'source').train(jobs.input_fn_of(STEPS), steps=2)
-    rows = make(tmp_path / 'new', hosts=2, warm_start_from=str(tmp_path / 'source')).predict(
-        ids_input_fn(range(10)))
-    np.testing.assert_array_equal([row['net'] for row in rows],
-                                  jobs.stored(tmp_path / 'source', TABLE))
 
 
 def test_subclasses_may_override_what_they_like(tmp_path):
@@ -431,19 +311,6 @@ def test_subclasses_may_override_what_they_like(tmp_path):
     assert set(estimator.evaluate(jobs.input_fn_of(STEPS), steps=1)) == {'mine'}
 
 
-@pytest.mark.section('10')
-def test_an_evaluation_writes_its_metrics_where_the_original_did(tmp_path):
-    estimator = make(tmp_path)
-    estimator.train(jobs.input_fn_of(STEPS), steps=2)
-    estimator.evaluate(jobs.input_fn_of(STEPS), steps=2, name='held_out')
-    written = {(value.tag, event.step) for path in (tmp_path / 'eval_held_out').glob('events*')
-               for event in tf.train.summary_iterator(str(path))
-               for value in event.summary.value}
-    assert {(tag.partition('/')[0], step) for tag, step in written} == {
-        ('loss', 2), ('mean_label', 2), ('mean_square', 2), ('checkpoint_path', 2)}
-
-
-@pytest.mark.section('10')
 def test_an_older_checkpoint_can_be_evaluated_by_its_path(tmp_path):
     estimator = make(tmp_path)
     estimator.train(jobs.input_fn_of(STEPS), steps=2)
@@ -452,29 +319,10 @@ def test_an_older_checkpoint_can_be_evaluated_by_its_path(tmp_path):
     assert result['global_step'] == 0
 
 
-@pytest.mark.section('10')
 def test_initial_values_are_evaluated_where_there_is_no_checkpoint(tmp_path):
     assert make(tmp_path).evaluate(jobs.input_fn_of(STEPS), steps=1)['global_step'] == 0
 
 
-def test_the_arithmetic_optimizer_is_off_in_every_session(tmp_path):
-    modes = []
-
-    class Look(tf.train.SessionRunHook):
-        def after_create_session(self, session, coord):
-            rewrites = session._config.graph_options.rewrite_options
-            modes.append((rewrites.arithmetic_optimization, rewrites.OFF,
-                          rewrites.meta_optimizer_iterations, rewrites.ONE))
-
-    config = tf.ConfigProto(intra_op_parallelism_threads=1)
-    mine = jobs.run_config(tmp_path, session_config=config)
-    make(tmp_path, config=mine).train(jobs.input_fn_of(STEPS), steps=1, hooks=[Look()])
-    make(tmp_path).evaluate(jobs.input_fn_of(STEPS), steps=1, hooks=[Look()])
-    assert [mode[0] == mode[1] for mode in modes] == [True, True]
-    assert config == tf.ConfigProto(intra_op_parallelism_threads=1)  # the user's is left alone
-
-
-@pytest.mark.section('12')
 @pytest.mark.parametrize('flags, error, text', [
     ({'export_to_cpu': False, 'export_to_tpu': False}, ValueError,
      'One of export_to_cpu and export_to_tpu must be true.'),
@@ -539,7 +387,6 @@ class HParams:
         self.__dict__[name] = value
 
 
-@pytest.mark.section('4.1', '4.3')
 @pytest.mark.parametrize('use_tpu', [True, False])
 def test_params_keep_their_class(tmp_path, use_tpu):
     columns = [jobs.embedding('f')]
@@ -555,45 +402,3 @@ def test_params_keep_their_class(tmp_path, use_tpu):
 
     jobs.estimator(model_fn, columns, jobs.run_config(tmp_path), batch_size=4, use_tpu=use_tpu,
                    params=HParams(mine=7)).train(input_fn, steps=1)
-
-
-@pytest.mark.section('4.1')
-def test_what_a_partial_has_bound_is_left_as_it_is(tmp_path):
-    seen = []
-
-    def input_fn(params, mode):
-        seen.append(mode)
-        return jobs.input_fn_of(STEPS)(params)
-
-    make(tmp_path).train(functools.partial(input_fn, mode='bound'), steps=1)
-    assert seen == ['bound']
-
-
-@pytest.mark.section('4.3')
-def test_the_scaffold_of_a_plain_estimator_spec_is_ignored_with_a_warning(tmp_path, caplog):
-    from estimator_tpu_embedding import _legacy
-    columns = [jobs.embedding('f')]
-
-    def model_fn(features, labels, mode, params):
-        spec = jobs.linear_model_fn(columns)(features, labels, mode, params)
-        return _legacy.estimator_spec_class()(mode, loss=spec.loss, train_op=spec.train_op,
-                                              scaffold=tf.train.Scaffold())
-
-    jobs.estimator(model_fn, columns, jobs.run_config(tmp_path), batch_size=4).train(
-        jobs.input_fn_of(STEPS), steps=1)
-    assert 'EstimatorSpec.Scaffold is ignored by TPU train/eval.' in caplog.text
-
-
-@pytest.mark.section('13')
-def test_train_and_evaluate_of_the_nightly_alternates_between_the_two(tmp_path):
-    from estimator_tpu_embedding import _legacy
-    nightly = _legacy.load()
-    input_fn = jobs.input_fn_of(STEPS * 10)
-    results, _ = nightly.train_and_evaluate(
-        make(tmp_path, config=jobs.run_config(tmp_path, 2, 1, save_checkpoints_steps=4)),
-        nightly.TrainSpec(input_fn, max_steps=8),
-        nightly.EvalSpec(input_fn, steps=2, start_delay_secs=0, throttle_secs=0))
-    assert results['global_step'] == 8
-    evaluated = {event.step for path in (tmp_path / 'eval').glob('events*')
-                 for event in tf.train.summary_iterator(str(path)) if event.summary.value}
-    assert evaluated == {4, 8}

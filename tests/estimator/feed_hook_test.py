@@ -8,7 +8,6 @@ import estimator_tpu_embedding as ete
 from estimator_tpu_embedding.estimator.feed_hook import TPUInfeedOutfeedSessionHook
 from tests.harness import jobs
 
-pytestmark = pytest.mark.section('2.2', '9.4')
 COLUMNS = [jobs.embedding('a')]
 STEPS = [{'a': np.arange(8) % 10, 'last': np.full(8, step == 3), 'label': np.ones(8, np.float32)}
          for step in range(4)]
@@ -38,11 +37,6 @@ class StopOnSignal(TPUInfeedOutfeedSessionHook):
     def end(self, session):
         super().end(session)
         seen.append('end')
-
-
-class Feeding(TPUInfeedOutfeedSessionHook):
-    def before_run(self, run_context):
-        return tf.train.SessionRunArgs(None, {'fed:0': 5.})
 
 
 class Forgetful(TPUInfeedOutfeedSessionHook):
@@ -77,11 +71,6 @@ def test_it_feeds_and_gets_the_signals_of_all_cores_in_every_loop(tmp_path, host
     assert 'Use user implemented tpu infeed outfeed session hook class.' in caplog.text
 
 
-def test_with_several_steps_per_loop_the_signals_are_those_of_the_last(tmp_path):
-    make(tmp_path, StopOnSignal, iterations=2).train(jobs.input_fn_of(STEPS), steps=100)
-    assert seen == ['begin', [False] * 8, [True] * 8, 'end']
-
-
 def test_one_that_changes_nothing_trains_as_without_it(tmp_path):
     values = []
     for number, hook in enumerate([None, TPUInfeedOutfeedSessionHook]):
@@ -89,11 +78,6 @@ def test_one_that_changes_nothing_trains_as_without_it(tmp_path):
         made.train(jobs.input_fn_of(STEPS), steps=4)
         values.append(made.get_variable_value('w/kernel'))
     np.testing.assert_array_equal(*values)
-
-
-def test_evaluation_does_without_it(tmp_path):
-    make(tmp_path, StopOnSignal).evaluate(jobs.input_fn_of(STEPS), steps=2)
-    assert not seen
 
 
 def test_replacing_the_threads_is_refused_by_name(tmp_path):
@@ -104,17 +88,3 @@ def test_replacing_the_threads_is_refused_by_name(tmp_path):
 def test_one_that_never_starts_the_input_is_told_so(tmp_path):
     with pytest.raises(ete.UnsupportedError, match='E907 .*must call that of TPUInfeedOutfeed'):
         make(tmp_path, Forgetful).train(jobs.input_fn_of(STEPS), steps=1)
-
-
-def test_what_it_feeds_reaches_every_step_of_a_loop(tmp_path):
-    def model_fn(features, labels, mode, params):
-        fed = tf.placeholder_with_default(1., [], 'fed')
-        noted = tf.py_func(lambda value: seen.append(float(value)) or value, [fed], tf.float32)
-        spec = jobs.linear_model_fn(COLUMNS)(features, labels, mode, params)
-        with tf.control_dependencies([noted]):
-            return spec._replace(loss=tf.identity(spec.loss))
-
-    config = jobs.run_config(tmp_path, iterations=3)
-    config = config.replace(tpu_config=config.tpu_config._replace(experimental_feed_hook=Feeding))
-    jobs.estimator(model_fn, COLUMNS, config).train(jobs.input_fn_of(STEPS), steps=3)
-    assert seen == [5.] * 3

@@ -42,19 +42,6 @@ def test_labels_of_another_shape_are_told_below_the_error_of_tensorflow(tmp_path
         "{'f': float32 [2, 2]} and labels float32 [2, 3]."]
 
 
-def test_evaluation_names_its_mode(tmp_path):
-    error = notes_of(tmp_path, squared_error,
-                     functools.partial(ete.TPUEstimator.evaluate, steps=1), cores=1)
-    assert "in mode 'eval' on core 0 of 1, with features" in error.__notes__[0]
-
-
-def test_training_without_tpu_says_it_as_well(tmp_path):
-    error = notes_of(tmp_path, squared_error, cores=1, use_tpu=False)
-    assert error.__notes__ == [
-        "This happened in model_fn, called in mode 'train', with features {'f': int64 [4]} and "
-        'labels float32 [4, 3].']
-
-
 def test_errors_of_this_package_name_their_cause_and_get_no_note(tmp_path):
     def model_fn(net, labels):
         raise ConfigError(Problem('E456', 'model_fn', 'sums must be outside of tf.cond'))

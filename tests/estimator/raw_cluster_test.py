@@ -4,10 +4,8 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 from harness import graphs, legacy_api
-from harness.network import require_private_network
 from harness.numpy_reference import assert_close
 from harness.parts import soak_except
-from harness.processes import run_python
 from harness.tasks import Owners, Tasks
 
 from estimator_tpu_embedding import _tf, defaults
@@ -160,33 +158,6 @@ def test_sessions_of_its_graph_and_of_its_master_are_opened_on_workers_and_no_ot
     assert tasks_of(tf.Session(graph=tf.Graph())) == {'localhost'}
 
 
-@pytest.mark.soak
-def test_a_monitored_session_trains_on_workers_and_another_system_restores_what_it_saved(
-        monkeypatch, tmp_path):
-    def rows_after(cluster, strategy, steps):
-        put_on(monkeypatch, cluster)
-        made = embedding(2, strategy)
-        variables = made.create_variables_and_ops()
-        step = tf.train.get_or_create_global_step()
-        enqueue, losses = steps_of(made, 1)[0], losses_of(made)
-        with tf.control_dependencies([losses]):
-            trains = step.assign_add(1)
-        with tf.train.MonitoredTrainingSession(
-                checkpoint_dir=str(tmp_path), save_checkpoint_steps=2, save_summaries_steps=None,
-                save_summaries_secs=None, log_step_count_steps=None,
-                hooks=[tf.train.StopAtStepHook(num_steps=steps)] if steps else []) as session:
-            while steps and not session.should_stop():
-                session.run(enqueue)
-                session.run(trains)
-            return None if steps else np.concatenate(session.run(
-                list(variables.embedding_variables_by_table['user'])))
-
-    in_its_graph(rows_after, Tasks(2), 'div', 2)
-    saved = tf.train.load_variable(str(tmp_path), 'user')
-    assert (saved != np.arange(21).reshape(7, 3) / 16).any()
-    np.testing.assert_array_equal(in_its_graph(rows_after, None, 'div', 0), saved)
-
-
 def test_hosts_are_the_tasks_of_workers_and_each_table_part_and_core_is_on_its_own(monkeypatch):
     put_on(monkeypatch, Tasks(2))
     made = embedding()
@@ -218,54 +189,3 @@ def test_another_number_of_hosts_than_of_workers_is_refused(monkeypatch):
     monkeypatch.setattr(defaults, '_current', Defaults(cluster=ClusterChoice(processes=3)))
     with pytest.raises(ConfigError, match='E710 hosts: .* 3; got 2'):
         embedding(hosts=2)
-
-
-LOOP = '''
-import sys
-import numpy as np
-import estimator_tpu_embedding
-estimator_tpu_embedding.install(cores=2, {install})
-import tensorflow.compat.v1 as tf
-from tensorflow.python.tpu import tpu_embedding
-tf.disable_v2_behavior()
-resolver = tf.distribute.cluster_resolver.TPUClusterResolver('a-tpu')
-made = tpu_embedding.TPUEmbedding(
-    {{'t': tpu_embedding.TableConfig(7, 2, tf.constant_initializer(np.arange(14.).reshape(7, 2)))}},
-    {{'f': tpu_embedding.FeatureConfig('t')}}, 8, tpu_embedding.TRAINING, resolver.master(),
-    tf.tpu.experimental.AdagradParameters(.5))
-variables = made.create_variables_and_ops()
-ids = tf.reshape(tf.py_func(lambda: np.arange(8) * 3 % 7, [], tf.int64), [made.num_cores, -1])
-ids.set_shape([made.num_cores, 8 // made.num_cores])
-enqueue = made.generate_enqueue_ops([
-    {{'f': tpu_embedding.EnqueueData(ids[core])}} for core in range(made.num_cores)])
-
-
-def computation():
-    found = made.get_activations()['f']
-    with tf.control_dependencies([made.generate_send_gradients_op({{'f': found}})]):
-        return tf.reshape(tf.reduce_mean(found), [1])
-
-
-losses = tf.tpu.shard(computation, num_shards=made.num_cores)
-with tf.train.MonitoredTrainingSession(master=resolver.master()) as session:
-    for _ in range(3):
-        session.run(enqueue)
-        loss = session.run(losses)[0]
-    rows = np.concatenate(session.run(variables.embedding_variables_by_table['t']))
-print('found', made.num_cores, *loss.tolist(), *rows.ravel().tolist())
-'''
-
-
-@pytest.mark.soak
-def test_an_installed_script_trains_on_processes_of_its_own_as_in_one_process():
-    require_private_network()
-
-    def run(**install):
-        ended = run_python('-c', LOOP.format(install=', '.join(
-            f'{name}={value}' for name, value in install.items())))
-        line, = [line for line in ended.stdout.splitlines() if line.startswith('found')]
-        return [float(number) for number in line.split()[1:]]
-
-    one, other = run(hosts=2), run(processes=2, expose=True)
-    assert len(one) == 1 + 4 + 14 and one[0] == other[0] == 4
-    np.testing.assert_allclose(other, one, rtol=0, atol=2e-6)

@@ -38,18 +38,6 @@ def test_the_hook_takes_the_saver_of_the_graph_if_there_is_one_and_needs_a_globa
         assert support.GracefulShutdownHook('model.ckpt', saver).saver() is saver
 
 
-def test_there_are_no_workers_and_nobody_waits_for_them():
-    with tf.Graph().as_default(), tf.Session() as session:
-        devices = support.all_worker_devices(session)
-        workers = support.WorkerHeartbeatManager.from_devices(session, devices)
-        assert (devices, workers.num_workers(), workers.ping()) == ([], 0, [])
-        assert workers.lame_workers() is None and str(workers) == 'HeartbeatManager()'
-        support.ShutdownAllWorkers()(None, workers, workers)
-        support.ShutdownLameWorkers()(None, workers, workers)
-        with pytest.raises(support.CoordinatorResetError, match='Resetting session loop'):
-            support.ResetComputation()(None, workers, None)
-
-
 def test_a_reset_makes_a_monitored_session_begin_anew():
     class Once(tf.train.SessionRunHook):
         sessions = 0

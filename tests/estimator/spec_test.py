@@ -3,8 +3,6 @@ import tensorflow.compat.v1 as tf
 
 import estimator_tpu_embedding as ete
 
-pytestmark = pytest.mark.section('7.1')
-
 
 def make(mode='eval', **kwargs):
     return ete.TPUEstimatorSpec(mode=mode, **{'loss': tf.constant(1.), **kwargs})
@@ -44,24 +42,10 @@ def test_bad_values_get_the_errors_of_the_original(kwargs, error, text):
     assert text in str(caught.value)
 
 
-@pytest.mark.parametrize('metrics', [
-    (lambda *all_of_them: {}, [1, 2, 3]), (lambda a, b: {}, {'a': 1, 'b': 2})])
-def test_varargs_and_dicts_fit_any_function(metrics):
-    assert make(eval_metrics=metrics).eval_metrics == metrics
-
-
-@pytest.mark.section('7.2')
 def test_a_spec_becomes_an_estimator_spec_with_its_metrics():
     labels = tf.constant([1., 3.])
     made = make(eval_metrics=(lambda x: {'m': tf.metrics.mean(x)}, [labels])).as_estimator_spec()
     assert set(made.eval_metric_ops) == {'m'}
-
-
-@pytest.mark.section('7.2')
-def test_each_spec_keeps_its_own_calls():
-    first = make(eval_metrics=(lambda x: {'first': tf.metrics.mean(x)}, {'x': tf.ones([1])}))
-    make(eval_metrics=(lambda x: {'second': tf.metrics.mean(x)}, {'x': tf.ones([1])}))
-    assert set(first.as_estimator_spec().eval_metric_ops) == {'first'}
 
 
 def test_training_needs_a_loss_which_is_a_scalar():
@@ -78,7 +62,6 @@ def test_a_loss_of_one_element_is_a_scalar_and_predictions_are_exported_as_they_
     assert exported.outputs == predictions
 
 
-@pytest.mark.section('7.2')
 def test_a_host_call_is_a_hook_of_every_mode_and_the_scaffold_is_made_of_its_function():
     scaffold = tf.train.Scaffold()
     made = make(host_call=(lambda x: [x], [tf.ones([1])]), scaffold_fn=lambda: scaffold

@@ -6,7 +6,6 @@ import json
 import pathlib
 import subprocess
 
-import numpy as np
 import pytest
 from google.protobuf import text_format
 from harness import groups, legacy_api
@@ -75,13 +74,6 @@ def test_bad_calls_get_the_errors_of_the_original(name):
         text, ours = (message.partition('Received')[0] for message in (text, ours))
     assert ours == text
     assert isinstance(caught.value, __builtins__[kind])
-
-
-def test_hosts_that_do_not_divide_the_cores_are_told_with_the_numbers_in_their_places():
-    with pytest.raises(ValueError, match=r'num_hosts \(3\) should divide num_cores \(4\) but'):
-        legacy_api.TPUEmbedding(
-            {'t': legacy_api.TableConfig(5, 2)}, {'f': legacy_api.FeatureConfig('t')}, 4,
-            legacy_api.TRAINING, device_config=legacy_api.DeviceConfig(3, 4, '/job:worker'))
 
 
 def test_a_rate_of_zero_on_a_table_is_kept():
@@ -234,10 +226,3 @@ def test_subclasses_of_the_ten_and_attributes_of_users_change_nothing():
     parameters.note = 'of the user'
     assert Mine(.5).to_optimizer() == legacy_api.AdagradParameters(.5).to_optimizer()
     assert parameters.to_optimizer() == legacy_api.FtrlParameters(.1).to_optimizer()
-
-
-def test_batch_sizes_of_numpy_are_taken():
-    made = legacy_api.TPUEmbedding(
-        {'t': legacy_api.TableConfig(5, 2)}, {'f': legacy_api.FeatureConfig('t')}, np.int64(4),
-        legacy_api.TRAINING, master='', optimization_parameters=legacy_api.AdamParameters(.1))
-    assert list(made.config_proto.feature_descriptor[0].input_shape) == [4]

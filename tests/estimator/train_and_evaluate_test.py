@@ -11,8 +11,6 @@ from harness.parts import soak_except
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding import _legacy
 
-pytestmark = pytest.mark.section('13')
-
 TABLE = 'dense_features/f_embedding/embedding_weights'
 ROWS = 12
 nightly = _legacy.load()
@@ -126,11 +124,6 @@ def test_a_metric_that_does_not_get_better_stops_training(tmp_path):
     # Evaluated at 2, 4 and 6, four steps after the best. At 8, where the hook read the step of
     # this loop as it was, and that of the one before as it became: it looks where it moved.
     assert results['global_step'] in (6, 8)
-
-
-def test_an_eval_spec_without_steps_is_refused_as_on_a_tpu(tmp_path):
-    with pytest.raises(ValueError, match='Evaluate `steps` must be set on TPU.'):
-        run(make(tmp_path, 1, 1), 4, steps=None)
 
 
 def test_evaluations_keep_the_time_between_them_but_for_that_of_the_last_step(tmp_path):

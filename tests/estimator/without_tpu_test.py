@@ -11,10 +11,6 @@ from harness import jobs
 
 import estimator_tpu_embedding as ete
 
-pytestmark = pytest.mark.section('15')
-
-TABLE = 'dense_features/f_embedding/embedding_weights'
-
 
 def input_fn(params):
     """Six batches of four samples."""
@@ -91,28 +87,6 @@ def test_without_tables_or_on_the_tpu_there_is_nothing_to_warn_of(tmp_path, capl
     assert not warnings_of(caplog)
 
 
-def test_loss_step_and_rates_are_logged_as_often_as_asked_whatever_a_loop_is(tmp_path, caplog):
-    with caplog.at_level(logging.INFO, 'tensorflow'):
-        make(tmp_path, config=jobs.run_config(
-            tmp_path, iterations=100, log_step_count_steps=2, save_summary_steps=1),
-            train_batch_size=4).train(input_fn)
-    steps = re.findall(r'^.*loss = [\d.]+, step = (\d+)', caplog.text, re.M)
-    # TensorFlow reads the step beside the operation that increments it: 0 may be 1 already.
-    assert [int(step) // 2 for step in steps] == [0, 1, 2]
-    assert len(re.findall('examples/sec: ', caplog.text)) == 2  # At steps 3 and 5.
-    assert len(re.findall('global_step/sec: ', caplog.text)) == 2
-    tags = {value.tag for path in tmp_path.glob('events*')
-            for event in tf.train.summary_iterator(str(path)) for value in event.summary.value}
-    assert {'examples/sec', 'global_step/sec', 'loss'} <= tags
-
-
-def test_examples_per_second_need_a_batch_size_and_training_does_not(tmp_path, caplog):
-    with caplog.at_level(logging.INFO, 'tensorflow'):
-        make(tmp_path, config=jobs.run_config(tmp_path, log_step_count_steps=1)).train(input_fn)
-    assert 'global_step/sec' in caplog.text and 'examples/sec' not in caplog.text
-    assert tf.train.load_variable(str(tmp_path), 'global_step') == 6  # The data ended there.
-
-
 @pytest.mark.parametrize('kwargs, functions, text', [
     ({}, {'input_fn': lambda: None}, 'does not include params argument, required by TPUEstimator '
      'to pass batch size as params["batch_size"]'),
@@ -125,20 +99,6 @@ def test_examples_per_second_need_a_batch_size_and_training_does_not(tmp_path, c
 def test_functions_that_do_not_fit_are_refused_as_with_use_tpu(tmp_path, kwargs, functions, text):
     with pytest.raises(ValueError, match=re.escape(text)):
         make(tmp_path, **kwargs).train(**{'input_fn': input_fn, 'steps': 1, **functions})
-
-
-@pytest.mark.parametrize('kwargs', [{'use_tpu': False},
-                                    {'use_tpu': True, 'eval_on_tpu': False, 'train_batch_size': 4}])
-def test_sliced_input_needs_a_tpu_except_in_training(tmp_path, kwargs):
-    config = ete.RunConfig(model_dir=str(tmp_path), tpu_config=ete.TPUConfig(
-        eval_training_input_configuration=ete.InputPipelineConfig.SLICED))
-    estimator = make(tmp_path, config=config, **kwargs)
-    with pytest.raises(ValueError, match='SLICED mode only works on use_tpu = True.'):
-        estimator.evaluate(input_fn, steps=1)
-    if not kwargs['use_tpu']:
-        estimator.train(input_fn, steps=1)
-        with pytest.raises(ValueError, match='SLICED mode only works on use_tpu = True.'):
-            next(estimator.predict(input_fn))
 
 
 def test_functions_get_what_section_15_says_and_input_is_taken_in_every_form(tmp_path):

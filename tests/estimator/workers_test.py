@@ -20,11 +20,6 @@ def put_back(monkeypatch):
     monkeypatch.setattr(defaults, '_current', Defaults())
 
 
-def test_without_workers_all_hosts_are_emulated():
-    assert workers.cluster_of(ete.RunConfig()) is None
-    assert workers.cluster_of(ete.RunConfig(master=f'grpc://{TWO[0]}')) is None
-
-
 def test_workers_of_a_config_come_before_those_of_the_process():
     defaults.set_current(Defaults(cluster=ClusterChoice(processes=3, expose=True)))
     assert workers.choice_of(ete.RunConfig(worker_deadline_secs=5)) == ClusterChoice(
@@ -53,12 +48,6 @@ def test_a_script_without_addresses_has_none_to_take(config):
         workers.choice_of(config())
 
 
-def test_h15_a_config_names_all_problems_of_its_workers():
-    with pytest.raises(ConfigError, match='E701 cluster worker_deadline.*\n*E702 worker 0.*\n*'
-                                          'E704 worker 1'):
-        ete.RunConfig(workers='x,no-such-machine.invalid:1', worker_deadline_secs=-1)
-
-
 @pytest.mark.parametrize('system, shards, hosts, cores', [
     (System(), None, 2, 1), (System(), 8, 2, 4), (System.sized(None, 3), None, 2, 3),
     (System.sized(2, 4), 8, 2, 4)])
@@ -67,13 +56,6 @@ def test_each_worker_is_a_host_and_cores_are_those_that_somebody_stated(
     defaults.set_current(Defaults(system=system))
     assert topology_of('', None, shards, choice=ClusterChoice(TWO)) == Topology(
         num_hosts=hosts, cores_per_host=cores)
-
-
-def test_another_number_of_hosts_is_an_error():
-    defaults.set_current(Defaults(system=System.sized(3, 1)))
-    with pytest.raises(ConfigError, match='E710 hosts: each host is one worker, so there are 2; '
-                                          'got 3'):
-        topology_of('', None, None, choice=ClusterChoice(TWO))
 
 
 def test_shards_that_workers_cannot_share_are_an_error():

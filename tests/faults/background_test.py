@@ -93,20 +93,6 @@ def test_c29_the_end_raises_what_the_last_save_met(job, memory_folder, tiny):
     assert sweeps.check(memory_folder, tiny, 1) == 1
 
 
-def test_c29_an_error_that_ends_the_training_is_not_hidden_by_one_of_the_background(
-        job, memory_folder, caplog):
-    first = len(operations(job, 1))
-    empty(memory_folder)
-    save, _, background, _ = job(first + 8)
-    with pytest.raises(ZeroDivisionError):
-        with background:
-            save(1)
-            save(2)
-            raise ZeroDivisionError
-    assert 'Meanwhile in the background: E621 step 2' in caplog.text
-    assert recover(memory_folder).step == 1
-
-
 def test_c06_saves_may_fail_as_often_as_the_options_say(job, memory_folder, tiny, caplog):
     save, committing, _, _ = job(1, 'ENOSPC', max_save_failures=2)
     save(1)  # Making the stage fails, which is logged.
@@ -123,17 +109,6 @@ def test_c06_the_last_save_must_succeed_however_often_saves_may_fail(job, memory
     with pytest.raises(CheckpointWriteError, match='E621 step 1'):
         committing.finish()
     assert recover(memory_folder) is None
-
-
-def test_c06_two_failures_in_a_row_end_a_training_that_allows_for_one(job, memory_folder, tiny):
-    save, _, background, _ = job()
-    save(1)
-    background.wait()
-    save, _, _, _ = job(1, 'ENOSPC', lasting=True, max_save_failures=2)
-    save(2)
-    with pytest.raises(CheckpointWriteError, match='E621 step 3'):
-        save(3)
-    assert sweeps.check(memory_folder, tiny, 1) == 1
 
 
 def test_c06_a_save_that_succeeds_makes_the_count_begin_anew(job, memory_folder, tiny):

@@ -16,7 +16,7 @@ from harness.processes import started
 
 from estimator_tpu_embedding.checkpoint.recover import recover
 from estimator_tpu_embedding.errors import InputPipelineError
-from estimator_tpu_embedding.runner import blocked, feed_watch, progress, shutdown
+from estimator_tpu_embedding.runner import feed_watch, progress, shutdown
 from estimator_tpu_embedding.runner.faults import Failures
 from estimator_tpu_embedding.runner.feed_progress import FeedProgress
 
@@ -40,9 +40,9 @@ def logged(monkeypatch):
     return lines
 
 
-@pytest.mark.parametrize('verb, form', [
+@pytest.mark.parametrize('verb, form', soak_except([
     ('train', 'pipe'), ('evaluate', 'call'), ('predict', 'function'),
-    ('train_and_evaluate', 'start')])
+    ('train_and_evaluate', 'start')], 0, 1))
 def test_h09_input_that_blocks_is_an_error_at_the_deadline(
         tmp_path, blocker, logged, monkeypatch, verb, form):
     reads_pipe = threading.Event()  # Nobody can see when TensorFlow itself begins to wait.
@@ -97,19 +97,8 @@ def test_h09_every_minute_a_line_names_the_hosts_and_at_the_deadline_they_are_on
         'then the infeed of host 1 failed: E522 input of host 1')
 
 
-def test_h09_every_minute_a_line_names_the_call_that_has_not_returned(logged, monkeypatch):
-    monkeypatch.setattr(blocked, 'WARN_SECONDS', .1)  # A minute of this test.
-    with pytest.raises(InputPipelineError, match='E522 input of host 0'):
-        with blocked.called_in_time('host 0', .25):
-            threading.Event().wait()
-    assert [line for level, line in logged if level == 'warning'] == [
-        'input_fn of host 0 has not returned for 0 s.'] * 2  # .1 and .2 of them.
-
-
 @pytest.mark.parametrize('verb, form, hosts', soak_except([
-    ('train', 'generator', 1), ('train', 'generator', 2), ('train', 'pipe', 1),
-    ('train', 'start', 1), ('train_and_evaluate', 'generator', 2),
-    ('train_and_evaluate', 'call', 1)], 1, 3, 5))
+    ('train', 'generator', 2), ('train', 'start', 1), ('train_and_evaluate', 'call', 1)], 0))
 def test_h09_sigterm_ends_a_wait_for_input_and_saves_what_was_trained(
         tmp_path, blocker, survives_sigterm, verb, form, hosts):
     # Two batches were trained with; an evaluation comes first after step 10.
@@ -133,9 +122,7 @@ def test_h09_sigterm_ends_a_wait_for_input_and_saves_what_was_trained(
     assert recover(str(tmp_path / 'job')).step == step
 
 
-@pytest.mark.parametrize('hosts', soak_except([1, 2], 1))
-def test_h09_sigterm_ends_the_wait_of_an_end(
-        tmp_path, blocker, survives_sigterm, monkeypatch, hosts):
+def test_h09_sigterm_ends_the_wait_of_an_end(tmp_path, blocker, survives_sigterm, monkeypatch):
     def warn(text, *values):
         if text.startswith('The end of the run waits for'):
             os.kill(os.getpid(), signal.SIGTERM)
@@ -143,7 +130,7 @@ def test_h09_sigterm_ends_the_wait_of_an_end(
     monkeypatch.setattr(tf.logging, 'warning', warn)
     monkeypatch.setattr(shutdown, '_QUIET_SECONDS', .5)
     with pytest.raises(InputPipelineError, match='E522'):  # The deadline came before the signal.
-        blocking_job.run('train', 'generator', tmp_path / 'job', blocker, hosts=hosts,
+        blocking_job.run('train', 'generator', tmp_path / 'job', blocker, hosts=2,
                          shutdown=600.)
 
 

@@ -9,7 +9,7 @@ from harness.faults import Faults, FaultyStorage
 
 from estimator_tpu_embedding.checkpoint import commit
 from estimator_tpu_embedding.checkpoint.recover import recover
-from estimator_tpu_embedding.checkpoint.retention import KeepEveryHours, Retention
+from estimator_tpu_embedding.checkpoint.retention import Retention
 
 NOW, HOUR = 1_800_000_000., 3600.
 
@@ -28,15 +28,3 @@ def test_c27_steps_alone_say_what_is_newer(memory_folder, tiny, created):
     assert sweeps.check(memory_folder, tiny, 4) == 4
     assert sweeps.steps_in(memory_folder) == [3, 4]
     assert recover(memory_folder).manifest.created == created[-1]
-
-
-def test_c27_hours_are_those_of_the_clock_that_is_given(memory_folder, tiny):
-    clock = iter([0., .5 * HOUR, 1.5 * HOUR, 1.6 * HOUR, 2.5 * HOUR, 2.6 * HOUR])
-    retention = Retention(1, [KeepEveryHours(1., next(clock))])
-    saved = []
-    with FaultyStorage(memory_folder, Faults()) as storage:
-        for step in range(1, 6):
-            saved = commit.commit(
-                storage, step, tiny.write(step), describe(step, created=NOW - step * HOUR),
-                saved=saved, retention=retention, clock=lambda: next(clock))
-    assert sweeps.steps_in(memory_folder) == [2, 4, 5]

@@ -1,4 +1,4 @@
-"""H01 to H05, H16 and H18 to H21: losses of workers in a running job; all processes are real.
+"""H01 to H04, H16 and H18 to H21: losses of workers in a running job; all processes are real.
 
 `harness.cluster_losses` says what each scenario does. The final state must be the undisturbed one
 bit for bit, so no step was lost and none was applied twice.
@@ -6,12 +6,11 @@ bit for bit, so no step was lost and none was applied twice.
 
 import contextlib
 import json
-import os
 import re
 import signal
 
 import pytest
-from harness import cluster_losses, proxy, workers
+from harness import proxy, workers
 from harness.network import require_private_network
 from harness.processes import started, until_gone
 
@@ -65,16 +64,6 @@ def test_h01_h20_a_worker_that_is_killed_costs_no_step_and_counts_none_twice(
     assert f'host {host}, worker 127.0.0.1:' in told
     assert 'exit -9: possibly memory; table bytes on this host: 640 B' in told
     assert step is None or f'after step {step}:' in told
-
-
-@pytest.mark.skipif(not os.access(cluster_losses.MEMORY, os.W_OK),
-                    reason='this system lets nobody limit memory')
-def test_h20_a_worker_that_the_system_kills_for_its_memory_is_replaced(tmp_path):
-    with losses(tmp_path, 'memory') as (_, lines):
-        result = Results(lines)['memory']
-    assert result['error'] is None
-    told, = lines_with('E721', result)
-    assert 'exit -9: possibly memory; table bytes on this host: 640 B' in told
 
 
 def test_h20_a_worker_that_may_take_no_more_memory_is_named(tmp_path):
@@ -202,18 +191,6 @@ def test_h03_h19_a_bad_connection_delays_steps_but_repeats_none(tmp_path, how):
 
 def pids_in(line):
     return [int(pid) for pid in re.findall(r'\(process (\d+)\)', line)]
-
-
-def test_h05_workers_end_with_the_client_that_started_them(tmp_path):
-    with losses(tmp_path, 'asked') as (process, lines):
-        pids = []
-        for line in lines:
-            pids += pids_in(line)
-            if line == 'disturb':
-                break
-        assert len(pids) == 2
-        os.kill(process.pid, signal.SIGKILL)
-        until_gone(pids)
 
 
 @pytest.mark.parametrize('number', [signal.SIGTERM, signal.SIGINT], ids=lambda one: one.name)

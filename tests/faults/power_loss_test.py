@@ -75,38 +75,3 @@ def test_c05_a_commit_that_does_not_sync_is_found_out(memory_folder, tiny, left_
     with Careless(memory_folder, left_out) as storage:
         sweeps.live(storage, tiny, [1, 2])
     assert broken(storage, tiny, believed if left_out('checkpoint.tmp') else restored)
-
-
-def staged(storage, tiny, step):
-    """Writes the files of a step into a folder, all of them synced."""
-    storage.make_folder('stage')
-    for suffix, content in tiny.files(step).items():
-        storage.create(f'stage/model.ckpt-{step}{suffix}', content)
-        storage.sync(f'stage/model.ckpt-{step}{suffix}')
-    storage.sync('stage')
-
-
-def test_c05_pointing_before_the_files_are_there_is_found_out(memory_folder, tiny):
-    with RecordingStorage(memory_folder) as storage:
-        for step in (1, 2):
-            staged(storage, tiny, step)
-            pointer.write(storage, f'model.ckpt-{step}', [])
-            for suffix in tiny.files(step):
-                name = f'model.ckpt-{step}{suffix}'
-                storage.rename(f'stage/{name}', name)
-            storage.sync()
-            storage.remove_folder('stage')
-            storage.done(step)
-    assert broken(storage, tiny, believed)
-
-
-def test_c05_writing_the_newest_step_again_in_its_place_is_found_out(memory_folder, tiny):
-    with RecordingStorage(memory_folder) as storage:
-        sweeps.live(storage, tiny, [1, 2])
-        for suffix, content in tiny.files(2).items():
-            storage.remove(f'model.ckpt-2{suffix}')
-            storage.create(f'model.ckpt-2{suffix}', content)
-            storage.sync(f'model.ckpt-2{suffix}')
-        storage.sync()
-    assert broken(storage, tiny)
-    assert broken(storage, tiny, believed)

@@ -168,12 +168,6 @@ def test_p22_c14_p24_fuzzed_repetitions_are_read_or_refused(memory_folder, name)
         READERS[name][0](pathlib.Path(memory_folder), fuzzed(name, chance))
 
 
-def test_c14_the_pointer_of_the_issue_is_read(tmp_path):
-    for content in (b'\n' * 2**16, b'\n' * 2**20,
-                    b'model_checkpoint_path: "' + b'/a' * 2**19 + b'"\n'):
-        read_pointer(tmp_path, content)
-
-
 @pytest.mark.parametrize('note', [b'{"pid": 1e999, "host": "a", "since": "b"}',
                                   b'{"pid": "' + b'9' * 4000 + b'"}'])
 def test_c26_a_note_with_a_number_that_is_none_locks_nobody_out(tmp_path, note):

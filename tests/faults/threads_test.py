@@ -55,16 +55,6 @@ def test_h08_ctrl_c_ends_a_training_after_its_step_and_the_next_one_trains(tmp_p
     assert made.get_variable_value('global_step') == 2
 
 
-def test_h08_an_error_puts_the_handlers_back(tmp_path, ctrl_c):
-    def fail(session):
-        raise ValueError('of a hook')
-
-    before = signal.getsignal(signal.SIGTERM)
-    with pytest.raises(ValueError, match='of a hook'):
-        estimator(tmp_path).train(input_fn_of(endless), max_steps=4, hooks=[jobs.EveryRun(fail)])
-    assert signal.getsignal(signal.SIGTERM) is before
-
-
 def test_h08_a_second_ctrl_c_ends_the_wait_for_what_does_not_end(tmp_path, ctrl_c, monkeypatch):
     blocker = blocking_job.Blocker(tmp_path)
 
@@ -86,13 +76,11 @@ def test_h08_a_second_ctrl_c_ends_the_wait_for_what_does_not_end(tmp_path, ctrl_
     blocker.release()
 
 
-@pytest.mark.parametrize('at_batch', [1, 3])
-def test_h10_the_first_failure_of_a_thread_is_raised_and_nothing_that_came_of_it(
-        tmp_path, at_batch):
+def test_h10_the_first_failure_of_a_thread_is_raised_and_nothing_that_came_of_it(tmp_path):
     blocker = blocking_job.Blocker(tmp_path)
 
     def generate(host):
-        for number in range(2 * (at_batch - 1)):  # Batches of a host have two.
+        for _ in range(4):  # Batches of a host have two.
             yield 1
         if host:
             blocker.blocks.wait()
@@ -103,7 +91,7 @@ def test_h10_the_first_failure_of_a_thread_is_raised_and_nothing_that_came_of_it
         estimator(tmp_path / 'job', hosts=2, iterations=1).train(
             input_fn_of(generate), max_steps=9)
     assert not isinstance(caught.value, tf.errors.CancelledError)
-    assert f'raised by the infeed of host 1 at its batch {at_batch}' in caught.value.__notes__
+    assert 'raised by the infeed of host 1 at its batch 3' in caught.value.__notes__
     blocker.release()
 
 

@@ -315,22 +315,6 @@ def beside(client):
     client.train('beside')
 
 
-MEMORY = pathlib.Path('/sys/fs/cgroup/memory')
-"""The control groups of memory, where the system has those of version 1."""
-
-
-def memory(client):
-    """The system kills a worker, which may have no more memory than a group that has little."""
-    group = MEMORY / f'ete-{os.getpid()}'
-    group.mkdir()
-    try:
-        (group / 'memory.limit_in_bytes').write_text('262144')
-        kills(client, 1, 'memory', lambda pid: (group / 'cgroup.procs').write_text(str(pid)))
-        assert 'oom_kill 1' in (group / 'memory.oom_control').read_text()
-    finally:
-        group.rmdir()
-
-
 def limited(client):
     """The workers may take 0.7 GB more, and 2 GB is what a host has of a table and its slots."""
     estimator = client.estimator('limited', rows=8_000_000, width=64)
@@ -342,9 +326,9 @@ def limited(client):
     estimator.train(input_fn_of(), max_steps=1)
 
 
-def kills(client, number, name=None, kill=lambda pid: os.kill(pid, signal.SIGKILL), seed=1):
+def kills(client, number, seed=1):
     """Workers die at random times of a job that goes on until they have died often enough."""
-    name = name or f'kills-{number}'
+    name = f'kills-{number}'
     chance, died, has_run, sessions = random.Random(seed), [], threading.Event(), []
 
     class Pace(tf.train.SessionRunHook):
@@ -363,7 +347,7 @@ def kills(client, number, name=None, kill=lambda pid: os.kill(pid, signal.SIGKIL
             has_run.clear()
             has_run.wait()  # A worker that dies before it listens is another fault.
             time.sleep(chance.uniform(0, 1))
-            kill(client.cluster().pids()[chance.randrange(2)])
+            os.kill(client.cluster().pids()[chance.randrange(2)], signal.SIGKILL)
             died.append(None)
             print('killed', len(died), flush=True)
             time.sleep(1)
@@ -381,7 +365,7 @@ def kills(client, number, name=None, kill=lambda pid: os.kill(pid, signal.SIGKIL
 
 SCENARIOS = {one.__name__: one for one in (
     undisturbed, enqueue, lookup, update, save, restore, frozen, asked, slow, again, evaluated,
-    predicted, beside, memory, limited)}
+    predicted, beside, limited)}
 
 
 def scenario(name):

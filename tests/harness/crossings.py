@@ -5,12 +5,10 @@ The run is made with `options=OPTIONS` and a `tf.RunMetadata`, which the functio
 """
 
 import collections
-import re
 
 import tensorflow.compat.v1 as tf
 
 OPTIONS = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE, output_partition_graphs=True)
-_TRANSFER = re.compile(r' from (\S+) to (\S+)$')
 
 
 def task_of(device):
@@ -33,19 +31,6 @@ def sends_of(metadata):
 def messages(metadata):
     """How many tensors and control edges cross from one task to another."""
     return collections.Counter((sender, receiver) for sender, receiver, _ in sends_of(metadata))
-
-
-def bytes_sent(metadata):
-    """How many bytes of tensors crossed from one task to another."""
-    total = collections.Counter()
-    for device in metadata.step_stats.dev_stats:
-        for node in device.node_stats:
-            if node.node_name == 'RecvTensor':
-                sender, receiver = _TRANSFER.search(node.timeline_label).groups()
-                total[task_of(sender), task_of(receiver)] += sum(
-                    each.tensor_description.allocation_description.requested_bytes
-                    for each in node.output)
-    return total
 
 
 def traced(session, fetches):

@@ -46,16 +46,6 @@ def test_writes_and_calls_that_take_a_handle_may_detach_it_until_the_next_time()
         assert found_after(lambda variables: None, before=write) == [True, True]
 
 
-def test_nothing_is_remembered_where_a_handle_has_another_name():
-    for rename in (
-            lambda variables: tf.identity(variables[1].handle),
-            # A loop returns what it takes.
-            lambda variables: tf.while_loop(
-                lambda number: number > 0, lambda number: [number - variables[1][0]], [1.])):
-        assert found_after(rename) == [False, False]
-        assert found_after(lambda variables: None, before=rename) == [False, False]
-
-
 def test_other_functions_attach_by_themselves():
     variable = tf.Variable([1.])
     attached = AttachedIn([variable.handle])

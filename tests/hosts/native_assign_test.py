@@ -59,18 +59,6 @@ def test_an_update_beside_a_held_view_fails_with_the_name_of_the_table(graph):
     assert run.values()[1] == [[-1, -1], [0, 0], [0, 0]]
 
 
-def test_a_later_assignment_goes_before_one_that_was_not_taken(graph):
-    run = Run(plan_of(), patience_ms=0)
-    part = run.parts[0]
-    with held(run, part._read_variable_op(no_copy=True)):
-        for value in (7, 8):
-            part.load(np.full([3, 2], value, np.float32), run.session)
-            assert run.session.run(part).tolist() == [[value] * 2] * 3
-            with pytest.raises(tf.errors.FailedPreconditionError, match=SAVED):
-                run.session.run(run.load)
-    assert run()[0][0].tolist() == [8, 8]
-
-
 def test_reads_beside_the_take_over_of_an_assignment_give_what_was_assigned(graph):
     hosts = 32
     run = Run(plan_of(hosts * 8, 4, hosts))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 from harness import graphs
-from harness.native_run import Run, plan_of, require_copies
+from harness.native_run import Run, plan_of
 from harness.waiting import until
 
 from estimator_tpu_embedding.checkpoint.pieces import SaverBuilder
@@ -38,43 +38,6 @@ def test_savers_save_and_restore_the_truth(graph, tmp_path, builder):
     step_2 = -2**.5 - 2 * 3**-.5
     for part in run.values():
         np.testing.assert_allclose(part, [[step_2, step_2], [0, 0], [0, 0]], rtol=1e-6)
-
-
-def test_a_part_can_be_saved_by_itself_and_by_its_own_name(graph, tmp_path):
-    run = Run(plan_of())
-    saver = tf.train.Saver({'mine': run.parts[1]})
-    run()
-    path = saver.save(run.session, str(tmp_path / 'm'))
-    assert tf.train.load_checkpoint(path).get_tensor('mine').tolist() == [[-1, -1], [0, 0], [0, 0]]
-    run()
-    saver.restore(run.session, path)
-    assert run.values() == [[[-2, -2], [0, 0], [0, 0]], [[-1, -1], [0, 0], [0, 0]]]
-
-
-def test_the_graph_of_a_checkpoint_can_be_imported(graph, tmp_path):
-    run = Run(plan_of())
-    run()
-    prefix = tf.train.Saver().save(run.session, str(tmp_path / 'model.ckpt'))
-    expected = run.session.run(list(run.parts))
-    with tf.Graph().as_default(), tf.Session() as session:
-        tf.train.import_meta_graph(f'{prefix}.meta').restore(session, prefix)
-        parts = tf.global_variables('t/')
-        found = session.run(parts)
-        np.testing.assert_array_equal(np.concatenate(found), np.concatenate(expected))
-        assert np.abs(found).sum() > 0
-        require_copies(session, parts[0], lambda: [
-            session.run(name) for name in (run.feed.name, run.update.name)])
-
-
-def test_tables_are_warm_started(graph, tmp_path):
-    run = Run(plan_of())
-    run()
-    path = tf.train.Saver().save(run.session, str(tmp_path / 'm'))
-    with tf.Graph().as_default():
-        other = Run(plan_of())
-        tf.train.init_from_checkpoint(path, {'t': list(other.parts)})
-        other.session.run(tf.global_variables_initializer())
-        assert other()[0][0].tolist() == [-1, -1]
 
 
 def test_a_checkpoint_that_is_written_beside_steps_holds_no_torn_row(graph, tmp_path):

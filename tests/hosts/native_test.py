@@ -1,11 +1,8 @@
 """The variables of the native engine: views of its memory that behave as variables do."""
 
-import gc
-
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
-from harness import memory
 from harness.native_run import Run, plan_of, require_copies
 
 from estimator_tpu_embedding.errors import ConfigError
@@ -96,20 +93,6 @@ def test_a_variable_that_is_written_during_a_step_is_an_error(graph):
     assert (problem.code, problem.where) == ('E476', 'table "t"')
 
 
-def test_creators_of_variables_see_the_parts_of_tables(graph):
-    made = []
-
-    def creator(next_creator, **kwargs):
-        made.append(next_creator(**kwargs))
-        return made[-1]
-
-    with tf.variable_creator_scope(creator):
-        run = Run(plan_of())
-    assert [part for part in made if part is not tf.train.get_global_step()] == list(run.parts)
-    run()
-    assert run.session.run(run.detached) == -1
-
-
 @pytest.mark.parametrize('creator', [
     lambda made: lambda next_creator, **kwargs: made,
     lambda made: lambda next_creator, **kwargs: [next_creator(**kwargs) for _ in range(2)][0]])
@@ -129,21 +112,6 @@ def test_gradients_pass_through_reads(graph):
     assert run.session.run(tf.convert_to_tensor(gradient)).tolist() == [[2, 2], [8, 8], [2, 2]]
 
 
-@pytest.mark.parametrize('switch', [tf.disable_control_flow_v2, tf.enable_control_flow_v2])
-def test_variables_are_read_inside_of_control_flow(graph, switch):
-    was_on = tf.control_flow_v2_enabled()
-    switch()
-    try:
-        run = Run(plan_of())
-        part = run.parts[0]
-        found = tf.cond(tf.equal(run.gradient, 1.), lambda: tf.gather(part, [0]) + part[0],
-                        lambda: tf.zeros([1, 2]))
-        run()
-        assert run.session.run(found).tolist() == [[-2, -2]]
-    finally:
-        (tf.enable_control_flow_v2 if was_on else tf.disable_control_flow_v2)()
-
-
 def test_sessions_and_graphs_do_not_see_each_other(graph):
     run = Run(plan_of())
     with tf.Graph().as_default():
@@ -156,35 +124,3 @@ def test_sessions_and_graphs_do_not_see_each_other(graph):
             other.values(), other.values(second))] == [-2, -1]
     run()
     assert run.values()[0][0][0] == -1
-
-
-@pytest.mark.serial
-def test_a_closed_session_gives_the_memory_back(graph):
-    """What TensorFlow itself keeps of a session is small; of five tables nothing is left."""
-    rows, width = 40000, 128  # 20 MB
-
-    def train():
-        with tf.Graph().as_default():
-            run = Run(plan_of(rows, width, hosts=1))
-            run()
-            run.session.close()
-            del run
-        gc.collect()
-
-    train()
-    before = memory.rss()
-    for _ in range(5):
-        train()
-    assert memory.rss() - before < 4 * rows * width
-
-
-@pytest.mark.serial
-def test_what_was_assigned_is_taken_over_part_by_part(graph):
-    rows, width, hosts = 80000, 128, 8  # 40 MB in parts of 5 MB
-    run = Run(plan_of(rows, width, hosts))
-    run()
-    for part in run.parts:
-        part.load(np.ones([rows // hosts, width], np.float32), run.session)
-    gc.collect()
-    assert memory.highest_rss_of(lambda: run.session.run(run.load)) < 4 * rows * width / 2
-    assert run()[0][0].tolist() == [1] * width

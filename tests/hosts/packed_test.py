@@ -83,16 +83,6 @@ def test_variables_are_read_once_for_each_task_and_before_they_change():
     assert messages[THERE] == 1
 
 
-def test_a_read_after_a_change_sees_it():
-    changed, other = variable(1), variable(5)
-    with on(SECOND):
-        before = changed + other
-        with tf.control_dependencies([changed.assign_add(1., read_value=False)]):
-            after = tf.identity(changed.read_value())
-    values, _ = run([before, after], times=3)
-    assert values == [3 + 5, 4]
-
-
 @pytest.mark.parametrize('change', [
     lambda value: value.assign_add(1., read_value=False),
     lambda value: tf.cond(tf.ones([]) > 0, lambda: value.assign_add(1.), lambda: tf.zeros([])),
@@ -105,14 +95,6 @@ def test_a_change_that_only_a_later_read_needs_is_made_and_seen(change):
         after = tf.identity(value.read_value()) + other
     values, _ = run([after], times=3)
     assert values == [1 + 3 + 5]
-
-
-def test_what_a_read_waits_for_runs():
-    value = variable(1)
-    with on(SECOND), tf.control_dependencies([tf.Assert(False, ['seen'])]):
-        read = tf.identity(value.read_value())
-    with pytest.raises(tf.errors.InvalidArgumentError, match='seen'):
-        run([read])
 
 
 def test_a_branch_that_changes_variables_waits_for_their_reads():
@@ -129,25 +111,6 @@ def test_a_branch_that_changes_variables_waits_for_their_reads():
     assert [each.device for each in branch.control_inputs] == [FIRST]
 
 
-def test_what_another_run_needs_is_not_computed():
-    needed = [number(each, FIRST) for each in (1, 2)]
-    with on(FIRST), tf.control_dependencies([tf.Assert(False, ['a run of its own'])]):
-        costly = tf.identity(needed[0])
-    with on(SECOND):
-        total, summary = tf.add_n(needed), costly + 1
-    values, messages = run([total], others=[[summary]])
-    assert values == [3] and messages[THERE] == 1
-
-
-def test_what_nothing_needs_stays_as_it_is():
-    value = number(1, FIRST)
-    with on(FIRST), tf.control_dependencies([tf.Assert(False, ['never run'])]):
-        unused = tf.identity(value)
-    with on(SECOND):
-        total, _ = value + 1, unused + 1
-    assert run([total])[0] == [2]
-
-
 def test_loops_and_branches_over_tasks_still_work():
     begin, factor = number(1, FIRST), number(2, FIRST)
     with on(SECOND):
@@ -158,26 +121,6 @@ def test_loops_and_branches_over_tasks_still_work():
     assert run([total])[0] == [8 + 3 + 1]
 
 
-def test_loops_of_the_old_control_flow_still_work():
-    tf.disable_control_flow_v2()
-    try:
-        test_loops_and_branches_over_tasks_still_work()
-    finally:
-        tf.enable_control_flow_v2()
-
-
-def test_operations_that_are_waited_for_from_elsewhere_send_one_message():
-    written = [variable(each).assign_add(1., read_value=False) for each in range(4)]
-    with on(SECOND):
-        waiting = []
-        for each in written:
-            with tf.control_dependencies([each]):
-                waiting.append(number(1, SECOND))
-        total = tf.add_n(waiting)
-    values, messages = run([total])
-    assert values == [4] and messages[THERE] == 1
-
-
 def test_large_tensors_cross_by_themselves(monkeypatch):
     monkeypatch.setattr(packed, '_MOST_BYTES', 8)  # two numbers
     numbers = [number(each, FIRST) for each in range(5)]
@@ -185,16 +128,6 @@ def test_large_tensors_cross_by_themselves(monkeypatch):
         total = tf.add_n(numbers)
     values, messages = run([total])
     assert values == [10] and messages[THERE] == 3
-
-
-def test_text_and_numbers_cross_side_by_side():
-    with on(FIRST):
-        text = tf.as_string(number(1, FIRST), precision=0)
-        numbers = [number(2, FIRST), number(3, FIRST)]
-    with on(SECOND):
-        joined = tf.strings.join([text, tf.as_string(tf.add_n(numbers), precision=0)])
-    values, messages = run([joined])
-    assert values == [b'15'] and messages[THERE] == 2
 
 
 @pytest.mark.parametrize('says', ['', CLIENT, '/job:worker/task:7'])

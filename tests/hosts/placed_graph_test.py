@@ -8,7 +8,6 @@ from harness.tasks import Tasks
 from estimator_tpu_embedding.core.specs import Topology
 from estimator_tpu_embedding.errors import ConfigError
 from estimator_tpu_embedding.hosts import native_tables, placed_graph
-from estimator_tpu_embedding.hosts.called import python_in
 from estimator_tpu_embedding.hosts.placement import Placement, on
 from estimator_tpu_embedding.native import library
 
@@ -43,21 +42,6 @@ def test_a_device_that_no_job_has_means_nothing(graph, says, becomes):
     assert value.device == becomes and run(value) == 1
 
 
-def test_what_belongs_to_another_operation_stays_with_it():
-    with on(FIRST):
-        kept = tf.Variable(2., use_resource=True)
-    with tf.device('/job:ps/task:3'):
-        read = kept.read_value()
-        with tf.colocate_with(kept.handle.op):
-            beside = tf.constant(3.)
-    made = [read.op, read.op.inputs[0].op, beside.op]
-    with tf.device('/job:ps/task:3'):
-        made.append(tf.constant(4.).op)
-    placed_graph.keep_on_host(made, SECOND, PLACEMENT)
-    assert [made[0].device, made[3].device] == [SECOND, SECOND]
-    assert run(read + beside + made[3].outputs[0]) == 9
-
-
 def test_python_of_a_model_is_executed_by_the_client(graph):
     with on(SECOND):
         value = tf.constant(1.)
@@ -69,14 +53,6 @@ def test_python_of_a_model_is_executed_by_the_client(graph):
     assert [each.tolist() for each in run([direct, mapped, chosen])] == [2, [2], 2]
 
 
-def test_python_that_gives_a_variable_its_first_value_is_executed_by_the_client(graph):
-    with on(SECOND):
-        made = tf.get_variable('v', initializer=lambda: tf.ensure_shape(
-            plus_one(tf.constant(1.)), []), use_resource=True)
-    placed_graph.put_python_on_client(graph, PLACEMENT)
-    assert run(made.read_value()) == 2
-
-
 def test_python_that_uses_a_variable_of_a_host_is_refused(graph):
     with on(SECOND):
         value = tf.Variable(1., use_resource=True)
@@ -86,16 +62,6 @@ def test_python_that_uses_a_variable_of_a_host_is_refused(graph):
                                           '"chosen".*host_call') as raised:
         placed_graph.put_python_on_client(graph, PLACEMENT)
     assert len(raised.value.problems) == 1
-
-
-def test_python_is_found_in_functions_of_functions():
-    @tf.function
-    def inner(value):
-        return plus_one(value)
-
-    chosen = tf.cond(tf.placeholder(tf.bool, []), lambda: inner(tf.constant(1.)), lambda: 2.)
-    assert python_in(chosen.op.inputs[0].op) == 'PyFunc'
-    assert python_in(tf.constant(1.).op) is None
 
 
 def engine_on(host):
@@ -119,22 +85,4 @@ def test_an_operation_of_an_engine_on_another_host_is_refused(graph):
         close_engine(tf.identity(engines[1]))
     with pytest.raises(ConfigError, match=f'^E731 operation "EteClose_2" .* its engine, {SECOND}; '
                                           f'got {FIRST}'):
-        placed_graph.require_engines(graph, PLACEMENT)
-
-
-@graphs.needs_native
-@pytest.mark.parametrize('inner', [FIRST, SECOND])
-def test_an_operation_of_an_engine_in_a_function_is_found_too(graph, inner):
-    number = engine_on(1)
-
-    def close():
-        with on(inner), tf.control_dependencies([close_engine(tf.identity(number))]):
-            return tf.constant(0)
-
-    with on(FIRST):
-        tf.cond(tf.placeholder_with_default(True, []), close, lambda: tf.constant(0))
-    if inner == SECOND:
-        placed_graph.require_engines(graph, PLACEMENT)
-        return
-    with pytest.raises(ConfigError, match='^E731 operation ".*EteClose"'):
         placed_graph.require_engines(graph, PLACEMENT)

@@ -31,12 +31,6 @@ def test_a_table_of_7_rows_on_3_hosts_has_3_2_and_2_rows_and_so_have_its_slots()
         for slot in ('', '/Adagrad') for host, shape in enumerate(shapes)}
 
 
-def test_one_host_still_has_a_part_and_hosts_beyond_the_rows_have_none():
-    assert set(variables_of(7, 1)) == {'scope/weights/part_0', 'scope/weights/Adagrad/part_0'}
-    assert set(variables_of(2, 4, mode='inference')) == {'scope/weights/part_0',
-                                                         'scope/weights/part_1'}
-
-
 def test_tables_are_not_trainable_for_the_models_optimizer():
     with tf.Graph().as_default():
         create_tables(plan_of(4, 2), {'t': 't'})
@@ -150,10 +144,3 @@ def test_the_python_of_a_large_constant_is_on_the_client_and_the_parts_are_on_th
     assert {operation.device for operation in graph.get_operations()
             if operation.type == 'PyFunc'} == {placement.client}
     assert [part.device for part in made['t'].rows] == [placement.host(0), placement.host(1)]
-
-
-def test_a_large_part_does_not_hide_that_an_initializer_gives_the_wrong_shape(monkeypatch):
-    monkeypatch.setattr(tables, 'LARGE_BYTES', 0)
-    with tf.Graph().as_default(), pytest.raises(ValueError, match='shape'):
-        create_tables(plan_of(7, 1, initializer=lambda shape, dtype: tf.fill([3, 2], .1)),
-                      {'t': 't'})

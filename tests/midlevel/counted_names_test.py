@@ -94,20 +94,6 @@ def test_each_replica_counts_names_of_its_own_and_all_train_one_table(job):
     assert len(job.names) == job.made.num_replicas_in_sync
 
 
-def test_two_look_ups_per_step_are_two_calls_in_every_replica(job):
-    def twice(first, second):
-        return job.look_up(first), job.look_up(second)
-
-    step = job.program(twice)
-    for first, second in zip(batches(job, 3), batches(job, 3, 1)):
-        found = step(split(job, first), split(job, second))
-        job.check(found[0], first)
-        job.train(first)
-        job.check(found[1], second)
-        job.train(second)
-    job.check_table()
-
-
 def test_two_look_ups_before_the_first_gradients_do_not_mix(job):
     def nested(first, second):
         outer, inner = job.next_name(), job.next_name()
@@ -127,79 +113,6 @@ def test_two_look_ups_before_the_first_gradients_do_not_mix(job):
         job.train(first)
         job.train(second)
         job.train(second)
-    job.check_table()
-
-
-def test_a_function_that_is_traced_in_between_has_names_of_its_own(job):
-    train = job.program(job.look_up)
-    evaluate = job.program(lambda ids: job.look_up(ids, trains=False))
-    for ids in batches(job, 3):
-        job.check(train(split(job, ids)), ids)
-        job.train(ids)
-        job.check(evaluate(split(job, ids)), ids)
-    job.check_table()
-    assert len(job.names) == 2 * job.made.num_replicas_in_sync
-
-
-def test_a_function_that_is_traced_anew_has_new_names(job):
-    def step(ids, ones):
-        return job.look_up(ids) * tf.reduce_prod(ones)
-
-    train = job.program(step)
-    for number, ids in enumerate(batches(job, 4)):
-        job.check(train(split(job, ids), tf.ones([1 + number % 2])), ids)
-        job.train(ids)
-    job.check_table()
-    assert len(job.names) == 2 * job.made.num_replicas_in_sync
-
-
-def test_steps_of_a_loop_share_the_names_of_its_body(job):
-    count = 3
-    ids = batches(job, count)
-
-    @tf.function
-    def train(*of_steps):
-        # In the loop the batch of a step is an argument of strategy.run.
-        found = tf.TensorArray(tf.float32, count)
-        for number in tf.range(count):
-            own = tf.switch_case(number, [lambda value=value: tuple(
-                job.made.experimental_local_results(value)) for value in of_steps])
-            own = job.made.experimental_distribute_values_from_function(
-                lambda context: own[context.replica_id_in_sync_group])
-            found = found.write(number, tfrs.joined(job.made, job.made.run(job.look_up, (own,))))
-        return found.stack()
-
-    found = train(*(split(job, one) for one in ids))
-    for one, own in zip(found, ids):
-        job.check(one, own)
-        job.train(own)
-    job.check_table()
-    assert len(job.names) == job.made.num_replicas_in_sync
-
-
-def test_a_step_that_fails_between_its_calls_leaves_nothing_to_the_next(job):
-    def step(ids, fails):  # In the last replica, and in all.
-        fails = fails[tf.distribute.get_replica_context().replica_id_in_sync_group]
-        name = job.next_name()
-        job.embedding.enqueue({'a': ids}, name=name)
-        with tf.control_dependencies([job.embedding.dequeue(name=name)['a']]):
-            require = tf.debugging.Assert(~fails, ['of the model'])
-        with tf.control_dependencies([require]):
-            second = job.look_up(ids)
-            job.embedding.apply_gradients({'a': tf.ones([BATCH, 2])}, name=name)
-        return second
-
-    train = job.program(step)
-    number = job.made.num_replicas_in_sync
-    for failing, ids in zip((0, 1, 0, number, 0), batches(job, 5)):
-        fails = tf.range(number) >= number - failing
-        if failing:
-            with pytest.raises(tf.errors.InvalidArgumentError, match='of the model'):
-                train(split(job, ids), fails)
-            continue
-        job.check(train(split(job, ids), fails), ids)
-        job.train(ids)
-        job.train(ids)
     job.check_table()
 
 
@@ -250,22 +163,4 @@ def test_names_outside_of_replicas_are_the_same_in_all_whatever_their_order(job)
         job.train(second)
         job.check(found[1], first)
         job.train(first)
-    job.check_table()
-
-
-def test_counted_names_may_be_made_around_strategy_run(job):
-    @tf.function(autograph=False)
-    def train(ids):
-        name = job.next_name()
-        job.embedding.enqueue({'a': ids}, name=name)
-
-        def step():
-            activations = job.embedding.dequeue(name=name)['a']
-            job.embedding.apply_gradients({'a': tf.ones_like(activations)}, name=name)
-            return activations
-        return tfrs.joined(job.made, job.made.run(step))
-
-    for ids in batches(job, 2):
-        job.check(train(split(job, ids)), ids)
-        job.train(ids)
     job.check_table()

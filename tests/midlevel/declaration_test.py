@@ -3,7 +3,7 @@ import collections
 import pytest
 import tensorflow as tf
 
-from estimator_tpu_embedding.core import limits, specs
+from estimator_tpu_embedding.core import limits
 from estimator_tpu_embedding.core.rates import DynamicRate
 from estimator_tpu_embedding.errors import ConfigError, InputShapeError, StructureTypeError
 from estimator_tpu_embedding.midlevel import declaration
@@ -91,13 +91,6 @@ def test_all_problems_of_a_declaration_come_at_once_and_nothing_is_changed():
     assert third.name is None and second.optimizer is None
 
 
-def test_names_given_and_made_may_be_the_same():
-    assert codes([api.FeatureConfig(table()), api.FeatureConfig(table('table_0'))]) == ['E404']
-    clash = [api.FeatureConfig(table('t/linears')), api.FeatureConfig(table('t'))]
-    assert codes(clash, api.FTRL()) == ['E460']
-    assert declare(clash, api.Adagrad()).tables[0].name == 't/linears'
-
-
 def test_limits_of_the_core_hold():
     one = table('a', vocabulary_size=limits.MAX_VOCABULARY_SIZE + 1)
     assert codes(api.FeatureConfig(one)) == ['E412']
@@ -115,24 +108,6 @@ class Unhashable:
 
     def __call__(self):
         return .1
-
-
-def test_a_feature_is_named_by_its_path_where_that_is_a_legal_name():
-    one = table()
-    structure = {'a': {'b': api.FeatureConfig(one)}, 'a/b': api.FeatureConfig(one),
-                 '': api.FeatureConfig(one), 'feature_0': api.FeatureConfig(one)}
-    declared = declare(structure)
-    assert declared.paths == ('', 'a/b', 'a/b', 'feature_0')
-    assert declaration.feature_names(declared) == ('feature_0_', 'a/b', 'feature_2', 'feature_0')
-
-
-def test_a_quantized_table_is_one_in_the_plan():
-    one = table(quantization_config=api.QuantizationConfig(16, -1., 2.))
-    declared = declare(api.FeatureConfig(one), api.SGD())
-    plan = declaration.plan_of(declared, [(4,)], replicas=1, pipelined=False,
-                               id_policy='error', training=True)
-    assert plan.tables[0].quantization == specs.Quantization(
-        num_buckets=16, lower=-1., upper=2.)
 
 
 def test_a_plan_has_the_shapes_weights_and_rates_of_each_feature():

@@ -1,7 +1,5 @@
 """The errors of TPUEmbedding for wrong calls."""
 
-import functools
-
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -15,7 +13,6 @@ from estimator_tpu_embedding.errors import (
     ConfigError,
     InputShapeError,
     NotInFunctionError,
-    StructureTypeError,
     UnsupportedError,
 )
 from estimator_tpu_embedding.midlevel.embedding import TPUEmbedding
@@ -59,10 +56,6 @@ def step_of(embedding, *, training=True, gradients=None, **kwargs):
             embedding.apply_gradients(gradients)
         return activations
     return step
-
-
-def rows_of(embedding, name='t'):
-    return replicas.values_of(embedding)[name]['parameters']
 
 
 @pytest.fixture(scope='module')
@@ -120,12 +113,6 @@ def test_tables_without_an_optimizer_are_looked_up_only():
         step_of(embedding, gradients=tf.ones([2, 2]))(IDS)
 
 
-def test_two_tables_of_one_name_are_refused():
-    with pytest.raises(ConfigError, match='Tables must have a unique name. Multiple tables with '
-                       'name t found.'):
-        embedding_of(features=[api.FeatureConfig(table_of()), api.FeatureConfig(table_of())])
-
-
 def slots_by(make):
     return lambda table, names, initializers: {name: make(table) for name in names}
 
@@ -160,14 +147,6 @@ def test_other_structures_are_refused_with_the_types_of_the_original(one, featur
         traced(lambda: one.enqueue({'a': IDS}, features))
     with pytest.raises(kind, match='E531 gradients'):
         traced(lambda: one.apply_gradients(features))
-
-
-def test_the_place_where_structures_differ_is_named():
-    feature = api.FeatureConfig(table_of())
-    embedding = embedding_of(features={'a': {'b': [feature, (feature, feature)]}})
-    for wrong, kind in (((IDS,), InputShapeError), ([IDS, IDS], StructureTypeError)):
-        with pytest.raises(kind, match='at path "a/b/1"'):
-            traced(lambda: embedding.enqueue({'a': {'b': [IDS, wrong]}}))
 
 
 @pytest.mark.parametrize('ids, code', [
@@ -225,16 +204,6 @@ def test_under_a_tpu_strategy_tables_are_out_of_reach_and_calls_are_those_of_rep
 
     with pytest.raises(CallError, match='E549.*Put the loop around strategy.run'):
         traced(lambda: strategy.run(in_a_loop))
-
-
-def test_an_object_made_out_of_the_scope_of_replicas_is_not_used_in_them(two):
-    _, strategy = two
-    outside = TPUEmbedding({'a': api.FeatureConfig(table_of(), output_shape=[2])}, api.SGD())
-    outside.build()
-    for call in (outside.dequeue, lambda: outside.apply_gradients({'a': None}),
-                 lambda: outside.enqueue({'a': tf.constant([1, 2])})):
-        with pytest.raises(CallError, match='E550.*1 replica.*strategy.scope'):
-            traced(functools.partial(strategy.run, call))
 
 
 def test_a_build_that_failed_may_be_tried_again(two):

@@ -98,16 +98,6 @@ def test_all_but_the_last_index_of_a_sparse_tensor_is_the_sample():
         [2, 3], [8, 7], None, 0, 0)
 
 
-@pytest.mark.parametrize('rank, output_shape', [(2, (3,)), (2, (3, 2)), (3, (3, 2))])
-def test_a_sparse_tensor_without_ids_has_samples_without_ids(rank, output_shape):
-    declared = None if rank == 2 and len(output_shape) == 2 else output_shape
-    value = sparse([], [], [3, 2, 0][:rank])
-    for call, more in ((read, {}), (traced, {'spec': tf.SparseTensorSpec(
-            [None] * rank, tf.int64)})):
-        assert call(value, output_shape, length=0 if declared else 2, declared=declared,
-                    **more) == ([], [], None, 0, 0)
-
-
 @pytest.mark.parametrize('indices, shape, output_shape', [
     ([[2, 0]], [3, 1], (2,)), ([[1, 0]], [2, 1], (3,)), ([], [0, 0], (2,)),
     ([[5, 0]], [2, 1], (2,)), ([[0, 3, 0]], [2, 3, 1], (2, 3)), ([[-1, 0]], [2, 1], (2,)),
@@ -118,13 +108,6 @@ def test_sparse_ids_out_of_the_output_shape_are_an_error(indices, shape, output_
         read(value, output_shape)
     with pytest.raises(FAILS, match='(?s)E535.*(dense_shape|indices from)'):
         traced(value, output_shape, spec=tf.SparseTensorSpec([None] * len(shape), tf.int64))
-
-
-def test_sparse_ids_that_cannot_be_laid_out_are_refused():
-    assert code_of(lambda: read(sparse([], [], [3, 2]), (2, 2), declared=(2, 2))) == 'E534'
-    assert code_of(lambda: read(sparse([], [], [2, 2, 1]), (2, 2, 1), declared=(2, 2, 1))
-                   ) == 'E534'
-    assert code_of(lambda: read(sparse([], [], [3, 2]), (3, 2, 1), length=2)) == 'E534'
 
 
 def test_sequences_are_cut_and_what_is_cut_is_counted():
@@ -142,11 +125,6 @@ def test_sequences_are_cut_and_what_is_cut_is_counted():
         assert read(value, (3, 2), length=2) == ([0], [1], None, 0, 0)
 
 
-def test_a_sequence_of_higher_rank_is_none():
-    value = sparse([[1, 2, 7]], [5], [2, 3, 8])
-    assert read(value, (2, 3), length=2) == ([5], [5], None, 0, 0)
-
-
 @pytest.mark.parametrize('output_shape, expected', [
     ((4,), ([0, 0, 0, 1, 3], [1, 2, 3, 4, 5], None, 0, 0)),
     ((2, 2), ([0, 0, 0, 1, 3], [1, 2, 3, 4, 5], None, 0, 0)),  # As many rows as samples.
@@ -158,21 +136,6 @@ def test_rows_of_a_ragged_tensor_are_samples_or_are_laid_out(output_shape, expec
         assert read(value, output_shape, declared=output_shape) == expected
         assert traced(value, output_shape, declared=output_shape, spec=tf.RaggedTensorSpec(
             [None, None], tf.int64, row_splits_dtype=row_splits)) == expected
-
-
-@pytest.mark.parametrize('rows, output_shape', [(3, (2,)), (3, (2, 2)), (0, (2, 2)), (2, (4,)),
-                                                (4, (2, 1))])
-def test_rows_that_cannot_be_laid_out_are_an_error(rows, output_shape):
-    value = ragged([[1]] * rows)
-    assert code_of(lambda: read(value, output_shape, declared=output_shape)) == 'E534'
-    with pytest.raises(FAILS, match=f'(?s)E535.*{rows} rows'):
-        traced(value, output_shape, declared=output_shape,
-               spec=tf.RaggedTensorSpec([None, None], tf.int64))
-
-
-def test_ragged_sequences_of_another_batch_are_an_error():
-    with pytest.raises(FAILS, match='E535.*1 rows'):  # Not one sequence of four.
-        traced(ragged([[1]]), (2, 2), length=2, spec=tf.RaggedTensorSpec([None, None], tf.int64))
 
 
 def test_weights_follow_their_ids():

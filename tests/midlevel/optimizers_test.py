@@ -52,14 +52,6 @@ def test_a_decay_of_zero_is_none_and_gradients_may_be_applied_one_by_one():
         lower=-2., upper=2.)
 
 
-def test_a_class_derived_from_an_optimizer_is_that_optimizer():
-    class Mine(api.Adagrad):
-        pass
-
-    assert optimizers.is_supported(Mine()) and not optimizers.is_supported('adagrad')
-    assert optimizers.slot_names(Mine()) == ('accumulators',)
-
-
 def test_equal_functions_are_one_rate_that_ignores_the_step():
     class Schedule:
         def rate(self):

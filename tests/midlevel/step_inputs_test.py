@@ -68,20 +68,6 @@ def test_ids_that_stay_on_the_host_are_looked_up(job, inside, kind):
     assert [b - a for a, b in zip(job.rows(), before)] == [0, 1, 1, 1, 1, 0, 0, 0]
 
 
-def test_values_and_functions_of_replicas_may_be_anywhere(job):
-    """Arguments of a tf.function are placeholders there, as on a TPU."""
-    @tf.function
-    def step(ids):
-        job.strategy.run(job.look_up, (ids,))
-
-    ids = job.strategy.experimental_distribute_values_from_function(
-        lambda context: tf.constant([5, 6]))
-    before = job.rows()
-    step(ids)
-    job.strategy.run(tf.function(job.look_up), (ids,))
-    assert [b - a for a, b in zip(job.rows(), before)] == [0, 0, 0, 0, 0, 4, 4, 0]
-
-
 @pytest.mark.parametrize('kind', KINDS)
 def test_ids_that_are_computed_in_the_step_are_refused(job, kind):
     iterator = job.iterator('column')
@@ -111,19 +97,6 @@ def test_an_enqueue_in_a_part_of_the_step_is_refused(job, within):
     with pytest.raises(CallError, match='E540 enqueue: Current graph .* does not match graph which '
                        'contains TPUReplicateContext .*is called inside control flow or a tf.fun'):
         step(iterator)
-
-
-def test_a_loop_around_the_steps_is_no_part_of_a_step(job):
-    iterator = job.iterator()
-
-    @tf.function
-    def steps(iterator, count):
-        for _ in tf.range(count):
-            job.strategy.run(job.look_up, (next(iterator),))
-
-    before = job.rows()
-    steps(iterator, tf.constant(1))
-    assert sum(before) - sum(job.rows()) == 4
 
 
 @pytest.mark.parametrize('strategy', ['none', 'mirrored 2'])

@@ -50,20 +50,6 @@ def test_arguments_are_those_of_tensorflow():
                 == list(inspect.signature(original).parameters))
 
 
-def test_what_tensorflow_has_in_public_is_there(tpu):
-    of_the_inside = {'tpu_run', 'lazy_variable_tracker'}
-    for cls, original in ((type(tpu), tpu_strategy.TPUStrategyV2),
-                          (type(tpu.extended), tpu_strategy.TPUExtended),
-                          (strategy.TPUStrategyV1, tpu_strategy.TPUStrategyV1)):
-        assert not {name for name in set(dir(original)) - set(dir(cls)) - of_the_inside
-                    if not name.startswith('_')}
-
-
-def test_the_hardware_has_an_accelerator_for_tables(tpu):
-    feature = tpu.extended.tpu_hardware_feature
-    assert feature.embedding_feature == tf.tpu.experimental.HardwareFeature.EmbeddingFeature.V1
-
-
 def test_steps_in_a_loop_reduce_and_change_variables_once(tpu):
     with tpu.scope():
         total = tf.Variable(0., aggregation=tf.VariableAggregation.SUM)
@@ -95,18 +81,6 @@ def batches(context):
         context.num_input_pipelines, context.input_pipeline_id)
     return numbers.batch(context.get_per_replica_batch_size(8), drop_remainder=True).map(
         lambda n: (n, tf.sparse.from_dense(n[:, None])))
-
-
-def test_options_of_input_have_the_name_of_2_3_too():
-    assert system.InputOptions(experimental_prefetch_to_device=False) == TO_HOST
-    assert system.InputOptions(False) == TO_HOST
-    assert system.InputOptions() == tf.distribute.InputOptions()
-    both = system.InputOptions(True, tf.distribute.InputReplicationMode.PER_REPLICA,
-                               experimental_prefetch_to_device=True)
-    assert isinstance(both, tf.distribute.InputOptions)
-    assert both.experimental_replication_mode == tf.distribute.InputReplicationMode.PER_REPLICA
-    with pytest.raises(TypeError, match='give one of them'):
-        system.InputOptions(True, experimental_prefetch_to_device=False)
 
 
 @pytest.mark.parametrize('distribute', ['distribute_datasets_from_function',
@@ -152,28 +126,6 @@ def test_an_eager_step_is_refused_as_on_a_tpu(tpu):
     assert float(tpu.experimental_local_results(tpu.run(function))[3]) == 8
 
 
-def test_a_replica_has_one_logical_device(tpu, resolver):
-    tensor = tf.ones([2, 3])
-    assert tpu.experimental_assign_to_logical_device(tensor, 0) is tensor
-    assert tpu.experimental_split_to_logical_devices(tensor, [1, 1]) is tensor
-    assert tpu.experimental_replicate_to_logical_devices(tensor) is tensor
-    with tpu.extended.experimental_logical_device(0):
-        pass
-    with pytest.raises(ValueError, match='must be lower then total number'):
-        tpu.experimental_assign_to_logical_device(tensor, 1)
-    with pytest.raises(ValueError, match='Length of `partition_dimensions`'):
-        tpu.experimental_split_to_logical_devices(tensor, [1])
-    with pytest.raises(ValueError, match='product of `partition_dimensions`'):
-        tpu.experimental_split_to_logical_devices(tensor, [2, 1])
-    with pytest.raises(ValueError, match='`logical_device_id` not in range'):
-        with tpu.extended.experimental_logical_device(1):
-            pass
-    with pytest.raises(ValueError, match='in SPMD mode'):
-        strategy.TPUStrategyV2(
-            resolver, experimental_spmd_xla_partitioning=True
-        ).experimental_assign_to_logical_device(tensor, 0)
-
-
 def assignment(**kwargs):
     metadata = ete.TPUClusterResolver(hosts=2, cores=2).get_tpu_system_metadata()
     return tf.tpu.experimental.DeviceAssignment.build(metadata.topology, **kwargs)
@@ -186,15 +138,6 @@ def test_a_device_assignment_says_how_many_replicas_there_are(resolver):
     with pytest.raises(NotImplementedError, match='E922 .*got a device assignment of 2 cores'):
         strategy.TPUStrategyV1(resolver, None, assignment(
             computation_shape=[2, 1, 1, 1], num_replicas=2))
-
-
-def test_sessions_get_a_cpu_per_replica_by_the_config_of_the_strategy(resolver):
-    made = strategy.TPUStrategyV1(resolver, 7)
-    assert made.steps_per_run == 7
-    config = made.update_config_proto(tf.compat.v1.ConfigProto())
-    assert config.device_count['CPU'] == 4
-    with tf.compat.v1.Session(graph=tf.Graph()) as session:  # Others keep their one.
-        assert len(session.list_devices()) == 1
 
 
 def test_keras_trains_evaluates_and_predicts_in_order(tpu):

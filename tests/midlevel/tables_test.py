@@ -7,13 +7,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from harness import memory, replicas
-from harness.tf2_tables import api, assert_equal, make, stock, trained
+from harness.tf2_tables import api, assert_equal, make, stock
 
 from estimator_tpu_embedding import _tf
 from estimator_tpu_embedding.errors import ConfigError
-from estimator_tpu_embedding.native import library
-
-ADAGRAD = {'t': api.Adagrad(.1)}
 
 
 def test_an_initializer_that_makes_parts_makes_the_whole():
@@ -50,21 +47,6 @@ def test_tables_and_slots_are_held_once(tmp_path):
         assert all(np.less(taken, [1.35, .1, .2, .6])), taken  # The last one is an array.
         del ours, checkpoint, train, save
         gc.collect()
-
-
-def test_what_nobody_has_any_more_is_closed_while_another_function_is_traced():
-    made = [trained(optimizers=ADAGRAD)]
-    handle = made[0]._variables['t']['parameters']._owner.engine
-
-    @tf.function
-    def trace():
-        made.clear()
-        gc.collect()
-        return [one.type for one in tf.compat.v1.get_default_graph().get_operations()]
-
-    assert trace.get_concrete_function().structured_outputs == []
-    with pytest.raises(tf.errors.OpError, match='engine'):
-        library.load().ete_detached(engine=handle, values=[tf.zeros([7, 2])] * 2)
 
 
 def test_the_seed_of_a_process_makes_the_tables_of_tensorflow():

@@ -91,35 +91,6 @@ def test_an_emulated_tpu_takes_what_stock_tfrs_saves(case, saved):
         models.require_restored(folder, status, model)
 
 
-@pytest.mark.parametrize('kind', ['adam', 'own ftrl'])
-def test_tables_that_were_trained_already_take_the_values_too(kind, saved):
-    folder = saved / f'{kind}, subclassed, tpu 2' / 'stock'
-    made, model, optimizer = trained(kind, 'subclassed', 'tpu 2', steps=1)
-    status = models.restore(str(folder / 'both'), model, optimizer)
-    models.require_restored(folder, status, model)
-
-
-@pytest.mark.parametrize('built', [False, True])
-def test_slots_that_only_stock_tfrs_has_are_taken_for_what_it_uses_them(built, tmp_path):
-    """There an optimizer of Keras trains tables, beside the unused slots of the layer's own."""
-    def beside_keras(strategy):
-        made, model, _ = make('own adagrad', 'subclassed', strategy)
-        with made.scope():
-            return made, model, tf.keras.optimizers.legacy.Adagrad(.05)
-
-    made, model, optimizer = beside_keras('none')
-    models.trainer(model, optimizer, made)(0)
-    models.save(tmp_path, model, optimizer)
-    assert 'model/embedding/_tpu_embedding/user/.OPTIMIZER_SLOT/optimizer/accumulator' in keys(
-        tmp_path / 'both')
-    made, model, optimizer = beside_keras('tpu 2')
-    if built:
-        models.build(model, optimizer, made)
-    status = models.restore(f'{tmp_path}/both', model, optimizer)
-    models.build(model, optimizer, made)
-    models.require_restored(tmp_path, status, model)
-
-
 @pytest.mark.parametrize('kind, strategy, tolerance', soak_except([
     *((kind, 'tpu 2', 0) for kind in ('sgd', 'adagrad', 'adam', 'own ftrl')),
     ('adam', 'tpu 1', 1e-5), ('adagrad', 'tpu 8', 1e-5)], 1, 2, 4))
@@ -135,19 +106,6 @@ def test_training_goes_on_with_the_numbers_of_a_run_without_interruption(
     models.trainer(model, optimizer, made)(2)
     for name, value in models.values_of(model).items():
         np.testing.assert_allclose(value, expected[name], tolerance, tolerance, err_msg=name)
-
-
-def test_what_is_saved_in_pipelined_mode_has_the_update_that_waits(tmp_path):
-    values = []
-    for pipelined in False, True:
-        _, model, optimizer = trained('adam', 'subclassed', 'tpu 2', steps=1,
-                                      pipeline_execution_with_tensor_core=pipelined)
-        tf.train.Checkpoint(model=model, optimizer=optimizer).write(f'{tmp_path}/{pipelined}')
-        reader = tf.train.load_checkpoint(f'{tmp_path}/{pipelined}')
-        values.append({key: reader.get_tensor(key).tolist() for key in sorted(
-            reader.get_variable_to_shape_map()) if key.startswith('model/')})
-    assert values[0] == values[1]
-    assert len(values[0]) == 3 * (len(models.ROWS) + len(['kernel', 'bias']))
 
 
 @pytest.mark.parametrize('in_background', [False, True])

@@ -95,22 +95,10 @@ def test_optimizers_that_the_layer_refuses(make, kind, text, of_table):
     raises(kind, text, tfrs.layer_under, made, *given)
 
 
-def test_hardware_that_is_not_there_is_refused():
-    raises(ValueError, 'TPU only supports EmbeddingFeature.UNSUPPORTED and EmbeddingFeature.V1, '
-           'but got EmbeddingFeature.V2 which is not supported.', layer_under, 'tpu 2',
-           embedding_feature=tf.tpu.experimental.HardwareFeature.EmbeddingFeature.V2)
-
-
 def test_a_serving_config_of_other_tables_is_refused():
     layer = layer_under('tpu 2')
     raises(ValueError, 'does not match any of the TableConfigs used to configure this layer.',
            layer.call, {'a': tf.constant([1])}, serving_config=config(name='other'))
-
-
-def test_weights_of_dense_ids_are_refused_as_by_the_mid_level_api():
-    layer = layer_under('tpu 2')
-    with pytest.raises(ValueError, match='Weight specified for dense input'):
-        run('tpu 2', layer, weights={'a': np.float32([1, 2])})
 
 
 @pytest.mark.parametrize('strategy', ['tpu 1', 'tpu 2'])

@@ -1,7 +1,5 @@
 """Models with TFRS's layer that trained on emulated TPUs are served by TensorFlow alone."""
 
-import contextlib
-
 import h5py
 import numpy as np
 import pytest
@@ -108,17 +106,6 @@ def test_keras_saves_in_callbacks(tmp_path):
     with made.scope():  # As in fit.
         keeper.on_epoch_end(0)
     assert serve_alone(tmp_path, predictions) == ['keras serving_default 4']
-
-
-def test_out_of_the_scope_and_in_other_formats_keras_refuses_as_ever(tmp_path):
-    made, model, _, _ = trained('functional', 'tpu 2')
-    with pytest.raises(RuntimeError, match='is being called under strategy'):
-        model.save(tmp_path / 'keras')
-    plain, _ = models.make('adagrad', True)
-    for one, scope in (model, made.scope), (plain, contextlib.nullcontext):
-        for name in 'model.keras', 'model.h5':
-            with scope(), pytest.raises(NotImplementedError, match='get_config'):
-                one.save(tmp_path / name)
 
 
 def test_weights_in_hdf5_are_those_of_keras_without_tables_as_on_a_tpu(tmp_path):

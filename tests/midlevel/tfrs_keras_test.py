@@ -8,12 +8,6 @@ from harness.keras_feed import feed
 from harness.numpy_reference import ReferenceTable, assert_close
 from harness.parts import soak_except
 
-from estimator_tpu_embedding.errors import (
-    CallError,
-    InputShapeError,
-    NotInFunctionError,
-    UnsupportedError,
-)
 from estimator_tpu_embedding.midlevel import optimizers
 
 pytestmark = pytest.mark.soak
@@ -221,63 +215,3 @@ def test_a_step_that_fails_within_fit_names_its_feature_and_the_next_fit_is_righ
     history = model.fit(feed(made, good, with_label, batch=BATCH), steps_per_epoch=2, verbose=0)
     assert_close(history.history['loss'], [reference.fit(good)], 1e-5)
     assert_holds(layer, reference)
-
-
-REFUSED = {
-    'a part of a batch': (
-        lambda made, model: model.predict(made.experimental_distribute_dataset(
-            tf.data.Dataset.range(20).batch(BATCH), tfrs.TO_HOST), steps=2),
-        tf.errors.InvalidArgumentError,
-        r'E535 the feature: .*got shape \[2\]. .*drop_remainder=True'),
-    'other types than those of the Inputs': (
-        lambda made, model: model.predict(made.experimental_distribute_dataset(
-            tf.data.Dataset.range(16).map(lambda n: tf.cast(n, tf.int32)).batch(
-                BATCH, drop_remainder=True), tfrs.TO_HOST), steps=1),
-        InputShapeError, 'E539 .* output of op .*Cast .*types of inputs must be those of'),
-    'an eager call': (
-        lambda made, model: model(tf.range(8, dtype=tf.int64)),
-        NotInFunctionError, 'E551 enqueue: .*; got an eager call. *Put the step into a tf.func'),
-    'sparse ids that are fetched': (
-        lambda made, model: model.predict(tf.data.Dataset.range(16).map(
-            lambda n: tf.sparse.from_dense(n[None])).batch(BATCH)),
-        InputShapeError, 'E525 .*experimental_fetch_to_device set to False')}
-
-
-@pytest.fixture(scope='module')
-def small_job():
-    """A model of one dense feature, on two replicas."""
-    from tensorflow_recommenders.layers import embedding
-    made = replicas.make('tpu 2')
-    with replicas.scope(made):
-        ids = tf.keras.Input([], BATCH, dtype=tf.int64)
-        table = api.TableConfig(32, 1, tf.ones_initializer(), name='t')
-        layer = embedding.TPUEmbedding(api.FeatureConfig(table, name='f'), api.SGD(1.))
-        model = tf.keras.Model(ids, layer(ids))
-    return made, model
-
-
-@pytest.mark.parametrize('case', REFUSED)
-def test_what_a_tpu_cannot_do_is_refused_and_the_model_goes_on(small_job, case):
-    made, model = small_job
-    call, error, message = REFUSED[case]
-    with pytest.raises(error, match=message), made.scope():
-        call(made, model)
-    data = tf.data.Dataset.range(16).batch(BATCH, drop_remainder=True)
-    assert model.predict(made.experimental_distribute_dataset(data, tfrs.TO_HOST), steps=1,
-                         verbose=0).tolist() == [[1.]] * 16
-
-
-@pytest.mark.parametrize('options, message', [
-    ({'jit_compile': True}, 'E542 enqueue: XLA cannot compile .*out of compile of a Keras model'),
-    ({'run_eagerly': True}, 'E921 TPUStrategy.run: .*does not support pure eager execution')])
-def test_options_of_compile_that_a_tpu_cannot_have_are_refused(small_job, options, message):
-    made, model = small_job
-    data = made.experimental_distribute_dataset(
-        tf.data.Dataset.range(16).batch(BATCH, drop_remainder=True), tfrs.TO_HOST)
-    with made.scope():
-        model.compile(**options)
-    with pytest.raises((CallError, UnsupportedError), match=message):
-        model.predict(data, steps=1)
-    with made.scope():
-        model.compile()
-    assert model.predict(data, steps=1, verbose=0).shape == (16, 1)

@@ -5,9 +5,9 @@ import pytest
 import tensorflow as tf
 from harness import replicas, tfrs
 from harness.numpy_reference import assert_close
-from harness.tfrs_table import ROWS, SAMPLES, Job
+from harness.tfrs_table import Job
 
-from estimator_tpu_embedding.errors import CallError, InputShapeError
+from estimator_tpu_embedding.errors import InputShapeError
 
 pytestmark = pytest.mark.soak
 
@@ -70,32 +70,6 @@ def test_a_condition_around_strategy_run_decides_whether_a_step_trains(strategy)
         if trains:
             job.update(*batch)
         job.check()
-
-
-@BOTH
-def test_a_loop_over_a_distributed_dataset_trains_in_a_function_and_outside(strategy):
-    """Within a function TensorFlow does not know the size of a batch: `batch_size` says it."""
-    made = replicas.make(strategy)
-    job = Job(strategy, api.Adagrad(RATE), batch_size=SAMPLES // made.num_replicas_in_sync)
-    batches = [job.batch() for _ in range(4)]
-    dataset = tf.data.Dataset.from_tensor_slices(tuple(map(np.concatenate, zip(*batches))))
-    distributed = made.experimental_distribute_dataset(dataset.batch(SAMPLES), tfrs.TO_HOST)
-
-    @tf.function
-    def train(dataset):
-        for ids, coefficients in dataset:
-            made.run(job.train_step, (ids, coefficients))
-
-    @tf.function
-    def train_one(ids, coefficients):
-        made.run(job.train_step, (ids, coefficients))
-
-    train(distributed)
-    for element in distributed:
-        train_one(*element)
-    for batch in 2 * batches:
-        job.update(*batch)
-    job.check()
 
 
 @BOTH
@@ -177,49 +151,6 @@ def test_an_unsupported_accelerator_gives_tables_that_optimizers_of_keras_train(
     assert_close(table.numpy(), job.reference.rows)
 
 
-@BOTH
-def test_ids_out_of_range_end_the_step_and_the_next_one_trains(strategy):
-    job = Job(strategy, api.Adagrad(RATE))
-    train = job.program(job.train_step)
-    for wrong in (False, True, False):
-        ids, coefficients = job.batch()
-        if wrong:
-            with pytest.raises(tf.errors.InvalidArgumentError, match=f'{ROWS}'):
-                train(np.append(ids[:-1], ROWS), coefficients)
-            continue
-        assert_close(train(ids, coefficients).numpy(), job.lookup(ids))
-        job.update(ids, coefficients)
-    job.check()
-
-
-@BOTH
-def test_a_call_in_a_loop_or_a_condition_of_a_step_is_refused_as_on_a_tpu(strategy):
-    job = Job(strategy, api.Adagrad(RATE))
-
-    def in_loop(ids, coefficients):
-        for _ in tf.range(2):
-            job.train_step(ids, coefficients)
-        return ids
-
-    def in_condition(ids, coefficients):
-        if tf.reduce_sum(coefficients) > 0:
-            job.train_step(ids, coefficients)
-        return ids
-
-    for step in (in_loop, in_condition):
-        with pytest.raises(CallError, match='E540 enqueue: Current graph .* does not match graph '
-                           'which contains TPUReplicateContext'):
-            job.program(step)(*job.batch())
-
-
-@BOTH
-def test_ids_that_a_step_computes_are_refused_as_on_a_tpu(strategy):
-    job = Job(strategy, api.Adagrad(RATE))
-    for compute in (lambda ids: ids % ROWS, lambda ids: tf.cast(ids, tf.int32)):
-        with pytest.raises(InputShapeError, match="E539 enqueue: .*`_tpu_input_identity` attr"):
-            job.program(lambda ids, _: job.look_up(compute(ids)))(*job.batch())
-
-
 def test_gradients_of_gathered_activations_are_refused_as_on_a_tpu():
     job = Job('tpu 2', api.Adagrad(RATE))
 
@@ -233,51 +164,47 @@ def test_gradients_of_gathered_activations_are_refused_as_on_a_tpu():
         job.program(step)(*job.batch())
 
 
-def test_a_second_layer_under_a_tpu_strategy_is_refused_as_on_a_tpu():
-    job = Job('tpu 2', api.Adagrad(RATE))
-    job.program(job.train_step)(*job.batch())
-    with job.made.scope():
-        second = type(job.layer)(
-            {'a': api.FeatureConfig(api.TableConfig(4, 2, name='t'))}, 'sgd')
-    with pytest.raises(CallError, match='E559 .*TPU is already initialized for embeddings'):
-        job.program(lambda ids, _: second({'a': ids})['a'])(*job.batch())
+@BOTH
+def test_two_calls_in_a_step_see_the_rows_before_it_and_make_an_update_each(strategy):
+    """The tape of TensorFlow decides which update is the first. It is that of the first call."""
+    job = Job(strategy, api.Adagrad(RATE))
+
+    def step(ids, coefficients, other_ids, other_coefficients):
+        with tf.GradientTape() as tape:
+            found, other = job.look_up(ids), job.look_up(other_ids)
+            loss = (tfrs.weighted_sum(found, coefficients)
+                    + tfrs.weighted_sum(other, other_coefficients))
+        tape.gradient(loss, job.layer.trainable_variables)
+        return found, other
+
+    train = job.program(step)
+    for _ in range(3):
+        first, second = job.batch(), job.batch()
+        for found, (ids, _) in zip(train(*first, *second), (first, second)):
+            assert_close(found.numpy(), job.lookup(ids))
+        job.update(*first)
+        job.update(*second)
+    job.check()
 
 
 @BOTH
-@pytest.mark.parametrize('pipelined', [False, True])
-def test_a_loop_that_fails_in_its_third_step_keeps_two_and_can_be_run_again(strategy, pipelined):
-    job = Job(strategy, api.Adagrad(RATE), pipeline_execution_with_tensor_core=pipelined)
-    batches = [job.batch() for _ in range(5)]
-    data = {'ids': [ids for ids, _ in batches], 'coefficients': [one for _, one in batches]}
+def test_a_call_that_gets_gradients_twice_is_refused_and_its_first_ones_count(strategy):
+    job, twice = Job(strategy, api.Adagrad(RATE)), [True]
 
-    def step(element, fails):
-        with tf.GradientTape() as tape:
-            found = job.look_up(element['ids'])
-            with tf.control_dependencies([found]):
-                fine = tf.debugging.Assert(~fails, ['of the model'])
-            with tf.control_dependencies([fine]):
-                loss = tfrs.weighted_sum(found, element['coefficients'])
-        with tf.control_dependencies([loss]):
+    def step(ids, coefficients):
+        with tf.GradientTape(persistent=True) as tape:
+            loss = tfrs.weighted_sum(job.look_up(ids), coefficients)
+        for _ in range(1 + twice[0]):
             tape.gradient(loss, job.layer.trainable_variables)
+        return loss[None]
 
-    @tf.function
-    def train(iterator, failing):
-        for number in tf.range(len(batches)):
-            job.made.run(step, (next(iterator), tf.equal(number, failing)))
-
-    def iterator():
-        return tfrs.iterator(
-            job.made, [dict(zip(data, one)) for one in zip(*data.values())],
-            dict.fromkeys(data, 'dense'))
-
-    for failing, done in ((2, 2), (-1, 5), (0, 0), (-1, 5)):
-        if failing >= 0:
-            with pytest.raises(tf.errors.InvalidArgumentError, match='of the model'):
-                train(iterator(), failing)
-        else:
-            train(iterator(), failing)
-        for batch in batches[:done]:
-            job.update(*batch)
-        if not pipelined:
-            job.check()
+    train, batch = job.program(step), job.batch()
+    with pytest.raises(tf.errors.InvalidArgumentError, match='E556 apply_gradients'):
+        train(*batch)
+    job.update(*batch)
+    job.check()
+    twice[0] = False
+    train, batch = job.program(step), job.batch()
+    train(*batch)
+    job.update(*batch)
     job.check()

@@ -6,9 +6,6 @@ import pytest
 import tensorflow as tf
 from harness import processes, replicas
 from harness.parts import soak_except
-from tensorflow.core.framework import graph_pb2
-
-from estimator_tpu_embedding.midlevel import untuned
 
 pytestmark = pytest.mark.soak
 
@@ -86,49 +83,6 @@ def test_no_iterator_has_a_tuner_however_it_ends(tmp_path, hosts, cores):
     ended = processes.run_python(path, hosts, cores, 0, **TUNER)
     assert ended.returncode == 0 and '(16, 1)' in ended.stdout
     assert not re.findall(r'model\.cc.*', ended.stderr)
-
-
-def test_options_of_tuning_keep_the_tuner(tmp_path):
-    path = tmp_path / 'script.py'
-    path.write_text(SCRIPT)
-    ended = processes.run_python(path, 1, 1, 1, **TUNER)
-    assert ended.returncode == 0
-    assert re.search(r'model\.cc.*tunable parameters', ended.stderr)
-
-
-def test_options_of_tuning_are_left_as_they_are():
-    for name, value in (('enabled', True), ('enabled', False), ('cpu_budget', 2),
-                        ('ram_budget', 2 ** 20)):
-        options = tf.data.Options()
-        setattr(options.autotune, name, value)
-        data = tf.data.Dataset.range(4).with_options(options).batch(2)
-        assert untuned.without_tuner(data) is data
-    options = tf.data.Options()
-    options.deterministic = False
-    options.experimental_optimization.map_fusion = True
-    made = untuned.without_tuner(tf.data.Dataset.range(4).with_options(options)).options()
-    assert made.autotune.enabled is False and made.deterministic is False
-    assert made.experimental_optimization.map_fusion is True
-
-
-def operations(dataset):
-    """The types of the operations of a dataset."""
-    graph = tf.raw_ops.DatasetToGraphV2(
-        input_dataset=tf.data.experimental.to_variant(dataset)).numpy()
-    return [node.op for node in graph_pb2.GraphDef.FromString(graph).node]
-
-
-@pytest.mark.parametrize('name, value, parallel', [
-    (None, None, True), ('map_parallelization', False, False),
-    ('apply_default_optimizations', False, False), ('map_parallelization', True, True)])
-def test_maps_are_parallel_as_for_the_tuner(name, value, parallel):
-    options = tf.data.Options()
-    if name:
-        setattr(options.experimental_optimization, name, value)
-    data = tf.data.Dataset.range(4).map(lambda x: 2 * x).with_options(options)
-    made = untuned.without_tuner(data)
-    assert ('ParallelMapDatasetV2' in operations(made)) == parallel
-    assert [int(x) for x in made] == [0, 2, 4, 6]
 
 
 @pytest.mark.parametrize('options', [None, TO_HOST])

@@ -11,7 +11,7 @@ from estimator_tpu_embedding.core.optimizers import StochasticGradientDescent
 from estimator_tpu_embedding.core.partition import STRATEGIES
 from estimator_tpu_embedding.core.plan import resolve
 from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology
-from estimator_tpu_embedding.native import layout, library
+from estimator_tpu_embedding.native import library
 
 pytestmark = pytest.mark.skipif(bool(library.why_not()), reason=library.why_not())
 FIRST_ROW = 16  # At a multiple of this begin the rows of a host.
@@ -49,20 +49,3 @@ def test_every_id_has_the_physical_row_of_its_host_and_comes_back(rows, hosts, s
             engine=operations.handle, grouped=grouped, F=1, W=0))
         operations.session.close()
     np.testing.assert_array_equal(found, ids)
-
-
-@pytest.mark.parametrize('strategy', STRATEGIES)
-@pytest.mark.parametrize('hosts', [1, 7, 1024])
-def test_ids_of_a_large_vocabulary_are_found_too(hosts, strategy):
-    rows = 2**31 - 1
-    plan, ids = plan_of(rows, hosts, strategy), np.array([0, 1, rows // 2, rows - 2, rows - 1])
-    with tf.Graph().as_default():
-        operations = Operations(plan)
-        found = rows_in(operations.group([[0] * len(ids)], [ids], []))
-        operations.session.close()
-    np.testing.assert_array_equal(found.view(np.uint32), physical_rows(plan.partition('t'), ids))
-
-
-def test_parts_are_counted_by_table_slot_and_host():
-    plan = plan_of(3, 5, 'div')
-    assert list(layout.tables_of_parts(plan)) == ['t', 't', 't']

@@ -1,7 +1,5 @@
 """The native operations answer any illegal input with an error of TensorFlow."""
 
-import shutil
-
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
@@ -22,13 +20,6 @@ def operations():
         made = Operations()
         yield made
         made.session.close()
-
-
-def test_a_batch_without_any_id_is_looked_up_as_zeros_and_updates_nothing(operations):
-    grouped = operations.group([[], [], []], [[], [], []], [[]])
-    for width, activations in zip((3, 8, 8), operations.lookup(grouped)):
-        np.testing.assert_array_equal(activations, np.zeros([SAMPLES, width]))
-    assert operations.update([grouped], native_ops.zeros()).tolist() == [0, 0]
 
 
 def test_what_was_grouped_is_ungrouped_with_weights_as_shares(operations):
@@ -246,10 +237,3 @@ def test_a_grouped_batch_of_garbage_is_an_error_or_some_result(operations):
             refused += 1
     assert 100 < refused < 300
     assert operations.update([operations.some_grouped()], native_ops.zeros()).tolist() == [0, 0]
-
-
-def test_the_library_can_be_loaded_again_and_so_can_a_copy(operations, tmp_path):
-    assert tf.load_op_library(str(library.PATH)).ete_lookup is not None
-    copy = shutil.copy(library.PATH, tmp_path / 'copy.so')
-    assert not hasattr(tf.load_op_library(str(copy)), 'ete_engine')
-    assert len(operations.lookup(operations.group(*IDS))) == 3

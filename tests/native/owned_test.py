@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-from harness import graphs, memory, processes
+from harness import graphs, processes
 from harness.native_eager import Opened, Owned
-from harness.native_run import plan_of
 
 from estimator_tpu_embedding.native.owned import OwnedVariable
 
@@ -76,18 +75,6 @@ def test_what_was_written_between_steps_is_what_the_next_step_sees(owned, write)
         assert owned.detached() == -1
 
 
-def test_what_a_write_in_a_function_returns_is_a_copy(owned):
-    @tf.function
-    def write(grouped):
-        written = owned.variable.assign(ROWS).read_value()
-        owned.take()
-        owned.update(grouped, 1., [owned.variable.handle])
-        return written
-
-    assert write(owned.group([0, 3])).numpy().tolist() == ROWS
-    assert owned.variable.numpy()[0].tolist() == [4, 4]
-
-
 def test_what_is_pending_comes_before_reads_and_writes(owned):
     def pend():
         owned.pending.append(lambda: owned.update(owned.group([0, 3]), 1.))
@@ -117,13 +104,6 @@ def test_gradients_pass_through_reads(owned, wrap):
     assert gradient.numpy().tolist() == [[2, 2], [8, 8]] + [[2, 2]] * 4
 
 
-def test_of_a_gather_alone_the_gradient_has_the_gathered_rows_only(owned):
-    with tf.GradientTape() as tape:
-        value = tf.reduce_sum(tf.nn.embedding_lookup(owned.variable, [4, 1]))
-    gradient = tape.gradient(value, owned.variable)
-    assert isinstance(gradient, tf.IndexedSlices) and gradient.indices.numpy().tolist() == [4, 1]
-
-
 def test_without_an_engine_it_is_a_plain_variable(owned):
     owned.step([0, 3])
     owned.variable.scatter_update(slices(ROWS[:1], [1]))
@@ -139,27 +119,9 @@ def test_without_an_engine_it_is_a_plain_variable(owned):
         assert owned.variable.numpy().tolist() == ROWS
 
 
-def test_without_an_engine_rows_are_gathered_in_functions_without_a_read_of_all():
-    variable = OwnedVariable(initial_value=tf.zeros([6, 2]))
-    graph = tf.function(lambda: tf.gather(variable, [0])).get_concrete_function().graph
-    assert 'ReadVariableOp' not in {operation.type for operation in graph.get_operations()}
-
-
 def test_no_strategy_replicates_it():
     with tf.distribute.MirroredStrategy(['/cpu:0']).scope():
         assert type(OwnedVariable(initial_value=lambda: tf.zeros([6, 2]))) is OwnedVariable
-
-
-def test_a_checkpoint_saves_and_restores_it(owned, tmp_path):
-    owned.step([0, 3])
-    checkpoint = tf.train.Checkpoint(table=owned.variable)
-    path = checkpoint.write(str(tmp_path / 'saved'))
-    owned.step([0, 3])
-    checkpoint.read(path).assert_consumed()
-    assert owned.step([0, 3]) == [[-1, -1]] * 2
-    plain = tf.Variable(tf.zeros([6, 2]))
-    tf.train.Checkpoint(table=plain).read(path).assert_consumed()
-    assert plain.numpy()[:2].tolist() == [[-1, -1], [0, 0]]
 
 
 SERVE = """
@@ -186,19 +148,3 @@ def test_a_saved_model_serves_without_this_package(owned, tmp_path):
     assert owned.detached() == -1
     ended = processes.run_python('-c', SERVE, tmp_path / 'model', cwd=tmp_path, PYTHONPATH=None)
     assert ended.returncode == 0
-
-
-@pytest.mark.serial
-def test_neither_an_engine_nor_a_checkpoint_takes_a_second_copy(tmp_path):
-    rows, width, made = 160_000, 128, []  # 80 MB
-    size = 4 * rows * width
-
-    def attach():
-        made.append(Owned(plan_of(rows, width, hosts=1), 1.))
-
-    assert memory.highest_rss_of(attach) < 1.5 * size
-    with made[0]:
-        made[0].step([0, 3])
-        checkpoint = tf.train.Checkpoint(table=made[0].variable)
-        assert memory.highest_rss_of(
-            lambda: checkpoint.write(str(tmp_path / 'saved'))) < .5 * size

@@ -70,12 +70,3 @@ def test_i06_weights_of_any_sign_give_numbers_in_either_engine(backend, pair, co
         np.testing.assert_allclose(value, [[expected]], rtol=1e-6)
         session.run(made.retrieve())
         assert np.isfinite(graphs.whole(session, plan, 't', made.tables['t'].rows)).all()
-
-
-def test_spread_is_the_transpose_of_combine():
-    generator = np.random.default_rng(3)
-    rows, gradient = (generator.normal(size=(3, 2)).astype(np.float32) for _ in range(2))
-    for combiner in ('sum', 'mean', 'sqrtn', None):
-        forward = (run(combine.combine, rows, combiner) * gradient).sum()
-        backward = (run(combine.spread, gradient, combiner) * rows).sum()
-        np.testing.assert_allclose(forward, backward, rtol=1e-5)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 
-from estimator_tpu_embedding.errors import InputShapeError
 from estimator_tpu_embedding.ops import checks, ids
 from estimator_tpu_embedding.ops.core_ids import CoreIds, FeatureIds
 
@@ -193,30 +192,11 @@ def test_a_sequence_that_is_too_long_and_policies_are_counted_and_no_error(cores
         'dropped': ([3], [1, 0, 0, 2])}
 
 
-def test_features_without_any_id_are_no_error(cores):
-    empty = {name: sparse([], []) for name in ('sparse', 'weighted', 'words', 'sequence')}
-    found = cores.run(7, ragged=rows(0, 0, 0), weights=weights([], []),
-                      matrix=np.zeros([2, 2], np.int64), **empty)
-    assert {name: len(one['ids']) for name, one in found.items() if one['ids']} == {
-        'dense': 2, 'int32': 2, 'wrapped': 2, 'dropped': 3}
-
-
 def test_a_core_has_one_check_and_all_cores_share_the_function_that_explains(cores):
     kinds = [operation.type for operation in cores.graph.get_operations()]
     assert kinds.count('Assert') == 2 and kinds.count('StringJoin') == 0
     assert len({operation.get_attr('f').name for operation in cores.graph.get_operations()
                 if operation.type.endswith('PartitionedCall')}) == 1
-
-
-@pytest.mark.parametrize('name, value, code', [
-    ('matrix', np.zeros([3, 2], np.int64), 'E511'), ('dense', np.zeros([2], np.float32), 'E510'),
-    ('weights', np.ones([2, 2], np.float32), 'E517')])
-def test_what_is_known_to_be_wrong_is_refused_when_the_graph_is_built(name, value, code):
-    with tf.Graph().as_default():
-        fed = {key: fed_later(one) for key, one in GOOD.items()}
-        fed[name] = tf.constant(value)
-        with pytest.raises(InputShapeError, match=f'{code} feature ".*" on core 4'):
-            CoreIds(FEATURES).read(given_of(fed), 4)
 
 
 @pytest.mark.parametrize('samples, fails', [(1, False), (2, False), (3, True)])
@@ -246,44 +226,3 @@ def test_ids_that_are_too_many_are_refused_also_if_the_last_is_out_of_range():
             session.run(batch.ids, {fed: [[1, 2], [3, 10]]})
     assert str(checks.message_to_problem(caught.value.message)).startswith(
         'E512 feature "f" on core 0: a table with combiner None takes one id per sample; got 4.')
-
-
-@pytest.mark.parametrize('switch', [tf.disable_control_flow_v2, tf.enable_control_flow_v2])
-def test_ids_are_checked_within_a_loop_of_either_kind(switch):
-    was_on = tf.control_flow_v2_enabled()
-    switch()
-    try:
-        with tf.Graph().as_default(), tf.Session() as session:
-            last = tf.placeholder(tf.int64)
-            feature = FeatureIds(name='f', num_samples=2, combiner='sum', vocabulary_size=10)
-
-            def step(number, total):
-                read = CoreIds([feature]).read({'f': (tf.stack([number, 2]), None)}, 3)
-                return number + 1, total + tf.reduce_sum(read['f'].batch.ids)
-
-            total = tf.while_loop(
-                lambda number, _: number <= last, step, [np.int64(8), np.int64(0)])[1]
-            assert session.run(total, {last: 9}) == 8 + 2 + 9 + 2
-            with pytest.raises(tf.errors.InvalidArgumentError) as caught:
-                session.run(total, {last: 10})
-    finally:
-        (tf.enable_control_flow_v2 if was_on else tf.disable_control_flow_v2)()
-    assert str(checks.message_to_problem(caught.value.message)).startswith(
-        'E501 feature "f" on core 3: ids must be in [0, 10), the vocabulary size of its table; '
-        'got 10 in sample 0 (1 in all).')
-
-
-def test_shapes_of_tensorflow_1_are_read_too():
-    tf.disable_v2_tensorshape()
-    try:
-        with tf.Graph().as_default(), tf.Session() as session:
-            fed = {name: fed_later(value) for name, value in GOOD.items()}
-            read = CoreIds(FEATURES).read(given_of(fed), 5)
-            everything = [one.batch.ids for one in read.values()]
-            feed = {fed[name]: value for name, value in GOOD.items()}
-            assert [list(found) for found in session.run(everything, feed)] == [
-                READ[feature.name][1] for feature in FEATURES]
-            with pytest.raises(tf.errors.InvalidArgumentError):
-                session.run(everything, {**feed, fed['matrix']: np.ones([3, 2], np.int64)})
-    finally:
-        tf.enable_v2_tensorshape()

@@ -48,11 +48,6 @@ def test_zeros_in_dense_ids_of_rank_2_are_missing_and_counted():
     assert read(value) == ([0, 0, 2, 2], [3, 3, 1, 2], 4, 5)
 
 
-def test_zeros_in_dense_ids_of_rank_3_are_missing_too():
-    assert read(np.array([[[1, 0], [2, 0]], [[0, 0], [0, 3]]]), num_samples=2) == (
-        [0, 0, 1], [1, 2, 3], 3, 5)
-
-
 @pytest.mark.parametrize('value', [np.array([4, 0, 6]), np.array([[4], [0], [6]])],
                          ids=['rank 1', 'rank 2'])
 def test_without_combiner_every_sample_has_one_id_and_zero_is_an_id(value):
@@ -69,11 +64,6 @@ def test_i07_unsorted_sparse_ids_are_sorted_by_sample():
     places = [[2, 0], [0, 1], [1, 0], [0, 0], [2, 1]]
     value = tf.SparseTensorValue(places, np.array([1, 2, 3, 4, 5], np.int64), [3, 2])
     assert read(value) == ([0, 0, 1, 2, 2], [4, 2, 3, 1, 5], 5, 0)  # Of a sample by place.
-
-
-def test_ragged_ids_are_read_row_by_row():
-    assert read(lambda: tf.ragged.constant([[1, 2], [], [3]], dtype=tf.int64)) == (
-        [0, 0, 2], [1, 2, 3], 3, 0)
 
 
 def test_a_batch_without_any_id_is_legal():
@@ -104,14 +94,6 @@ def test_i02_minus_one_of_an_unknown_word_is_missing_and_no_other_negative_id_is
     assert problem_of_run(np.array([-2, 4, -1]), has_missing=True).code == 'E501'
 
 
-def test_the_name_of_a_feature_reaches_the_message_whatever_it_is():
-    problem = checks.Problem('E501', 'feature "größe \\"\n"', 'a rule', remedy='')
-    with tf.Graph().as_default(), tf.Session() as session:
-        with pytest.raises(tf.errors.InvalidArgumentError) as caught:
-            session.run(checks.require(tf.constant(False), problem, got=tf.constant('7')))
-    assert checks.message_to_problem(caught.value.message).where == problem.where
-
-
 @pytest.mark.parametrize('value, error, text', [
     (np.array([1., 2., 3.], np.float32), InputError, 'E510 feature "f" on core 0: ids must be '
      'int32 or int64; got float32.'),
@@ -129,11 +111,6 @@ def test_the_name_of_a_feature_reaches_the_message_whatever_it_is():
 def test_i11_ids_of_another_form_are_refused_when_the_graph_is_built(value, error, text):
     with pytest.raises(error, match=text):
         read(value)
-
-
-def test_two_ids_per_sample_do_not_fit_a_table_without_combiner():
-    with pytest.raises(InputShapeError, match='E512 feature "f" on core 0'):
-        read(np.array([[1, 2], [3, 4], [5, 6]]), combiner=None)
 
 
 @pytest.mark.parametrize('indices, shape, rule', [
@@ -189,80 +166,12 @@ def test_zeros_of_a_dense_sequence_are_gaps(combiner):
         [0, 2, 7], [5, 6, 7], [3, 0, 2], 6, 0]
 
 
-@pytest.mark.parametrize('more', [
-    {'combiner': 'sum'}, {'combiner': 'sum', 'sequence_length': 2}, {'combiner': None}])
-def test_a_dense_batch_of_a_prediction_with_too_many_samples_is_refused(more):
-    with tf.Graph().as_default(), tf.Session() as session:
-        value = tf.placeholder(tf.int64, [None, 1])
-        batch = ids.Reader(where='feature "f"', num_samples=2, may_lack_samples=True, **more).read(
-            value).batch
-        for samples in (1, 2):
-            assert len(session.run(batch.ids, {value: np.ones([samples, 1])})) == samples
-        with pytest.raises(tf.errors.InvalidArgumentError, match='E511.*2 samples per core.*3'):
-            session.run(batch.ids, {value: np.ones([3, 1])})
-
-
-def test_a_ragged_sequence_has_no_gaps():
-    assert read_sequence(lambda: tf.ragged.constant([[5], [], [6, 7]], dtype=tf.int64), 2) == [
-        [0, 4, 5], [5, 6, 7], [1, 0, 2], 0, 0]
-
-
 @pytest.mark.parametrize('value', [
     np.zeros([3], np.int64), np.zeros([3, 2, 2, 2], np.int64),
     lambda: tf.sparse.placeholder(tf.int64)])
 def test_a_sequence_of_another_rank_is_refused(value):
     with pytest.raises(InputShapeError, match='E516 feature "f": a sequence must have a known'):
         read_sequence(value, 2)
-
-
-def read_weights(value, weights):
-    """(ids, weights) in the order of samples."""
-    with tf.Graph().as_default(), tf.Session() as session:
-        reading = ids.Reader(where='feature "f"', num_samples=3, combiner='sum').read(
-            tensor(value), tensor(weights))
-        found = session.run([reading.batch.ids, reading.batch.weights])
-        return [part.tolist() for part in found]
-
-
-@pytest.mark.parametrize('dtype', [np.float32, np.float64, np.int64])
-def test_weights_go_with_their_ids_whatever_order_these_come_in(dtype):
-    places = [[2, 0], [0, 0], [2, 1]]
-    assert read_weights(sparse(places, [7, 5, 6], [3, 2]),
-                        sparse(places, [2, 1, 4], [3, 2], dtype)) == [[5, 7, 6], [1., 2., 4.]]
-    ragged = (lambda: tf.ragged.constant([[5], [], [7, 6]], dtype=tf.int64),
-              lambda: tf.ragged.constant([[1.], [], [2., 4.]]))
-    assert read_weights(*ragged) == [[5, 7, 6], [1., 2., 4.]]
-
-
-def sparse_of_unknown_size(value):
-    return lambda: tf.SparseTensor(*[
-        tf.placeholder_with_default(part, [None, *np.shape(part)[1:]]) for part in (
-            np.int64(value.indices), value.values)], value.dense_shape)
-
-
-@pytest.mark.parametrize('weights, code, fact', [
-    (sparse_of_unknown_size(sparse([[0, 0], [2, 0]], [1, 2], [3, 2], np.float32)), 'E518',
-     '2 weights for 3 ids'),
-    (sparse([[0, 0], [2, 0], [2, 2]], [1, 2, 3], [3, 3], np.float32), 'E518', '3 weights for 3'),
-    (sparse([[0, 0], [2, 0], [2, 1]], [1, np.nan, np.inf], [3, 2], np.float32), 'E518',
-     'nan, inf')])
-def test_i05_i09_weights_that_do_not_fit_their_ids_or_are_not_finite_fail(weights, code, fact):
-    with pytest.raises(tf.errors.InvalidArgumentError) as caught:
-        read_weights(SPARSE, weights)
-    problem = checks.message_to_problem(caught.value.message)
-    assert problem.code == code and fact in problem.got
-
-
-@pytest.mark.parametrize('value, weights, code', [
-    (SPARSE, np.ones([3, 2], np.float32), 'E517'), (np.array([1, 2, 3]), SPARSE, 'E517'),
-    (SPARSE, lambda: tf.SparseTensor([[0, 0]], ['a'], [3, 2]), 'E517'),
-    (SPARSE, sparse([[0, 0]], [1], [3, 2], np.float32), 'E518'),
-    (SPARSE, sparse([[0, 0, 0]] * 3, [1] * 3, [3, 2, 1], np.float32), 'E518')])
-def test_weights_of_another_kind_are_refused(value, weights, code):
-    with pytest.raises(InputError) as caught:
-        read_weights(value, weights)
-    assert code == 'E518' or isinstance(caught.value, ValueError)  # As the original has it.
-    assert caught.value.code == code
 
 
 @pytest.mark.parametrize('policy, samples, left', [
@@ -277,12 +186,3 @@ def test_i01_i02_i03_a_policy_makes_ids_legal_and_counts_those_that_were_not(pol
         assert session.run([batch.samples, batch.ids])[0].tolist() == samples
         assert session.run(batch.ids).tolist() == left
         assert session.run(tensors(counts.seen, counts.out_of_range)) == [len(left), 3]
-
-
-def test_dropping_an_id_drops_its_weight():
-    with tf.Graph().as_default(), tf.Session() as session:
-        value = tensor(sparse([[0, 0], [1, 0]], [12, 3], [3, 1]))
-        weights = tensor(sparse([[0, 0], [1, 0]], [.5, 2.], [3, 1], np.float32))
-        reading = ids.Reader(where='f', num_samples=3, combiner='sum').read(value, weights)
-        batch, _ = ids.check('f', reading, vocabulary_size=10, policy='drop')
-        assert [part.tolist() for part in session.run([batch.ids, batch.weights])] == [[3], [2.]]

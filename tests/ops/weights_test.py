@@ -28,20 +28,6 @@ def test_weights_of_any_numbers_are_float32_in_the_order_of_samples(dtype):
     assert found.dtype == tf.float32 and found.numpy().tolist() == [1., 2., 3.]
 
 
-def test_splits_of_another_type_are_the_same_rows():
-    other = ragged([[1], [], [2, 3]]).with_row_splits_dtype(tf.int32)
-    assert weights.ragged(WHERE, ROWS, other).numpy().tolist() == [1., 2., 3.]
-
-
-def test_no_weights_are_none():
-    assert weights.sparse(WHERE, IDS, None) is weights.ragged(WHERE, ROWS, None) is None
-
-
-def test_no_ids_have_no_weights():
-    assert weights.sparse(WHERE, sparse([], []), sparse([], [], tf.float32)).shape == [0]
-    assert weights.ragged(WHERE, ragged([[], []]), ragged([[], []], tf.float32)).shape == [0]
-
-
 @pytest.mark.parametrize('of, ids, other', [
     (weights.sparse, IDS, tf.constant([1., 2.])), (weights.sparse, IDS, ROWS),
     (weights.sparse, IDS, sparse([[2, 0], [0, 1]], ['a', 'b'], tf.string)),

@@ -6,7 +6,7 @@ import tensorflow.compat.v1 as tf
 from harness import jobs
 
 import estimator_tpu_embedding as ete
-from estimator_tpu_embedding.errors import ConfigError, InputError, InputShapeError
+from estimator_tpu_embedding.errors import InputError, InputShapeError
 
 PLACES = np.array([[0, 0], [0, 1], [1, 0]])  # Two ids, and one, of the two samples of a core.
 
@@ -137,11 +137,3 @@ def test_what_is_known_to_be_wrong_when_the_graph_is_built_is_refused_then(
             input_fn_of(lambda bad: {'f': value}), max_steps=1)
     assert str(caught.value).startswith(text)
     assert not list(tmp_path.glob('model.ckpt*'))
-
-
-@pytest.mark.parametrize('rate', [float('nan'), float('inf'), -.1])
-def test_a_rate_that_is_no_number_from_0_up_is_refused_before_input_fn_is_called(tmp_path, rate):
-    estimator = estimator_of(tmp_path, optimizer=ete.StochasticGradientDescentParameters(rate))
-    with pytest.raises(ConfigError, match='E421 optimization_parameters: the learning rate must be '
-                       f'a finite number >= 0; got {rate}'):
-        estimator.train(lambda params: pytest.fail('called'), max_steps=1)

@@ -1,15 +1,11 @@
 """Section 10 of the runner's specification: evaluations, and losses that only one core has."""
 
-import logging
-
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 from harness import jobs
 
 import estimator_tpu_embedding as ete
-
-pytestmark = pytest.mark.section('10')
 
 X = np.arange(8, dtype=np.float32)
 
@@ -34,7 +30,6 @@ def steps_of(*arrays):
     return jobs.input_fn_of([{'x': array, 'label': np.zeros(8, np.float32)} for array in arrays])
 
 
-@pytest.mark.section('7.3')
 @pytest.mark.parametrize('hosts, cores', [(1, 1), (1, 4), (2, 2), (4, 1)])
 def test_the_loss_is_the_mean_over_cores_and_steps_and_metrics_see_all_samples(
         tmp_path, hosts, cores):
@@ -44,7 +39,6 @@ def test_the_loss_is_the_mean_over_cores_and_steps_and_metrics_see_all_samples(
     assert isinstance(results['loss'], np.float32)
 
 
-@pytest.mark.section('16')
 def test_a_loss_that_is_no_number_on_core_3_alone_is_seen(tmp_path):
     bad = X.copy()
     bad[7] = np.nan  # The last core has the samples 6 and 7.
@@ -53,11 +47,6 @@ def test_a_loss_that_is_no_number_on_core_3_alone_is_seen(tmp_path):
     for steps in ([bad], [X, bad, X, X]):  # At the end of a loop of two steps, and inside one.
         with pytest.raises(tf.train.NanLossDuringTrainingError):
             estimator.train(steps_of(*steps), steps=len(steps))
-
-
-def test_metrics_may_be_left_out(tmp_path):
-    assert make(tmp_path, metrics=False).evaluate(steps_of(X), steps=1) == {
-        'loss': 3.5, 'global_step': 0}
 
 
 def test_results_go_to_the_directory_of_the_name_at_their_step_with_the_path(tmp_path):
@@ -81,7 +70,6 @@ def test_all_steps_are_one_run_for_hooks(tmp_path):
     assert hook.runs == 1 and counted == [5]
 
 
-@pytest.mark.section('16')
 def test_data_that_ends_early_is_an_error_and_without_a_tpu_an_end(tmp_path):
     with pytest.raises(tf.errors.OutOfRangeError, match='Call .repeat'):
         make(tmp_path).evaluate(steps_of(X), steps=2)
@@ -93,32 +81,11 @@ def test_data_that_ends_early_is_an_error_and_without_a_tpu_an_end(tmp_path):
     assert make(tmp_path, eval_on_tpu=False).evaluate(input_fn)['loss'] == 3.5
 
 
-@pytest.mark.section('4.3')
-def test_evaluated_on_the_cpu_a_model_may_return_an_estimator_spec(tmp_path, caplog):
-    from estimator_tpu_embedding import _legacy
-
-    def model_fn(features, labels, mode, params):
-        assert params['use_tpu'] is False and params['batch_size'] == 8
-        return _legacy.estimator_spec_class()(mode, loss=tf.reduce_mean(features['x']))
-
-    def input_fn(params):
-        return tf.data.Dataset.from_tensors(({'x': X}, np.zeros(8, np.float32)))
-
-    with caplog.at_level(logging.INFO, 'tensorflow'):
-        assert make(tmp_path, model_fn=model_fn, eval_on_tpu=False).evaluate(
-            input_fn)['loss'] == 3.5
-    assert '_is_running_on_cpu: eval_on_tpu disabled' in caplog.text
-    with pytest.raises(RuntimeError, match='estimator_spec used by TPU evaluation must have type'):
-        make(tmp_path, model_fn=lambda features, labels, mode, params: _legacy
-             .estimator_spec_class()(mode, loss=tf.zeros([]))).evaluate(steps_of(X), steps=1)
-
-
 def summed(x):
     tf.summary.scalar('lost', tf.reduce_sum(x))
     return {}
 
 
-@pytest.mark.section('7.3')
 @pytest.mark.parametrize('function, error, text', [
     (lambda x: [tf.metrics.mean(x)], TypeError, 'eval_metric_ops must be a dict, given: ['),
     (lambda x: {'m': tf.reduce_mean(x)}, TypeError, 'Values of eval_metric_ops must be '
@@ -136,16 +103,3 @@ def test_a_function_of_metrics_returns_pairs_by_name_and_makes_no_summary(
     with pytest.raises(error) as caught:
         make(tmp_path, model_fn=model_fn).evaluate(steps_of(X), steps=1)
     assert text in str(caught.value)
-
-
-@pytest.mark.section('7.1')
-def test_tensors_by_name_that_the_function_does_not_take_are_explained(tmp_path, caplog):
-    def model_fn(features, labels, mode, params):
-        return ete.TPUEstimatorSpec(mode, loss=tf.reduce_mean(features['x']), eval_metrics=(
-            lambda y: {}, {'x': features['x']}))
-
-    with pytest.raises(TypeError):
-        make(tmp_path, model_fn=model_fn).evaluate(steps_of(X), steps=1)
-    assert 'Exception while calling eval_metrics: ' in caplog.text
-    assert ("It is likely the tensors (eval_metrics[1]) do not match the function's arguments"
-            in caplog.text)

@@ -1,10 +1,8 @@
-import pytest
 import tensorflow.compat.v1 as tf
 
 from estimator_tpu_embedding.runner.faults import Failures
 
 
-@pytest.mark.section('16')
 def test_the_first_failure_that_is_no_consequence_is_the_cause_and_the_others_are_notes():
     failures = Failures()
     failures.record('infeed of host 0', tf.errors.CancelledError(None, None, 'late'))

@@ -48,20 +48,3 @@ def test_the_files_are_those_of_tensorflows_hook(options, tmp_path):
     begin((tf.train.CheckpointSaverHook, stock, options), (SaverHook, own, options))
     assert written(own) == written(stock)
     assert ('graph.pbtxt' in written(own)[0]) is (not options)
-
-
-def test_the_graph_is_made_when_the_hook_begins_and_when_it_is_final(tmp_path):
-    assert begin((SaverHook, tmp_path, {})) == 2
-
-
-def test_a_graph_that_has_grown_is_made_anew_and_each_caller_may_change_its_own():
-    with tf.Graph().as_default() as graph:
-        with _tf.graph_def_kept(graph):
-            tf.constant(1., name='a')
-            first, second = graph.as_graph_def(), graph.as_graph_def()
-            del first.node[:], second.node[:]
-            tf.constant(2., name='b')
-            assert [node.name for node in graph.as_graph_def().node] == ['a', 'b']
-            assert '_output_shapes' in graph.as_graph_def(add_shapes=True).node[0].attr
-            assert '_output_shapes' not in graph.as_graph_def().node[0].attr
-        assert graph.as_graph_def.__func__ is tf.Graph.as_graph_def

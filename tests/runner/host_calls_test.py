@@ -58,7 +58,6 @@ def of_x(features):
     return features['x']
 
 
-@pytest.mark.section('2.2', '7.3')
 @pytest.mark.parametrize('every, expected', [
     (1, list(range(42))), (2, [*range(0, 21, 2), *range(21, 42, 2)])])
 def test_it_gets_the_step_from_before_its_increment_in_every_nth_step_of_a_loop(
@@ -68,22 +67,12 @@ def test_it_gets_the_step_from_before_its_increment_in_every_nth_step_of_a_loop(
     assert [steps for steps, in seen] == [[step] for step in expected]
 
 
-@pytest.mark.section('7.3')
 def test_it_gets_the_tensors_of_all_cores_one_after_another(tmp_path):
     seen = []
     make(tmp_path, recording(seen, of_step, of_x), 1, 2).train(input_fn, steps=2)
     assert seen == [[[0, 0], [0, 1, 2, 3]], [[1, 1], [4, 5, 6, 7]]]
 
 
-@pytest.mark.section('7.3')
-def test_of_copies_it_gets_one(tmp_path):
-    seen = []
-    make(tmp_path, recording(seen, of_x), mode=ete.InputPipelineConfig.BROADCAST).train(
-        input_fn, steps=1)
-    assert seen == [[[0, 1, 2, 3]]]
-
-
-@pytest.mark.section('7.3')
 def test_tensors_may_have_names(tmp_path):
     seen = []
 
@@ -96,7 +85,6 @@ def test_tensors_may_have_names(tmp_path):
     assert seen == [[[0], [0, 1, 2, 3]]]
 
 
-@pytest.mark.section('7.3')
 def test_it_runs_in_every_step_of_an_evaluation_and_a_prediction(tmp_path):
     seen = []
     made = make(tmp_path, recording(seen, of_x), every=2)
@@ -108,7 +96,6 @@ def test_it_runs_in_every_step_of_an_evaluation_and_a_prediction(tmp_path):
     assert seen[:2] == [[[0, 1, 2, 3]], [[4, 5, 6, 7]]]
 
 
-@pytest.mark.section('7.2', '7.3')
 @pytest.mark.parametrize('use_tpu', [True, False])
 def test_summaries_of_a_file_writer_are_in_its_file(tmp_path, use_tpu):
     def host_fn(step, x):
@@ -124,7 +111,6 @@ def test_summaries_of_a_file_writer_are_in_its_file(tmp_path, use_tpu):
     assert found == {(0, 6), (1, 22)}
 
 
-@pytest.mark.section('7.2', '15')
 def test_without_a_tpu_it_runs_in_every_step_of_every_mode_before_the_increment(tmp_path):
     seen = []
     made = make(tmp_path, recording(seen, of_step), every=2, use_tpu=False)
@@ -139,25 +125,6 @@ def test_without_a_tpu_it_runs_in_every_step_of_every_mode_before_the_increment(
     assert seen[0] == [[3]]  # The run that finds the end of the data may call it too.
 
 
-@pytest.mark.section('7.2')
-def test_without_a_tpu_its_summaries_of_v1_are_those_of_a_plain_estimator(tmp_path):
-    def host_fn(x):
-        tf.summary.scalar('sum of x', tf.reduce_sum(x))
-        return []
-
-    make(tmp_path, lambda features: (host_fn, [of_x(features)]), use_tpu=False,
-         save_summary_steps=1).train(input_fn, steps=2)
-    assert {event.step: value.simple_value for path in tmp_path.glob('events*')
-            for event in tf.train.summary_iterator(str(path)) for value in event.summary.value
-            if value.tag == 'sum_of_x'} == {1: 6., 2: 22.}
-
-
-@pytest.mark.section('7.3')
-def test_an_empty_list_of_tensors_is_no_host_call(tmp_path):
-    make(tmp_path, lambda features: (lambda: 1 / 0, [])).train(input_fn, steps=1)
-
-
-@pytest.mark.section('7.3')
 @pytest.mark.parametrize('host_call, error, text', [
     (lambda features: (lambda x: tf.summary.scalar('x', x[0]), [of_x(features)]), ValueError,
      'Please use tf.contrib.summary instead of tf.summary inside of host_calls.'),
@@ -168,12 +135,6 @@ def test_what_cannot_be_is_told_as_the_original_does(tmp_path, host_call, error,
         make(tmp_path, host_call).train(input_fn, steps=1)
 
 
-def test_how_often_must_be_positive(tmp_path):
-    with pytest.raises(ValueError, match='experimental_host_call_every_n_steps must be positive'):
-        make(tmp_path, recording([], of_x), every=0).train(input_fn, steps=1)
-
-
-@pytest.mark.section('9.3')
 def test_a_time_as_iterations_per_loop_makes_loops_that_last_about_as_long(tmp_path):
     seen = []
     hook = jobs.EveryRun(lambda session: seen.append(

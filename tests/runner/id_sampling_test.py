@@ -10,10 +10,7 @@ from harness.parts import soak_except
 
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding.checkpoint import profile_files
-from estimator_tpu_embedding.checkpoint.manifest import read_manifest
-from estimator_tpu_embedding.core.table_profile import FeatureUse, HostLoad, is_sampled
-from estimator_tpu_embedding.proto.codec import Config
-from estimator_tpu_embedding.runner import id_sampling
+from estimator_tpu_embedding.core.table_profile import FeatureUse, HostLoad
 
 pytestmark = pytest.mark.soak
 
@@ -68,19 +65,6 @@ def test_the_ids_of_the_first_step_by_hand(tmp_path, hosts, cores, strategy):
     assert f.loads == {'div': HostLoad(*loads[:2]), 'mod': HostLoad(*loads[2:])}
 
 
-def test_sampled_steps_are_spread_over_a_long_run(tmp_path):
-    def input_fn(params):  # The ids of step s are s % 100, but of the sample of its number.
-        return tf.data.Dataset.range(90).map(
-            lambda step: ({'f': tf.repeat(step, 8)}, tf.ones([8])))
-
-    estimator(tmp_path, columns=[jobs.embedding('f', 100)], iterations=7,
-              pipeline_execution_with_tensor_core=True).train(input_fn, steps=90)
-    found = read(tmp_path)['tbl_f']
-    assert [step for step in range(90) if is_sampled(step)] == [0, 34, 68, 89]
-    assert found.heavy == {0: 8, 34: 8, 68: 8, 89: 8}
-    assert (found.steps, found.sampled_steps, found.last_step) == (90, 4, 90)
-
-
 def test_a_job_that_goes_on_later_goes_on_counting(tmp_path, caplog):
     caplog.set_level('INFO', 'tensorflow')
     estimator(tmp_path).train(repeated([FIRST]), max_steps=5)
@@ -93,14 +77,6 @@ def test_a_job_that_goes_on_later_goes_on_counting(tmp_path, caplog):
     # Step 34 is the 2nd that is sampled: ids 0 to 7 once each.
     assert found.sampled_steps == 2
     assert found.heavy == {0: 1, 1: 3, 2: 2, 3: 2, 4: 1, 5: 1, 6: 1, 7: 1, 9: 4}
-
-
-def test_a_job_that_begins_at_any_step_counts_its_first_if_nothing_is_known(tmp_path):
-    estimator(tmp_path, directory=None).train(repeated([FIRST]), max_steps=3)
-    assert not (tmp_path / 'profiles').exists()
-    estimator(tmp_path).train(repeated([FIRST]), max_steps=5)
-    found = read(tmp_path)['tbl_f']
-    assert (found.first_step, found.last_step, found.steps, found.sampled_steps) == (3, 5, 2, 1)
 
 
 @pytest.mark.parametrize('kernels, hosts, cores, pipelined', soak_except([
@@ -119,35 +95,6 @@ def test_counting_changes_no_number(tmp_path, kernels, hosts, cores, pipelined):
     assert read(tmp_path / 'with')['tbl_f'].sampled_steps == 2
 
 
-def test_equal_runs_write_equal_bytes(tmp_path):
-    contents = []
-    for name in 'ab':
-        estimator(tmp_path / name, 2, 2).train(repeated([FIRST, OTHER]), steps=35)
-        contents.append({path.name: path.read_bytes()
-                         for path in (tmp_path / name / 'profiles').iterdir()})
-    assert contents[0] == contents[1] and len(contents[0]) == 2
-
-
-def test_a_run_that_fails_writes_what_it_counted(tmp_path):
-    with pytest.raises(tf.errors.OutOfRangeError, match='made 3 steps'):
-        estimator(tmp_path, 2, 2).train(jobs.input_fn_of([FIRST] * 3), steps=9)
-    found = read(tmp_path)['tbl_f']
-    assert (found.steps, found.last_step, found.sampled_steps) == (3, 3, 1)
-
-
-def test_profiles_are_written_at_the_ends_of_loops_but_not_of_each(tmp_path, monkeypatch):
-    seen = []
-    look = jobs.EveryRun(lambda session: seen.append(
-        {name: profile.steps for name, profile in read(tmp_path).items()}))
-    estimator(tmp_path).train(repeated([FIRST]), max_steps=4, hooks=[look])
-    assert seen == [{}, {}]
-    monkeypatch.setattr(id_sampling, 'SAVE_SECONDS', 0.0)
-    estimator(tmp_path).train(repeated([FIRST]), max_steps=10, hooks=[look])
-    # The hook looks at the end of a loop, before what that loop counted is written.
-    assert seen[2:] == [dict.fromkeys(('tbl_f', 'tbl_g'), steps) for steps in (4, 6, 8)]
-    assert read(tmp_path)['tbl_f'].steps == 10
-
-
 def test_a_damaged_profile_is_set_aside_with_a_warning(tmp_path, caplog):
     estimator(tmp_path).train(repeated([FIRST]), max_steps=2)
     path = next((tmp_path / 'profiles').glob('tbl_f-*'))
@@ -159,67 +106,7 @@ def test_a_damaged_profile_is_set_aside_with_a_warning(tmp_path, caplog):
     assert (found['tbl_f'].steps, found['tbl_g'].steps) == (2, 4)
 
 
-def test_a_failure_to_write_at_the_end_is_a_warning(tmp_path, caplog):
-    class Remove(tf.train.SessionRunHook):
-        def end(self, session):
-            os.rmdir(tmp_path / 'profiles')
-
-    job = estimator(tmp_path)
-    job.train(repeated([FIRST]), max_steps=2, hooks=[Remove()])
-    assert job.latest_checkpoint().endswith('-2')
-    assert caplog.text.count('W617 table ') == 2 and 'No such file' in caplog.text
-
-
 def test_a_directory_that_cannot_be_written_ends_the_job_before_input_fn_is_called(tmp_path):
     (tmp_path / 'profiles').write_bytes(b'a file')
     with pytest.raises(ete.errors.CheckpointError, match='E615 profile_data_directory: '):
         estimator(tmp_path).train(lambda params: pytest.fail('called'), steps=1)
-
-
-def test_an_evaluation_writes_nothing(tmp_path):
-    estimator(tmp_path).evaluate(jobs.input_fn_of([FIRST]), steps=1)
-    assert not (tmp_path / 'profiles').exists()
-
-
-def test_the_config_beside_a_checkpoint_names_the_directory(tmp_path):
-    job = estimator(tmp_path)
-    job.train(repeated([FIRST]), steps=1)
-    config = Config.FromString(read_manifest(job.latest_checkpoint()).config)
-    assert config.profile_data_directory == str(tmp_path / 'profiles')
-
-
-def test_ids_that_a_policy_drops_do_not_count(tmp_path):
-    columns = [jobs.embedding('f', 9)]
-    job = ete.TPUEstimator(
-        model_fn=jobs.linear_model_fn(columns), train_batch_size=8,
-        config=jobs.run_config(tmp_path / 'model', id_policy='drop'),
-        embedding_config_spec=ete.EmbeddingConfigSpec(
-            feature_columns=columns, optimization_parameters=ete.AdagradParameters(.5),
-            profile_data_directory=str(tmp_path / 'profiles')))
-    job.train(jobs.input_fn_of([{'f': FIRST['f'], 'label': LABEL}]), steps=1)
-    assert read(tmp_path)['tbl_f'].features == (FeatureUse(4, 1, (4, 4)),)  # 9 is none of 9 rows
-
-
-def test_places_of_a_sequence_are_ids_of_one_example(tmp_path):
-    path = ete.embedding_column(tf.feature_column.sequence_categorical_column_with_identity(
-        'g', 7), 2, max_sequence_length=2)
-
-    def model_fn(features, labels, mode, params):
-        steps, _ = tf.keras.experimental.SequenceFeatures([path])(features)
-        loss = tf.reduce_mean(tf.square(tf.layers.dense(tf.reduce_sum(steps, 1), 1)))
-        return ete.TPUEstimatorSpec(mode, loss=loss, train_op=ete.CrossShardOptimizer(
-            tf.train.AdamOptimizer()).minimize(loss, tf.train.get_global_step()))
-
-    def input_fn(params):
-        return jobs.input_fn_of([FIRST])(params).map(
-            lambda features, label: ({'g': features['g']}, label))
-
-    ete.TPUEstimator(
-        model_fn=model_fn, train_batch_size=8, config=jobs.run_config(tmp_path / 'model', 2, 2),
-        embedding_config_spec=ete.EmbeddingConfigSpec(
-            feature_columns=[path], optimization_parameters=ete.AdagradParameters(.5),
-            profile_data_directory=str(tmp_path / 'profiles'))).train(input_fn, steps=1)
-    found = read(tmp_path)['tbl_g']
-    assert found.subject.features == (('g', 2),)
-    # The third 5 of the sample with three is cut off.
-    assert found.features == (FeatureUse(9, 2, (1, 5, 2)),) and found.heavy[5] == 3

@@ -11,7 +11,6 @@ from harness.parts import soak_except
 
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding import _legacy
-from estimator_tpu_embedding.errors import IncompatibleCheckpointError
 
 nightly = _legacy.load()
 OPTIMIZERS = {
@@ -84,7 +83,7 @@ CHANGES = {
 
 
 @pytest.mark.parametrize('change, dense', soak_except([
-    *((change, 'Adam') for change in CHANGES), ('renamed', 'Adagrad'), ('new', 'Ftrl')], 0, 1, 5))
+    *((change, 'Adam') for change in CHANGES), ('renamed', 'Adagrad'), ('new', 'Ftrl')], 0, 1))
 def test_c22_tables_change_beside_a_dense_optimizer_with_slots(tmp_path, change, dense):
     first = make(tmp_path, 'fg', dense)
     first.train(jobs.input_fn_of(STEPS), steps=2)
@@ -101,15 +100,6 @@ def test_c22_tables_change_beside_a_dense_optimizer_with_slots(tmp_path, change,
     assert len(dummies_of(second)) == len(keys)
     assert make(tmp_path, keys, dense, **options).train(  # Started again.
         jobs.input_fn_of(STEPS), steps=2).get_variable_value('global_step') == 5
-
-
-def test_c22_slots_in_a_scope_are_those_of_dummies_too(tmp_path):
-    make(tmp_path, 'fg', scope=True).train(jobs.input_fn_of(STEPS), steps=1)
-    second = make(tmp_path, 'fh', scope=True, rename={'g_embedding': 'h_embedding'})
-    before = start_of(second)
-    slots = {name: value for name, value in before.items()
-             if name.startswith('OptimizeLoss/tpu_embedding_dummy_table_variable_')}
-    assert len(slots) == 4 and not any(value.any() for value in slots.values())
 
 
 def test_c22_what_was_renamed_is_evaluated_predicted_and_exported(tmp_path):
@@ -134,36 +124,12 @@ def test_c22_what_was_renamed_is_evaluated_predicted_and_exported(tmp_path):
     np.testing.assert_allclose(got, rows, rtol=1e-6)
 
 
-@pytest.mark.parametrize('which', ['.*', ['.*']])
-def test_c22_a_warm_start_needs_no_slots_of_dummies(tmp_path, which):
+def test_c22_a_warm_start_needs_no_slots_of_dummies(tmp_path):
     source = make(tmp_path / 'there', 'fg')
     source.train(jobs.input_fn_of(STEPS), steps=2)
     new = make(tmp_path / 'here', 'fh', warm=nightly.WarmStartSettings(
-        str(tmp_path / 'there'), vars_to_warm_start=which,
+        str(tmp_path / 'there'), vars_to_warm_start=['.*'],
         var_name_to_prev_var_name={
             name.replace('g_embedding', 'h_embedding'): name
-            for name in source.get_variable_names() if 'g_embedding' in name
-            and (isinstance(which, list) or not name.endswith('Adagrad'))}))
+            for name in source.get_variable_names() if 'g_embedding' in name}))
     np.testing.assert_array_equal(part(start_of(new), 'h'), rows_of(source, 'g'))
-
-
-@pytest.mark.parametrize('has_saver', [True, False])
-def test_c22_a_scaffold_of_the_user_needs_no_slots_of_dummies(tmp_path, has_saver):
-    def scaffold_of():
-        saved = [variable for variable in tf.global_variables()
-                 if 'tpu_embedding_dummy' not in variable.op.name]
-        return tf.train.Scaffold(saver=tf.train.Saver(saved, sharded=True) if has_saver else None)
-
-    first = make(tmp_path, 'fg', scaffold_fn=scaffold_of)
-    first.train(jobs.input_fn_of(STEPS), steps=2)
-    assert bool(dummies_of(first)) != has_saver
-    f = rows_of(first, 'f')
-    rename = {} if has_saver else {'g_embedding': 'h_embedding'}
-    second = make(tmp_path, 'fg' if has_saver else 'fh', scaffold_fn=scaffold_of, rename=rename)
-    np.testing.assert_array_equal(part(start_of(second), 'f'), f)
-
-
-def test_c22_other_variables_that_are_missing_are_still_refused(tmp_path):
-    make(tmp_path, 'fg').train(jobs.input_fn_of(STEPS), steps=1)
-    with pytest.raises(IncompatibleCheckpointError, match='E606 .*"w/kernel/Adagrad"'):
-        make(tmp_path, 'fg', 'Adagrad').train(jobs.input_fn_of(STEPS), steps=1)

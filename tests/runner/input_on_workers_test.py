@@ -13,7 +13,7 @@ from harness.workers import running
 
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding import defaults
-from estimator_tpu_embedding.core.deployment import for_all, per_host
+from estimator_tpu_embedding.core.deployment import per_host
 from estimator_tpu_embedding.core.specs import Topology
 from estimator_tpu_embedding.errors import ConfigError
 from estimator_tpu_embedding.estimator import workers
@@ -89,15 +89,6 @@ def test_a_table_of_the_client_is_refused_and_one_of_input_fn_is_on_its_worker()
             table = squares()
             with built_on_host(ON_HOSTS, SECOND):
                 numbers().map(table.lookup)
-
-
-def test_one_call_for_all_hosts_is_on_the_first_of_them():
-    assert made(numbers, invocation=for_all(TOPOLOGY)[0]) == {ON_HOSTS.host(0)}
-
-
-def test_without_workers_it_changes_nothing():
-    here = Placement(TOPOLOGY, has_input_on_hosts=True)
-    assert made(PYTHON['MapDataset'], here) == {''}
 
 
 def test_a_run_config_says_it_or_else_the_process():

@@ -1,6 +1,5 @@
 """`CheckpointInputPipelineHook`: which samples a resumed training sees."""
 
-import itertools
 import logging
 import os
 
@@ -12,7 +11,6 @@ from harness import jobs
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding import _legacy
 from estimator_tpu_embedding.errors import CorruptCheckpointError
-from estimator_tpu_embedding.runner import run
 from estimator_tpu_embedding.runner.input_state import CheckpointInputPipelineHook
 
 # The label of the first sample of a step is the number of the step.
@@ -102,16 +100,6 @@ def test_i20_without_the_hook_it_begins_anew(tmp_path):
     assert seen_by(make(tmp_path), 5, hooked=False) == [0, 1]
 
 
-def test_after_a_failure_model_and_input_go_back_to_the_same_step(tmp_path):
-    assert seen_by(make(tmp_path), 9, fail_at=4) == [0, 1, 2, 3, 4]
-    assert seen_by(make(tmp_path), 6) == [4, 5]  # The model was saved at step 4, and so was this.
-
-
-def test_in_a_loop_of_many_steps_nothing_is_drawn_ahead_of_what_is_saved(tmp_path):
-    assert seen_by(make(tmp_path, iterations=3), 12, fail_at=8) == [2, 5, 8]
-    assert seen_by(make(tmp_path, iterations=3), 12) == [11]  # step 9 was saved
-
-
 def test_states_of_steps_that_the_model_does_not_have_are_told(tmp_path, caplog):
     assert seen_by(make(tmp_path, iterations=2), 4) == [1, 3]
     for path in [*tmp_path.glob('model.ckpt-4*'), tmp_path / 'checkpoint']:
@@ -129,69 +117,12 @@ def test_states_of_steps_that_the_model_does_not_have_are_told(tmp_path, caplog)
     assert 'The model is at step 2, but the newest state of its input is' in caplog.text
 
 
-def test_without_any_state_the_input_begins_anew_and_that_is_told(tmp_path, caplog):
-    assert seen_by(make(tmp_path), 2) == [0, 1]
-    for path in tmp_path.glob('*input*'):
-        path.unlink()
-    with caplog.at_level(logging.WARNING, 'tensorflow'):
-        assert seen_by(make(tmp_path), 3) == [0]
-    assert 'The model is at step 2, but there is no state of its input' in caplog.text
-
-
-def test_a_state_that_the_list_of_states_lacks_is_found(tmp_path):
-    assert seen_by(make(tmp_path), 2) == [0, 1]
-    (tmp_path / 'checkpoint_input').unlink()
-    assert seen_by(make(tmp_path), 3) == [2]
-
-
-def test_the_input_is_saved_before_the_model(tmp_path):
-    class Fail(tf.train.CheckpointSaverListener):
-        def after_save(self, session, global_step_value):
-            if global_step_value == 2:
-                raise ValueError('the job dies here')
-
-    estimator = make(tmp_path)
-    with pytest.raises(ValueError, match='the job dies here'):
-        estimator.train(jobs.input_fn_of(STEPS), max_steps=5, saving_listeners=[Fail()],
-                        hooks=[CheckpointInputPipelineHook(estimator)])
-    assert (tmp_path / 'model.ckpt-2.index').exists() and not (
-        tmp_path / 'model.ckpt-4.index').exists()
-    assert seen_by(make(tmp_path), 4) == [2, 3]
-
-
-def numbers(params):
-    """The label of the samples of a step is its number modulo 7."""
-    size = params['batch_size']
-    return tf.data.Dataset.range(10**6).map(lambda number: (
-        {'f': tf.ones([size], tf.int64)}, tf.fill([size], tf.cast(number % 7, tf.float32))))
-
-
-def test_a_loop_that_is_cut_short_leaves_no_batch_behind(tmp_path, monkeypatch):
-    asked = itertools.count()  # About once per step, and once a second while a batch is lacking.
-    monkeypatch.setattr(run.Termination, 'is_asked',  # As SIGTERM does it.
-                        lambda self: next(asked) >= 100)
-    estimator = make(tmp_path, iterations=10**6, hosts=1, cores=1)
-    estimator.train(numbers, max_steps=10**6, hooks=[CheckpointInputPipelineHook(estimator)])
-    monkeypatch.undo()
-    step = estimator.get_variable_value('global_step')
-    assert 0 < step < 10**6
-    assert seen_by(make(tmp_path, hosts=1, cores=1), step + 1, input_fn=numbers) == [step % 7]
-
-
 def test_old_states_are_deleted_like_checkpoints_over_several_trainings_too(tmp_path):
     for steps in (3, 6):
         seen_by(make(tmp_path, keep_checkpoint_max=2), steps)
     for name, steps in (('input', [3, 5, 6]), ('model', [5, 6])):
         assert sorted(path.stem for path in tmp_path.glob(f'{name}.ckpt*.index')) == [
             f'{name}.ckpt-{step}' for step in steps]
-
-
-def test_a_look_up_of_the_next_step_is_one_batch_ahead_and_that_is_told(tmp_path, caplog):
-    with caplog.at_level(logging.WARNING, 'tensorflow'):
-        assert seen_by(make(tmp_path, iterations=2, hosts=1, cores=1, ahead=True), 8,
-                       fail_at=3)[-1] == 3
-    assert 'Look-ups run a step ahead: a resumed run skips one batch.' in caplog.text
-    assert seen_by(make(tmp_path, iterations=2, hosts=1, cores=1, ahead=True), 6) == [6]
 
 
 def test_a_plain_estimator_goes_on_too_shuffled_data_included(tmp_path):

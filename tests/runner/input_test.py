@@ -6,7 +6,6 @@ from estimator_tpu_embedding.core import deployment as d
 from estimator_tpu_embedding.core.specs import Topology
 from estimator_tpu_embedding.errors import InputError, InputShapeError
 from estimator_tpu_embedding.ops import checks
-from estimator_tpu_embedding.runner import batch_parts
 from estimator_tpu_embedding.runner.input import Batch, CoreQueue, open_input
 
 
@@ -20,7 +19,6 @@ def opened(source, cores=1, hosts=1, share='elements', size=1, **kwargs):
         input_batch_size=size * (cores if share == 'split' else 1)), invocations[-1], **kwargs)
 
 
-@pytest.mark.section('4.2')
 @pytest.mark.parametrize('element, expected', [
     ({'x': 1}, ({'x': 1}, None)), (({'x': 1}, 2), ({'x': 1}, 2)), ((3, {'y': 4}), (3, {'y': 4})),
     (((5, 6), 7), ((5, 6), 7))])
@@ -34,14 +32,12 @@ def test_elements_are_features_or_features_and_labels(element, expected):
         assert (*values, None)[:2] == expected
 
 
-@pytest.mark.section('4.2')
 def test_i19_a_tuple_of_three_lists_the_accepted_forms():
     with tf.Graph().as_default():
         with pytest.raises(ValueError, match='E514 input_fn.*got a tuple of 3'):
             opened(tf.data.Dataset.from_tensors((1, 2, 3)))
 
 
-@pytest.mark.section('5')
 def test_cores_are_served_in_order_and_the_end_of_the_data_is_our_own_sentinel():
     with tf.Graph().as_default(), tf.Session() as session:
         drawn = opened(tf.data.Dataset.range(5), cores=2, hosts=4)
@@ -67,7 +63,6 @@ def values_of(drawn):
             tf.zeros([]) if batch.labels is None else batch.labels] for batch in drawn.batches])
 
 
-@pytest.mark.section('5')
 def test_a_batch_for_all_cores_of_a_host_is_cut_in_their_order():
     with tf.Graph().as_default():
         element = ({'dense': np.arange(4.).reshape(4, 1),
@@ -84,7 +79,6 @@ def test_a_batch_for_all_cores_of_a_host_is_cut_in_their_order():
     assert (first[1].tolist(), second[1].tolist()) == ([0, 1], [2, 3])
 
 
-@pytest.mark.section('5')
 def test_batch_axis_says_which_dimension_of_each_tensor_is_cut():
     with tf.Graph().as_default():
         element = ({'a': np.arange(8).reshape(2, 4), 'b': np.array([5, 6])}, np.arange(2))
@@ -96,15 +90,6 @@ def test_batch_axis_says_which_dimension_of_each_tensor_is_cut():
     assert (first[1].tolist(), second[1].tolist()) == ([0], [1])
 
 
-def test_quantized_numbers_are_cut_as_all_others_are():
-    with tf.Graph().as_default(), tf.Session() as session:
-        quantized = tf.bitcast(tf.constant([1, 2, 3, 4], tf.int8), tf.qint8)
-        parts = batch_parts.parts_of(quantized, 2, 2, 'host 0')
-        assert [session.run(tf.bitcast(part, tf.int8)).tolist() for part in parts] == [
-            [1, 2], [3, 4]]
-
-
-@pytest.mark.section('5')
 def test_copies_give_the_same_batch_to_every_core():
     with tf.Graph().as_default():
         first, second = values_of(opened(
@@ -112,7 +97,6 @@ def test_copies_give_the_same_batch_to_every_core():
     assert first[0].tolist() == second[0].tolist() == [0, 1, 2]
 
 
-@pytest.mark.section('4.2')
 def test_tensors_have_the_next_values_in_every_step():
     with tf.Graph().as_default(), tf.Session() as session:
         tensor = tf.data.make_one_shot_iterator(tf.data.Dataset.range(4).batch(2)).get_next()
@@ -127,14 +111,6 @@ def test_tensors_have_the_next_values_in_every_step():
 def test_a_batch_of_another_size_than_the_cores_take_is_refused(element):
     with tf.Graph().as_default(), pytest.raises(InputShapeError, match='E511 input of host 0: '):
         opened(tf.data.Dataset.from_tensors(element), cores=2, share='split', size=2)
-
-
-@pytest.mark.parametrize('make', [
-    lambda: tf.SparseTensor([[4, 0]], [1], [5, 1]), lambda: tf.ragged.constant([[1]] * 5)])
-def test_samples_beyond_those_of_the_cores_are_not_dropped(make):
-    with tf.Graph().as_default(), pytest.raises(
-            tf.errors.InvalidArgumentError, match='for all its cores must have 4 samples'):
-        values_of(opened(tf.data.Dataset.from_tensors(make()), cores=2, share='split', size=2))
 
 
 def test_batch_axis_has_an_entry_per_tensor_and_divides_its_dimension():
@@ -166,7 +142,6 @@ def test_a_batch_comes_out_of_the_queue_as_it_went_in(batch):
             np.testing.assert_array_equal(value, one)
 
 
-@pytest.mark.section('4.2')
 def test_i13_i14_what_is_left_for_the_model_must_be_dense_and_of_static_shape():
     with tf.Graph().as_default():
         sparse = tf.SparseTensor([[0, 0]], [1], [1, 1])

@@ -1,4 +1,3 @@
-import dataclasses
 import logging
 import re
 import shutil
@@ -7,14 +6,11 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 from harness import jobs
-from harness.processes import path_with_harness, run_python
 
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding import _legacy
-from estimator_tpu_embedding.checkpoint.file_names import manifest_path
 from estimator_tpu_embedding.checkpoint.manifest import read_manifest
 from estimator_tpu_embedding.cli import inputs
-from estimator_tpu_embedding.errors import CorruptCheckpointError, IncompatibleCheckpointError
 from estimator_tpu_embedding.hosts import step_clock
 from estimator_tpu_embedding.runner import progress, totals
 from estimator_tpu_embedding.runner.async_saver import AsyncCheckpointSaverHook
@@ -46,7 +42,6 @@ def global_step(session):
     return int(session.run(tf.train.get_global_step(session.graph)))
 
 
-@pytest.mark.section('2.2', '9.2')
 @pytest.mark.parametrize('iterations, expected', [
     (4, [4, 8, 10]), (40, [10]), (1, list(range(1, 11))), ('4', [4, 8, 10])])
 def test_one_run_is_iterations_per_loop_steps_and_the_last_is_cut_short(
@@ -57,7 +52,6 @@ def test_one_run_is_iterations_per_loop_steps_and_the_last_is_cut_short(
     assert seen == expected
 
 
-@pytest.mark.section('9.1', '9.2')
 def test_steps_count_from_the_checkpoint_and_max_steps_from_zero(tmp_path):
     seen = []
     hook = jobs.EveryRun(lambda session: seen.append(global_step(session)))
@@ -71,7 +65,6 @@ def test_steps_count_from_the_checkpoint_and_max_steps_from_zero(tmp_path):
     assert seen == [7, 10, 14, 18, 20]  # nothing left to do
 
 
-@pytest.mark.section('9.2')
 def test_hooks_see_one_run_per_loop_and_may_fetch_tensors_of_the_model(tmp_path):
     events, fetched = [], []
 
@@ -101,7 +94,6 @@ def test_hooks_see_one_run_per_loop_and_may_fetch_tensors_of_the_model(tmp_path)
     assert np.isfinite(fetched).all()
 
 
-@pytest.mark.section('9.7')
 def test_checkpoints_are_written_at_the_start_at_loop_ends_and_at_the_end(tmp_path):
     estimator = make(tmp_path, iterations=2, save_checkpoints_steps=3)
     estimator.train(endless, steps=9)
@@ -117,16 +109,6 @@ def test_keep_checkpoint_max_also_removes_the_manifests_of_what_it_removes(tmp_p
                     'model.ckpt-8.tables.json']
 
 
-def test_resuming_does_not_touch_the_files_of_the_step_it_resumes_from(tmp_path):
-    make(tmp_path, checkpoint_save_graph_def=True).train(endless, max_steps=2)
-    before = {path.name: (path.stat().st_mtime_ns, path.stat().st_ino)
-              for path in tmp_path.glob('model.ckpt-2*')}
-    make(tmp_path).train(endless, max_steps=4)
-    assert len(before) == 4
-    assert before == {path.name: (path.stat().st_mtime_ns, path.stat().st_ino)
-                      for path in tmp_path.glob('model.ckpt-2*')}
-
-
 def test_a_run_that_is_interrupted_and_resumed_equals_one_that_is_not(tmp_path):
     make(tmp_path / 'whole').train(endless, max_steps=10)  # 40 samples: ids start over at 5
     make(tmp_path / 'parts').train(endless, max_steps=5)
@@ -135,55 +117,6 @@ def test_a_run_that_is_interrupted_and_resumed_equals_one_that_is_not(tmp_path):
         whole, parts = (tf.train.load_variable(str(tmp_path / where), name)
                         for where in ('whole', 'parts'))
         np.testing.assert_array_equal(whole, parts, name)
-
-
-@pytest.mark.section('16')
-def test_a_loss_that_is_not_a_number_stops_the_run_before_it_is_saved(tmp_path):
-    def model_fn(columns):
-        def call(features, labels, mode, params):
-            spec = jobs.linear_model_fn(columns)(features, labels, mode, params)
-            poison = tf.where(tf.train.get_global_step() >= 5, np.nan, 1.)
-            return spec._replace(loss=spec.loss * poison)
-        return call
-
-    for iterations in (1, 4):
-        directory = tmp_path / str(iterations)
-        estimator = make(directory, model_fn, iterations=iterations, save_checkpoints_steps=1)
-        with pytest.raises(tf.train.NanLossDuringTrainingError):
-            estimator.train(endless, steps=12)
-        newest = steps_on_disk(estimator)[-1]
-        assert newest <= 5
-        assert np.isfinite(tf.train.load_variable(str(directory), TABLE)).all()
-
-
-@pytest.mark.parametrize('change, line', [
-    ({'buckets': 12}, r'E604 checkpoint model.ckpt-2: the variable "dense_features/f_embedding/'
-     r'embedding_weights" is \[12, 2\] in this job; got \[10, 2\] in the checkpoint'),
-    ({'dimension': 3}, r'E604 .*\[10, 3\] in this job; got \[10, 2\]'),
-    ({'dimension': 3}, r'E604 .*"w/kernel" is \[3, 1\] in this job; got \[2, 1\]')])
-def test_a_checkpoint_of_another_shape_is_refused_before_anything_is_restored(
-        tmp_path, change, line):
-    make(tmp_path).train(endless, max_steps=2)
-    for run in (lambda estimator: estimator.train(endless, max_steps=4),
-                lambda estimator: estimator.evaluate(endless, steps=1)):
-        with pytest.raises(IncompatibleCheckpointError, match=line):
-            run(make(tmp_path, **change))
-    assert steps_on_disk(make(tmp_path)) == [0, 2]
-
-
-def test_c23_an_optimizer_whose_slots_are_not_there_is_refused_with_a_remedy(tmp_path):
-    make(tmp_path, optimizer=ete.StochasticGradientDescentParameters(.1)).train(
-        endless, max_steps=2)
-    with pytest.raises(IncompatibleCheckpointError,
-                       match=f'E631 .*slots "Adagrad" of table "{TABLE}".*--reset-slots {TABLE}'):
-        make(tmp_path).train(endless, max_steps=4)
-
-
-def test_div_rows_are_read_on_any_number_of_hosts(tmp_path):
-    make(tmp_path, hosts=2, cores=2).train(endless, max_steps=2)
-    before = jobs.stored(tmp_path, TABLE)
-    make(tmp_path, hosts=4, optimizer=ete.AdagradParameters(0.)).train(endless, max_steps=3)
-    np.testing.assert_array_equal(jobs.stored(tmp_path, TABLE), before)
 
 
 def test_c20_c21_a_job_goes_on_with_other_hosts_and_another_strategy_as_if_nothing_had_changed(
@@ -217,52 +150,6 @@ def test_c20_c21_a_job_goes_on_with_other_hosts_and_another_strategy_as_if_nothi
         np.testing.assert_allclose(moved, whole, rtol=1e-5)
 
 
-@pytest.mark.parametrize('change, fact', [
-    (lambda manifest: {'step': 4}, 'step 4'),
-    (lambda manifest: {'tables': {
-        TABLE: dataclasses.replace(manifest.tables[TABLE], rows=12)}},
-     f'table "{TABLE}" of 12 x 2')])
-def test_a_manifest_of_another_checkpoint_is_not_believed(tmp_path, change, fact):
-    make(tmp_path, strategy='mod', hosts=2).train(endless, max_steps=2)
-    checkpoint = str(tmp_path / 'model.ckpt-2')
-    manifest = read_manifest(checkpoint)
-    with open(manifest_path(checkpoint), 'wb') as file:
-        file.write(dataclasses.replace(manifest, **change(manifest)).to_json())
-    with pytest.raises(CorruptCheckpointError, match=f'E614 .*; got {fact}'):
-        make(tmp_path, strategy='mod', hosts=2).evaluate(endless, 1, checkpoint_path=checkpoint)
-
-
-def test_a_mod_job_does_not_take_a_checkpoint_without_manifest(tmp_path):
-    make(tmp_path, strategy='mod', hosts=2).train(endless, max_steps=2)
-    (tmp_path / 'model.ckpt-2.tables.json').unlink()
-    with pytest.raises(IncompatibleCheckpointError, match='E608'):
-        make(tmp_path, strategy='mod', hosts=2).train(endless, max_steps=4)
-
-
-def lose_pointer(directory, content):
-    pointer = directory / 'checkpoint'
-    pointer.unlink() if content is None else pointer.write_text(content)
-
-
-@pytest.mark.parametrize('content', ['', 'junk {', None])
-def test_c14_training_never_starts_at_step_0_beside_checkpoints(tmp_path, content):
-    make(tmp_path).train(endless, max_steps=2)
-    lose_pointer(tmp_path, content)
-    make(tmp_path).train(endless, steps=3)
-    assert steps_on_disk(make(tmp_path)) == [2, 5]  # of which the file knows
-    assert (tmp_path / 'model.ckpt-0.index').exists()
-
-
-def test_where_no_checkpoint_can_be_read_training_does_not_begin_anew(tmp_path):
-    make(tmp_path).train(endless, max_steps=2)
-    lose_pointer(tmp_path, '')
-    for path in tmp_path.glob('*.index'):
-        path.write_bytes(b'not a table')
-    with pytest.raises(CorruptCheckpointError, match='E612 .*none of model.ckpt-0, model.ckpt-2'):
-        make(tmp_path).train(endless, steps=2)
-
-
-@pytest.mark.section('7.3', '9.7')
 def test_hooks_listeners_and_scaffold_of_the_user_are_served(tmp_path):
     events = []
 
@@ -291,7 +178,6 @@ def test_hooks_listeners_and_scaffold_of_the_user_are_served(tmp_path):
     assert (jobs.stored(tmp_path, TABLE) == 7.).all()
 
 
-@pytest.mark.section('9.7')
 def test_listeners_without_a_saver_get_the_error_of_the_original(tmp_path):
     with pytest.raises(ValueError) as caught:
         make(tmp_path, save_checkpoints_steps=None, save_checkpoints_secs=None).train(
@@ -317,7 +203,6 @@ class Listener(tf.train.CheckpointSaverListener):
         self.saved.append(int(global_step_value))
 
 
-@pytest.mark.section('9.7')
 @pytest.mark.parametrize('strategy', ['div', 'mod'])
 def test_a_saver_hook_of_the_user_replaces_ours_and_commits_as_it_does(tmp_path, strategy):
     columns = [jobs.embedding('f')]
@@ -347,16 +232,6 @@ def test_saver_hooks_of_the_user_may_be_several_and_save_a_part(tmp_path):
     assert read_manifest(str(tmp_path / 'part' / 'model.ckpt-2')).tables == {}
 
 
-def test_a_plain_checkpoint_of_the_same_names_is_restored(tmp_path):
-    """As one from TensorFlow 2.15: no manifest."""
-    make(tmp_path, hosts=2).train(endless, max_steps=2)
-    for path in tmp_path.glob('*.tables.json'):
-        path.unlink()
-    make(tmp_path).train(endless, max_steps=4)
-    assert (tmp_path / 'model.ckpt-4.tables.json').exists()
-
-
-@pytest.mark.section('9.6')
 def test_loss_rates_and_the_loss_of_the_final_step_are_logged_as_before(tmp_path, caplog):
     with caplog.at_level(logging.INFO, 'tensorflow'):
         make(tmp_path, log_step_count_steps=2, save_summary_steps=2).train(endless, steps=6)
@@ -394,7 +269,6 @@ def test_a_run_announces_its_topology_and_reports_its_steps_even_if_it_fails(
         r', other \d+ %; ids missing: 0; ids truncated: 0; ids out of range: 0', totals.totals())
 
 
-@pytest.mark.section('4.3')
 def test_a_global_step_that_stands_still_is_not_a_silent_loop(tmp_path, caplog):
     def model_fn(columns):
         def call(features, labels, mode, params):
@@ -418,7 +292,6 @@ def test_a_global_step_that_stands_still_is_not_a_silent_loop(tmp_path, caplog):
     assert tf.train.load_variable(str(tmp_path), 'runs') == 8
 
 
-@pytest.mark.section('4.3')
 def test_a_model_without_embedding_tables_is_called_once_per_core(tmp_path):
     calls = []
 
@@ -446,7 +319,6 @@ def test_a_model_without_embedding_tables_is_called_once_per_core(tmp_path):
     assert calls == ['eval'] * 4 + ['train'] * 4 + ['eval'] * 4
 
 
-@pytest.mark.section('8')
 def test_several_cores_without_a_sum_over_them_are_refused(tmp_path):
     def model_fn(columns):
         return jobs.linear_model_fn(columns, lambda: tf.train.GradientDescentOptimizer(.1))
@@ -455,42 +327,6 @@ def test_several_cores_without_a_sum_over_them_are_refused(tmp_path):
         make(tmp_path, model_fn, cores=2).train(endless, steps=1)
 
 
-WITHOUT_INSTALL = '''
-import sys
-import estimator_tpu_embedding as ete
-from harness import jobs
-import numpy as np
-import tensorflow.compat.v1 as tf
-
-columns = [jobs.embedding('f', 10, 2)]
-model_fn = jobs.linear_model_fn(columns, lambda: tf.tpu.CrossShardOptimizer(
-    tf.train.GradientDescentOptimizer(.1)))
-jobs.estimator(model_fn, columns, jobs.run_config(sys.argv[1], 1, 2, 2), batch_size=4).train(
-    jobs.input_fn_of([{'f': np.arange(4), 'label': np.ones(4, np.float32)}]), steps=1)
-'''
-
-
-def test_tensorflows_own_sum_without_install_is_refused_with_the_remedy(tmp_path):
-    """In a process of its own, since another test of this one may have called install()."""
-    done = run_python('-c', WITHOUT_INSTALL, tmp_path, loaded=True,
-                      PYTHONPATH=path_with_harness())
-    assert done.returncode == 1
-    assert re.search(r'ConfigError: E453 .*install\(\)', done.stderr)
-
-
-@pytest.mark.section('7.3')
-def test_a_scalar_metric_tensor_is_refused(tmp_path):
-    def model_fn(columns):
-        def call(features, labels, mode, params):
-            spec = jobs.linear_model_fn(columns)(features, labels, mode, params)
-            return spec._replace(eval_metrics=(lambda loss: {}, [spec.loss]))
-        return call
-
-    with pytest.raises(RuntimeError, match='should preserve batch size dimension'):
-        make(tmp_path, model_fn).evaluate(endless, steps=1)
-
-
-@pytest.mark.section('10')
 @pytest.mark.parametrize('name, shown', [('loss', '"loss"'), ('global_step', '`global_step`')])
 def test_metrics_must_not_take_the_names_of_the_default_ones(tmp_path, name, shown):
     def model_fn(columns):
@@ -510,19 +346,3 @@ def test_a_checkpoint_carries_the_config_of_its_job(tmp_path):
     assert config.where.endswith('model.ckpt-2: config')
     assert (config.config.num_hosts, config.config.table_descriptor[0].vocabulary_size) == (2, 10)
     assert config.config.table_descriptor[0].optimization_parameters.HasField('adagrad')
-
-
-def test_a_model_may_ignore_its_features(tmp_path):
-    def model_fn_of(columns):
-        def model_fn(features, labels, mode, params):
-            tf.keras.layers.DenseFeatures(columns)(features)  # Which makes the table's variable.
-            weight = tf.get_variable('w', [], initializer=tf.ones_initializer())
-            optimizer = ete.CrossShardOptimizer(tf.train.GradientDescentOptimizer(.1))
-            return ete.TPUEstimatorSpec(mode, loss=weight**2, train_op=optimizer.minimize(
-                weight**2, tf.train.get_global_step()))
-        return model_fn
-
-    estimator = make(tmp_path, model_fn_of, 1, 2)
-    estimator.train(endless, steps=8)
-    np.testing.assert_allclose(estimator.get_variable_value('w'), .8**8, rtol=1e-5)
-    np.testing.assert_allclose(estimator.evaluate(endless, steps=8)['loss'], .8**16, rtol=1e-5)

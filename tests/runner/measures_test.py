@@ -12,7 +12,6 @@ import estimator_tpu_embedding as ete
 from estimator_tpu_embedding.runner import batch_supply, progress
 from tests.harness import jobs
 
-pytestmark = pytest.mark.section('9.6')
 PHASES = {f'tpu_embedding/secs_per_step/{name}'
           for name in ('input', 'enqueue', 'lookup', 'dense', 'update')}
 
@@ -124,28 +123,3 @@ def test_time_goes_on_the_account_of_what_took_it(tmp_path, monkeypatch):
     assert by_input.enqueue >= 8 * .2
     assert by_input.input >= 8  # There are two looks at least for each step.
     assert (by_input.lookup, by_input.dense, by_input.update) == (0, 0, 0)
-
-
-def test_in_evaluation_and_prediction_the_model_is_the_dense_part(tmp_path, monkeypatch):
-    monkeypatch.setattr(progress, '_reports', [])
-    made = shared_job(tmp_path, 1, Clock(monkeypatch).slow)
-    made.evaluate(endless, steps=4)
-    assert len(list(made.predict(lambda params: endless(params).take(4)))) == 8
-    assert [report.time.dense for report in progress.reports()] == [4 * .25] * 2
-
-
-def test_a_lost_session_leaves_the_seconds_per_step_right(tmp_path, monkeypatch):
-    class LoseSession(tf.train.SessionRunHook):
-        runs = 0
-
-        def after_run(self, run_context, run_values):
-            self.runs += 1
-            if self.runs == 3:
-                raise tf.errors.AbortedError(None, None, 'lost')
-
-    made = shared_job(tmp_path, 1, Clock(monkeypatch).slow, iterations=1,
-                      save_summary_steps=1, log_step_count_steps=4, save_checkpoints_steps=1)
-    made.train(endless, max_steps=8, hooks=[LoseSession()])
-    found = summaries_of(tmp_path)['tpu_embedding/secs_per_step/dense']
-    # What the lost step took counts for none; the last one may be told with the next ones.
-    assert found and all(3 / 4 * .25 <= seconds <= .25 for seconds in found.values())

@@ -73,18 +73,6 @@ def test_a_skipped_step_changes_no_table_and_no_slot_but_counts(
     assert (all_steps[TABLES[0]] != 1).any()
 
 
-@pytest.mark.parametrize('switch', [tf.disable_control_flow_v2, tf.enable_control_flow_v2])
-def test_both_kinds_of_control_flow_skip(tmp_path, switch):
-    was_on = tf.control_flow_v2_enabled()
-    switch()
-    try:
-        found = train(tmp_path, STEPS, optimizer=ete.StochasticGradientDescentParameters(.5))
-    finally:
-        (tf.enable_control_flow_v2 if was_on else tf.disable_control_flow_v2)()
-    # Id 2 is in one sample of each of three good steps, id 1 in two.
-    assert found[TABLES[0]][:3, 0].tolist() == [1, 1 - 3 * .5 / 2, 1 - 3 * .5 / 4]
-
-
 def test_the_first_skipped_step_is_told_at_once_and_all_of_them_are_counted(
         tmp_path, caplog, monkeypatch):
     lines = []
@@ -101,28 +89,6 @@ def test_the_first_skipped_step_is_told_at_once_and_all_of_them_are_counted(
                  for event in tf.train.summary_iterator(str(path))
                  for value in event.summary.value if value.tag == 'tpu_embedding/steps_skipped']
     assert summaries == [1, 3]
-
-
-def test_a_run_that_skips_nothing_says_nothing_of_it(tmp_path, caplog, monkeypatch):
-    lines = []
-    monkeypatch.setattr(progress, '_sink', lines.append)
-    train(tmp_path, [GOOD] * 2, log_step_count_steps=1)
-    assert 'changed no table' not in caplog.text + ''.join(lines)
-
-
-@pytest.mark.parametrize('policy', ['error', 'skip'])
-@pytest.mark.parametrize('value, got', [
-    (float('nan'), 'nan'), (float('inf'), 'inf'), (-.5, '-0.5')])
-def test_a_rate_that_is_no_number_from_0_up_ends_the_run_before_any_table_is_written(
-        tmp_path, policy, value, got):
-    with pytest.raises(ConfigError, match=f'E421 table "tbl_g": the learning rate must be a finite '
-                       f'number >= 0; got {got}.*, at global step 1'):
-        train(tmp_path, [GOOD] * 3, policy=policy, save_checkpoints_steps=1, iterations=1,
-              rate_of_g=lambda step: tf.where(step < 1, .125, value))
-    assert tf.train.load_variable(str(tmp_path), 'global_step') == 1
-    for name in TABLES:
-        stored = tf.train.load_variable(str(tmp_path), name)
-        assert np.isfinite(stored).all() and (stored != 1).any()
 
 
 def test_the_policy_is_one_of_two_words():

@@ -76,18 +76,6 @@ def test_a_step_sees_all_updates_but_the_last_if_pipelined(
     assert np.abs(reference(steps, 1) - reference(steps, 0)).max() > 1e-3
 
 
-@pytest.mark.parametrize('switch', [tf.disable_control_flow_v2, tf.enable_control_flow_v2])
-def test_both_kinds_of_control_flow_give_the_same(tmp_path, switch):
-    was_on = tf.control_flow_v2_enabled()
-    switch()
-    try:
-        steps = steps_of(5)
-        make(tmp_path, 2, 1).train(jobs.input_fn_of(steps), max_steps=5)
-        assert_close(jobs.stored(tmp_path, TABLE, hosts=2)[:, 0], reference(steps, lag=1))
-    finally:
-        (tf.enable_control_flow_v2 if was_on else tf.disable_control_flow_v2)()
-
-
 def test_a_resumed_run_begins_with_fresh_rows_and_evaluation_is_never_stale(tmp_path):
     steps = steps_of(3)
     for _ in range(2):  # Two sessions; each begins with nothing in flight.
@@ -96,32 +84,6 @@ def test_a_resumed_run_begins_with_fresh_rows_and_evaluation_is_never_stale(tmp_
     assert_close(jobs.stored(tmp_path, TABLE)[:, 0], rows)
     found = make(tmp_path).evaluate(jobs.input_fn_of(steps), steps=1)
     assert found['loss'] == pytest.approx((rows[steps[0]['f']]**2).mean() / 2, rel=1e-5)
-
-
-@pytest.mark.parametrize('hosts', [1, 2])
-def test_where_the_data_ends_early_every_step_that_had_a_batch_is_complete(tmp_path, hosts):
-    steps = steps_of(5)
-    with pytest.raises(tf.errors.OutOfRangeError, match='made 5 steps and was to reach step 25'):
-        make(tmp_path, hosts).train(jobs.input_fn_of(steps), max_steps=25)
-    assert_close(jobs.stored(tmp_path, TABLE, hosts=hosts)[:, 0], reference(steps, lag=1))
-    assert tf.train.load_variable(str(tmp_path), 'global_step') == 5
-
-
-def test_no_batch_is_drawn_that_no_step_uses(tmp_path):
-    drawn = []
-
-    def input_fn(params):
-        def generate():
-            for number in range(100):
-                drawn.append(number)
-                yield {'f': np.arange(4)}, np.zeros(4, np.float32)
-        options = tf.data.Options()
-        options.experimental_optimization.inject_prefetch = False
-        return tf.data.Dataset.from_generator(
-            generate, ({'f': tf.int64}, tf.float32), ({'f': [4]}, [4])).with_options(options)
-
-    make(tmp_path, iterations=3).train(input_fn, max_steps=5)
-    assert len(drawn) == 5
 
 
 def test_the_next_look_up_is_done_while_the_model_of_a_step_still_runs(tmp_path):

@@ -34,12 +34,6 @@ def test_the_first_run_is_the_start_and_is_left_out_of_rate_and_time(clock):
         'dense 75 %, update 0 %, other 25 %; ids missing: none')
 
 
-def test_a_single_run_is_all_that_can_be_told(clock):
-    assert made(clock, (2, 5., 4.), cores=8) == (
-        'train: 2 steps, 4 examples/s, native kernels; time: input 0 %, lookup 0 %, dense 80 %, '
-        'update 0 %, other 20 %; ids missing: none')
-
-
 @pytest.mark.parametrize('cores, dense, advised', [(8, .9, True), (8, 1.1, False), (1, 0., False)])
 def test_fewer_cores_are_advised_where_the_loop_takes_more_than_the_steps(
         clock, cores, dense, advised):

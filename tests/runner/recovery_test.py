@@ -49,7 +49,6 @@ class Losing(tf.train.SessionRunHook):
             raise self._error(None, None, 'preempted')
 
 
-@pytest.mark.section('16', '17')
 @pytest.mark.parametrize('error', soak_except(ERRORS, 0))
 def test_a_lost_session_is_made_anew_and_training_goes_on_from_the_checkpoint(tmp_path, error):
     make(tmp_path / 'plain').train(jobs.input_fn_of(STEPS), steps=8)
@@ -100,7 +99,6 @@ def test_a_lost_session_restores_no_rows_that_lie_otherwise_than_in_the_graph(tm
                                       hooks=[Damaging(tf.errors.AbortedError, {1})])
 
 
-@pytest.mark.section('16')
 @pytest.mark.parametrize('error', soak_except(ERRORS, 0))
 def test_an_evaluation_that_loses_its_session_begins_again(tmp_path, error):
     estimator = make(tmp_path)
@@ -110,7 +108,6 @@ def test_an_evaluation_that_loses_its_session_begins_again(tmp_path, error):
         Losing(error, {1})]) == want
 
 
-@pytest.mark.section('16')
 @pytest.mark.parametrize('error', soak_except(ERRORS, 0))
 def test_input_that_is_lost_is_opened_anew(tmp_path, monkeypatch, error):
     plain, drawn = run.drawing, []
@@ -131,7 +128,6 @@ def test_input_that_is_lost_is_opened_anew(tmp_path, monkeypatch, error):
     assert results(tmp_path)[0] == 8 and len(drawn) > 8
 
 
-@pytest.mark.section('16')
 def test_sessions_that_are_lost_again_and_again_are_an_error(tmp_path):
     class Hopeless(tf.train.SessionRunHook):
         def before_run(self, run_context):
@@ -185,7 +181,6 @@ JOB = textwrap.dedent("""
     """)
 
 
-@pytest.mark.section('17')
 @pytest.mark.parametrize('kind, awaited', soak_except(
     [('between', 'run 6'), ('stuck', 'stuck')], 0))
 def test_sigterm_saves_the_steps_that_were_made_and_ends_the_process(tmp_path, kind, awaited):
@@ -210,20 +205,6 @@ def test_sigterm_saves_the_steps_that_were_made_and_ends_the_process(tmp_path, k
         np.testing.assert_array_equal(got, want)
 
 
-@pytest.mark.serial
-@pytest.mark.section('17')
-def test_a_handler_of_the_user_is_left_alone(tmp_path):
-    calls = []
-    before = signal.signal(signal.SIGTERM, lambda *_: calls.append(1))
-    try:
-        make(tmp_path).train(jobs.input_fn_of(STEPS), steps=4, hooks=[
-            jobs.EveryRun(lambda session: os.kill(os.getpid(), signal.SIGTERM))])
-    finally:
-        signal.signal(signal.SIGTERM, before)
-    assert calls == [1, 1] and results(tmp_path)[0] == 4
-
-
-@pytest.mark.section('17')
 def test_after_training_sigterm_does_again_what_it_did(tmp_path):
     inside = []
     make(tmp_path).train(jobs.input_fn_of(STEPS), steps=2, hooks=[

@@ -11,7 +11,6 @@ from harness.processes import run_etpe
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding.core.partition import Partition
 from estimator_tpu_embedding.errors import ConfigError, IncompatibleCheckpointError
-from estimator_tpu_embedding.runner.faults import DivergedError
 
 TABLE = 'dense_features/f_embedding/embedding_weights'
 STEPS = [{'f': np.array([1, 2, 3, 1]), 'label': np.ones(4, np.float32)}] * 6
@@ -82,21 +81,6 @@ def test_what_a_hook_feeds_is_fed_to_every_step_of_a_loop(tmp_path):
     assert feeds == [5.] * 5
 
 
-@pytest.mark.parametrize('hosts', [1, 2])
-def test_gradients_that_are_not_finite_never_reach_a_table(tmp_path, hosts):
-    # Rows start at 0: the root is finite, its derivative at 0 is not.
-    estimator = make(tmp_path, with_loss(lambda net: tf.reduce_sum(tf.sqrt(net))), hosts)
-    with pytest.raises(DivergedError) as caught:
-        estimator.train(jobs.input_fn_of(STEPS), steps=2)
-    assert str(caught.value).startswith(
-        'E801 table "tbl_f": the gradients of its rows must be finite; got 6 elements that are '
-        'not, at global step 0.')  # ids 1, 2 and 3, of width 2
-    assert 'RunConfig(nonfinite_gradients="skip")' in str(caught.value)
-    assert isinstance(caught.value, tf.train.NanLossDuringTrainingError)
-    assert np.isfinite(jobs.stored(tmp_path, TABLE)).all()
-
-
-@pytest.mark.section('16')
 def test_a_session_in_which_something_hangs_does_not_hang_the_run(tmp_path):
     go_on = threading.Event()
 
@@ -129,28 +113,6 @@ def test_a_session_in_which_something_hangs_does_not_hang_the_run(tmp_path):
         hook.thread.join()
 
 
-@pytest.mark.section('14')
-@pytest.mark.parametrize('verb', ['train', 'evaluate'])
-def test_a_warm_start_gives_tables_and_dense_variables_the_values_of_the_source(tmp_path, verb):
-    make(tmp_path / 'source').train(jobs.input_fn_of(STEPS), steps=4)
-    seen = {}
-
-    class Look(tf.train.SessionRunHook):
-        def after_create_session(self, session, coord):
-            seen['table'] = np.concatenate(session.run(jobs.parts_of(session.graph, TABLE)))
-            seen['w'] = session.run(tf.global_variables('w/kernel')[0])
-            seen['step'] = session.run(tf.train.get_global_step())
-
-    run = getattr(make(tmp_path / 'new', hosts=2, warm_start_from=str(
-        tmp_path / 'source')), verb)
-    run(jobs.input_fn_of(STEPS), steps=1, hooks=[Look()])
-    np.testing.assert_array_equal(seen['table'], jobs.stored(tmp_path / 'source', TABLE))
-    np.testing.assert_array_equal(seen['w'], tf.train.load_variable(
-        str(tmp_path / 'source'), 'w/kernel'))
-    assert seen['step'] == 0
-
-
-@pytest.mark.section('14')
 def test_a_warm_start_does_not_override_a_checkpoint(tmp_path):
     make(tmp_path / 'source').train(jobs.input_fn_of(STEPS), steps=4)
     make(tmp_path / 'own').train(jobs.input_fn_of(STEPS), steps=1)
@@ -161,8 +123,7 @@ def test_a_warm_start_does_not_override_a_checkpoint(tmp_path):
 
 
 @pytest.mark.parametrize('there, here', [('mod', 'div'), ('div', 'mod')])
-@pytest.mark.parametrize('hosts', [1, 2])
-def test_a_warm_start_gives_every_id_its_row_whatever_the_order(tmp_path, there, here, hosts):
+def test_a_warm_start_gives_every_id_its_row_whatever_the_order(tmp_path, there, here):
     make(tmp_path / 'source', hosts=2, strategy=there).train(jobs.input_fn_of(STEPS), steps=1)
     events = []
 
@@ -177,10 +138,10 @@ def test_a_warm_start_gives_every_id_its_row_whatever_the_order(tmp_path, there,
                 init_fn=lambda scaffold, session: events.append('init_fn')))
         return call
 
-    make(tmp_path / 'new', with_scaffold, hosts=hosts, strategy=here, warm_start_from=str(
+    make(tmp_path / 'new', with_scaffold, hosts=1, strategy=here, warm_start_from=str(
         tmp_path / 'source')).train(jobs.input_fn_of(STEPS), steps=1, hooks=[Look()])
     assert events[0] == 'init_fn'
-    partition = Partition(strategy=here, vocabulary_size=10, num_hosts=hosts)
+    partition = Partition(strategy=here, vocabulary_size=10, num_hosts=1)
     np.testing.assert_array_equal(
         events[1][partition.stored_row(np.arange(10))],
         jobs.stored(tmp_path / 'source', TABLE, there, 2))

@@ -8,10 +8,8 @@ from harness import jobs
 from harness.checkpoints import steps_on_disk
 
 import estimator_tpu_embedding as ete
-from estimator_tpu_embedding.checkpoint import lock
 from estimator_tpu_embedding.checkpoint.manifest import read_manifest
 from estimator_tpu_embedding.checkpoint.recover import newest_checkpoint, recover
-from estimator_tpu_embedding.errors import CheckpointError
 from estimator_tpu_embedding.runner.background import Background
 
 
@@ -44,27 +42,6 @@ def test_a_directory_is_the_same_with_a_slash_at_its_end(tmp_path):
     damage(tmp_path, 6)
     train(make(f'{tmp_path}/', keep_checkpoint_max=1), steps=1)
     assert recover(str(tmp_path)).step == 5
-
-
-def test_max_steps_count_from_what_is_whole_and_not_from_what_the_pointer_names(tmp_path):
-    train(make(tmp_path), max_steps=4)
-    damage(tmp_path, 4)
-    train(make(tmp_path), max_steps=4)
-    assert recover(str(tmp_path)).step == 4
-    os.unlink(tmp_path / 'checkpoint')
-    (tmp_path / 'checkpoint').write_text('model_checkpoint_path: "model.ckpt-2"\n')
-    inode = os.stat(tmp_path / 'model.ckpt-4.index').st_ino
-    train(make(tmp_path), max_steps=4)  # As after a kill just before the file was written.
-    assert (steps_on_disk(tmp_path), os.stat(tmp_path / 'model.ckpt-4.index').st_ino) == (
-        [0, 2, 4], inode)
-
-
-def test_c26_train_refuses_a_model_dir_in_which_another_job_trains(tmp_path):
-    with lock.held(str(tmp_path)):
-        for use_tpu in (True, False):
-            with pytest.raises(CheckpointError, match=f'E622 .*pid {os.getpid()} on'):
-                train(make(tmp_path, use_tpu), steps=1)
-    assert steps_on_disk(tmp_path) == []
 
 
 def test_without_a_tpu_saves_are_commits_too(tmp_path):
@@ -101,12 +78,6 @@ def test_saves_go_on_beside_the_training_unless_somebody_is_told_of_them(
     assert len(submitted) == (0 if is_told else 4)
     assert told.found == ([(step, step) for step in (0, 2, 4, 6)] if is_told else [])
     assert recover(str(tmp_path)).step == 6
-
-
-def test_what_the_config_keeps_is_kept(tmp_path):
-    train(make(tmp_path, keep_checkpoint_max=1,
-               checkpoint=ete.CheckpointOptions(keep_every_steps=4)), steps=10)
-    assert steps_on_disk(tmp_path) == [0, 4, 8, 10]
 
 
 def test_a_user_is_told_which_checkpoint_is_restored_instead_of_another(tmp_path, caplog):

@@ -5,10 +5,8 @@ import logging
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
-from google.protobuf import json_format
 from harness import jobs
 
-from estimator_tpu_embedding.estimator.settings import without_arithmetic_optimizer
 from estimator_tpu_embedding.runner import session_creators
 from estimator_tpu_embedding.runner.session_creators import rewriting_less_if_large
 
@@ -33,34 +31,6 @@ def test_a_graph_with_more_nodes_than_the_limit_is_left_as_it_is(nodes, is_off, 
     config = tf.ConfigProto(inter_op_parallelism_threads=2)
     assert rewrites_of(config, nodes).disable_meta_optimizer is is_off
     assert config == tf.ConfigProto(inter_op_parallelism_threads=2)
-
-
-@pytest.mark.parametrize('nodes, is_less', [(2, False), (3, True)])
-def test_optimizers_without_effect_are_left_out_for_a_graph_of_middle_size(
-        nodes, is_less, few_nodes):
-    options = rewrites_of(tf.ConfigProto(), nodes)
-    assert not options.disable_meta_optimizer
-    assert [options.layout_optimizer, options.memory_optimization, options.function_optimization
-            ] == ([2, 1, 2] if is_less else [0, 0, 0])
-
-
-@pytest.mark.parametrize('options', [
-    {'dependency_optimization': 'ON'}, {'remapping': 'AGGRESSIVE'}, {'remapping': 'OFF'},
-    {'memory_optimization': 'HEURISTICS'}, {'min_graph_nodes': -1}, {'optimizers': ['pruning']}])
-def test_a_config_with_options_of_its_own_stays_as_it_is(options, few_nodes):
-    config = tf.ConfigProto()
-    json_format.ParseDict(options, config.graph_options.rewrite_options)
-    config = without_arithmetic_optimizer(config)
-    assert rewrites_of(config, 3) == rewrites_of(config, 4) == config.graph_options.rewrite_options
-    assert rewrites_of(without_arithmetic_optimizer(tf.ConfigProto()), 4).disable_meta_optimizer
-
-
-def test_options_of_the_process_keep_it(few_nodes):
-    tf.config.optimizer.set_experimental_options({'auto_mixed_precision': True})
-    try:
-        assert not rewrites_of(tf.ConfigProto(), 4).disable_meta_optimizer
-    finally:
-        tf.config.optimizer.set_experimental_options({'auto_mixed_precision': False})
 
 
 def test_a_job_trains_the_same_tables_whatever_grappler_does_and_says_that_it_is_off(

@@ -3,7 +3,6 @@
 Without gradient accumulation the number of cores does, as on the hardware.
 """
 
-
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
@@ -71,7 +70,6 @@ def reference(cores=1, **kwargs):
             ALONE: alone.rows, f'{ALONE}/Adagrad': alone.slots['Adagrad'], 'w/kernel': w}
 
 
-@pytest.mark.section('18')
 @pytest.mark.parametrize('hosts, cores, strategy', soak_except(PLACES, 1, 3))
 def test_after_20_steps_tables_slots_and_dense_variables_agree_with_the_reference(
         tmp_path, hosts, cores, strategy):
@@ -81,17 +79,6 @@ def test_after_20_steps_tables_slots_and_dense_variables_agree_with_the_referenc
     for name, values in actual.items():
         np.testing.assert_allclose(values, expected[name], atol=1e-5, err_msg=name)
         assert_close(values, expected[name], tolerance=2e-5)
-
-
-@pytest.mark.parametrize('hosts, cores, strategy', soak_except([
-    (1, 1, 'div'), (2, 2, 'div'), (2, 2, 'mod'), (4, 1, 'mod')], 2))
-def test_without_accumulation_only_the_number_of_cores_counts(tmp_path, hosts, cores, strategy):
-    expected = reference(hosts * cores, accumulate=False)
-    actual = train(tmp_path, hosts, cores, strategy, use_gradient_accumulation=False)
-    for name, values in actual.items():
-        assert_close(values, expected[name], tolerance=2e-5)
-    other = reference(4 if hosts * cores == 1 else 1, accumulate=False)
-    assert np.abs(actual[SHARED] - other[SHARED]).max() > .01
 
 
 def given_gradients_model_fn(columns):
@@ -184,7 +171,6 @@ def test_layers_batch_norm_and_adam_have_the_same_names_at_2x2_as_at_1x1(tmp_pat
     assert not any(name.startswith(('while', 'tower')) for name in names)
 
 
-@pytest.mark.section('18')
 def test_the_declared_optimizer_trains_the_tables_and_the_models_own_everything_else(tmp_path):
     columns = make_columns()
     jobs.estimator(full_model_fn(columns), columns, jobs.run_config(tmp_path),
@@ -228,23 +214,3 @@ def test_a_row_written_on_host_1_is_the_row_read_after_resume(tmp_path, strategy
     for activations in fetch.values:
         np.testing.assert_array_equal(activations[0], [4., 5.])
         assert not np.isin(activations[1], [4., 5.]).any()
-
-
-@pytest.mark.soak
-def test_evaluation_over_all_cores_equals_evaluation_on_one(tmp_path):
-    results = []
-    columns = make_columns()
-    for strategy, hosts, cores in (('div', 1, 1), ('div', 2, 2), ('mod', 2, 2)):
-        directory = tmp_path / f'{strategy}{hosts}'
-        estimator = jobs.estimator(
-            jobs.linear_model_fn(columns), columns, jobs.run_config(directory, hosts, cores),
-            strategy=strategy, batch_size=BATCH)
-        estimator.train(jobs.input_fn_of(make_steps()), max_steps=2, hooks=[
-            jobs.AssignTable(name, rows, strategy) for name, rows in INITIAL.items()])
-        results.append(estimator.evaluate(jobs.input_fn_of(make_steps()), steps=STEPS))
-    assert results[0].keys() == {'loss', 'global_step', 'mean_label', 'mean_square'}
-    for result in results:
-        for name, value in result.items():
-            assert value == pytest.approx(results[0][name], rel=1e-5), name
-        assert result['loss'] == pytest.approx(result['mean_square'], rel=1e-5)
-        assert result['global_step'] == 2

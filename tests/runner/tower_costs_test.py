@@ -3,10 +3,8 @@
 import gc
 import sys
 
-import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
-from harness import graphs
 
 from estimator_tpu_embedding import _tf
 from estimator_tpu_embedding.core.optimizers import Adagrad
@@ -16,8 +14,6 @@ from estimator_tpu_embedding.errors import ConfigError
 from estimator_tpu_embedding.estimator.cross_shard import CrossShardOptimizer
 from estimator_tpu_embedding.runner.gradients import GradientCapture
 from estimator_tpu_embedding.runner.towers import Towers, cross_replica_sum
-
-VALUES = np.array([[-0., np.nan], [np.inf, 1e-45]], np.float32)
 
 
 def train(loss):
@@ -108,37 +104,6 @@ def test_a_feature_of_a_core_has_one_operation_for_its_gradient():
                for each in graph.get_operations()) == 2 * 5
 
 
-def test_activations_pass_unchanged_and_nothing_is_printed(capfd):
-    with tf.Graph().as_default(), tf.Session() as session:
-        capture = GradientCapture(graphs.small_plan())
-        hooked = capture.hook(0, {'f': tf.constant(VALUES)})['f']
-        session.run(capture.initializer)
-        capfd.readouterr()  # What TensorFlow itself says of the first session.
-        assert session.run(hooked).tobytes() == VALUES.tobytes()
-    assert capfd.readouterr() == ('', '')
-
-
-class Counting(tf.train.GradientDescentOptimizer):
-    """Counts what it gets, as an optimizer may that has a variable per gradient."""
-
-    def apply_gradients(self, grads_and_vars, global_step=None, name=None):
-        self.counts = [*getattr(self, 'counts', ()), len(list(grads_and_vars))]
-        return super().apply_gradients(grads_and_vars, global_step, name)
-
-
-def test_optimizers_that_may_count_variables_get_all_of_them_on_every_core():
-    with tf.Graph().as_default():
-        optimizer = Counting(1.)
-        hooked_towers(5, 3, optimizer)
-    assert optimizer.counts == [6, 6, 6]
-
-
-def test_a_model_with_tables_alone_has_something_to_train_on_every_core():
-    with tf.Graph().as_default():
-        assert [number_of(operations, 'ResourceApplyGradientDescent')
-                for operations in hooked_towers(2, 3, has_weight=False)] == [2, 2, 2]
-
-
 @pytest.mark.parametrize('make', [tf.train.AdamOptimizer, tf.train.FtrlOptimizer])
 def test_slots_are_the_same_whatever_the_number_of_cores(make):
     def variables(cores):
@@ -205,25 +170,3 @@ def test_gradients_that_look_less_far_are_the_same_graph(function):
     expected = built()
     with _tf.bounded_gradients():
         assert built() == expected
-
-
-def test_the_bounds_end_with_the_last_that_asked_for_them():
-    called = []
-
-    def visits():
-        with tf.Graph().as_default():
-            x = tf.Variable(1., use_resource=True)
-            called.clear()
-            sys.setprofile(lambda frame, *_: called.append(frame.f_code.co_name))
-            tf.gradients(x * x, x)
-            sys.setprofile(None)
-            return called.count('_Consumers')
-
-    assert visits() > 0
-    first, last = _tf.bounded_gradients(), _tf.bounded_gradients()
-    for context in (first, last):
-        context.__enter__()
-    first.__exit__(None, None, None)
-    assert visits() == 0
-    last.__exit__(None, None, None)
-    assert visits() > 0

@@ -88,15 +88,6 @@ def test_what_is_made_elsewhere_is_another_operation(where):
     assert made[1][0] is made[1][2] and made[1][0].op is not made[1][1].op
 
 
-@pytest.mark.parametrize('value', [1., 'text', True, np.arange(64)])
-def test_only_small_integers_are_made_once(value):
-    with tf.Graph().as_default():
-        _, pairs = built(lambda core: [tf.constant(value, name='Shape') for _ in range(2)])
-        _, [_, [one, other]] = built(lambda core: [tf.constant(1, name='Shape')
-                                                   for _ in range(2)])
-    assert pairs[1][0].op is not pairs[1][1].op and one.op is other.op
-
-
 def test_what_a_model_asks_for_itself_has_its_own_name_and_identity():
     def model(core):
         return [tf.constant(1), tf.constant(1), tf.constant(1, name='one'), tf.stack([1, 2]),
@@ -146,10 +137,3 @@ def test_towers_within_towers_are_built_and_leave_the_graph_as_it_was():
         _, sums = built(outer)
         assert session.run(sums) == [6., 7.]
         assert small(7)().op is not small(7)().op
-
-
-def test_what_is_packed_of_tensors_that_vary_is_made_each_time():
-    with tf.Graph().as_default():
-        _, pairs = built(lambda core: [
-            tf.stack([tf.placeholder_with_default(1, []), 2], name='shape') for _ in range(2)])
-    assert pairs[1][0].op is not pairs[1][1].op

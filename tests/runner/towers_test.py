@@ -26,7 +26,6 @@ def evaluate(graph, values):
         return session.run(values)
 
 
-@pytest.mark.section('8')
 @pytest.mark.parametrize('count', [1, 2, 4])
 def test_every_core_gets_the_sum_of_all(count):
     graph, sums, towers = build(count, lambda core: cross_replica_sum(core + 1.))
@@ -34,13 +33,11 @@ def test_every_core_gets_the_sum_of_all(count):
     assert towers.num_sums == 1
 
 
-@pytest.mark.section('8')
 def test_groups_sum_among_themselves():
     graph, sums, _ = build(4, lambda core: cross_replica_sum(10.**core, [[0, 2], [3, 1]]))
     assert evaluate(graph, sums) == [101., 1010., 101., 1010.]
 
 
-@pytest.mark.section('8')
 @pytest.mark.parametrize('placement, total', [
     (None, 1.), (Placement(Topology(num_hosts=2, cores_per_host=2)), 0.)])
 def test_hosts_of_a_cluster_add_their_own_values_first(placement, total):
@@ -51,13 +48,6 @@ def test_hosts_of_a_cluster_add_their_own_values_first(placement, total):
     assert evaluate(graph, sums) == [total] * 4
 
 
-@pytest.mark.section('8')
-def test_outside_of_towers_the_sum_over_one_replica_is_its_value():
-    with tf.Graph().as_default(), tf.Session() as session:
-        assert session.run(cross_replica_sum(tf.constant(3.))) == 3.
-
-
-@pytest.mark.section('4.3')
 def test_what_the_caller_set_in_its_context_holds_in_every_tower():
     width = contextvars.ContextVar('width', default=1)
     token = width.set(8)
@@ -102,17 +92,6 @@ def test_tables_that_any_core_made_are_initialised():
 
     graph, values, _ = build(2, model)
     assert [value.tolist() for value in evaluate(graph, values)] == [[0], [1]]
-
-
-def test_control_dependencies_of_one_core_do_not_reach_another():
-    def model(core):
-        own = tf.constant(float(core), name=f'own_{core}')
-        with tf.control_dependencies([own]):
-            return cross_replica_sum(tf.identity(own, name=f'result_{core}'))
-
-    graph, _, _ = build(2, model)
-    controls = [op.name for op in graph.get_operation_by_name('result_1').control_inputs]
-    assert 'own_0' not in controls
 
 
 def test_every_core_draws_the_same_random_numbers_and_python_goes_on_from_core_0():
@@ -168,22 +147,6 @@ def test_a_variable_that_core_0_did_not_make_is_an_error():
 
     with pytest.raises(ConfigError, match='E452 model_fn.*variable "v_1"'):
         build(2, model)
-
-
-def test_a_variable_of_another_shape_is_an_error():
-    def model(core):
-        return tf.get_variable('v', [core + 1])
-
-    with pytest.raises(ConfigError, match='E452'):
-        build(2, model)
-
-
-def test_variables_are_resource_variables_whatever_the_default_is():
-    def model(core):
-        return tf.Variable(1., use_resource=False)
-
-    _, (variable, *_), _ = build(2, model)
-    assert hasattr(variable, 'handle')
 
 
 def final_values(count, model, steps=4):
@@ -246,10 +209,3 @@ def test_the_variable_scope_of_the_caller_holds_and_is_left_as_it_was():
                 names = Towers(count).build(lambda core: tf.get_variable('w', []).op.name)
                 assert tf.get_variable_scope() is scope
             assert names == [f's{count}/w'] * count
-
-
-@pytest.mark.section('4.3')
-def test_a_global_step_may_be_made_in_a_tower():
-    with tf.Graph().as_default():
-        made = Towers(2).build(lambda core: tf.train.get_or_create_global_step())
-        assert made[0] is made[1] is tf.train.get_global_step()

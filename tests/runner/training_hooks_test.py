@@ -50,7 +50,6 @@ def sessions(monkeypatch):
     return seen
 
 
-@pytest.mark.section('9.5')
 def test_hooks_come_in_the_order_of_the_original(tmp_path, sessions):
     order = []
     estimator = make(tmp_path, [Named('of the spec', order)], save_summary_steps=1,
@@ -73,13 +72,6 @@ def test_hooks_come_in_the_order_of_the_original(tmp_path, sessions):
          'SummariesSurvive', 'StepsPerRun']]
 
 
-@pytest.mark.section('9.5', '9.6')
-def test_without_log_steps_and_summaries_there_are_no_such_hooks(tmp_path, sessions):
-    make(tmp_path).train(jobs.input_fn_of(STEPS), steps=1)
-    assert not {'LoggingTensorHook', 'RateHook', 'SummarySaverHook'} & set(sessions[0])
-
-
-@pytest.mark.section('9.7')
 def test_a_saver_hook_of_the_spec_is_the_only_one_and_that_is_logged(tmp_path, sessions, caplog):
     with caplog.at_level(logging.INFO, 'tensorflow'):
         make(tmp_path, [tf.train.CheckpointSaverHook(str(tmp_path), save_steps=3)]).train(
@@ -88,7 +80,6 @@ def test_a_saver_hook_of_the_spec_is_the_only_one_and_that_is_logged(tmp_path, s
     assert 'SaverHook' not in sessions[0]
 
 
-@pytest.mark.section('9.7')
 @pytest.mark.parametrize('iterations, save_steps, want', [
     (4, 2, [0, 4, 8, 10]), (4, 5, [0, 8, 10]), (4, 8, [0, 8, 10]), (1, 5, [0, 5, 10]),
     (40, 3, [0, 10])])
@@ -98,7 +89,6 @@ def test_checkpoints_are_written_at_loop_ends_only(tmp_path, iterations, save_st
     assert sorted(int(path.stem.split('-')[1]) for path in tmp_path.glob('*.index')) == want
 
 
-@pytest.mark.section('9.7')
 @pytest.mark.parametrize('seconds, want', [(1e-9, [0, 4, 8, 10]), (10**6, [0, 10])])
 def test_checkpoints_may_be_written_after_a_time_and_without_the_graph(tmp_path, seconds, want):
     make(tmp_path, save_checkpoints_steps=None, save_checkpoints_secs=seconds,
@@ -110,7 +100,6 @@ def test_checkpoints_may_be_written_after_a_time_and_without_the_graph(tmp_path,
     assert [path.name for path in tmp_path.glob('*.meta')] == ['model.ckpt-11.meta']
 
 
-@pytest.mark.section('9.6')
 def test_loss_is_logged_every_so_many_loops_and_rates_go_to_a_file_with_the_summaries_only(
         tmp_path, caplog):
     with caplog.at_level(logging.INFO, 'tensorflow'):
@@ -121,7 +110,6 @@ def test_loss_is_logged_every_so_many_loops_and_rates_go_to_a_file_with_the_summ
                 for event in tf.train.summary_iterator(str(path)) for value in event.summary.value]
 
 
-@pytest.mark.section('9.3', '9.6')
 def test_with_a_time_as_loop_lines_come_after_that_time_and_not_after_steps(tmp_path, caplog):
     estimator = make(tmp_path, iterations='1h', log_step_count_steps=1)
     loops = jobs.EveryRun()
@@ -132,7 +120,6 @@ def test_with_a_time_as_loop_lines_come_after_that_time_and_not_after_steps(tmp_
     assert 'examples/sec' not in caplog.text
 
 
-@pytest.mark.section('9.7')
 def test_without_logs_summaries_and_own_samples_nothing_of_that_is_among_the_hooks(
         tmp_path, sessions):
     def model_fn(features, labels, mode, params):
@@ -149,7 +136,6 @@ def test_without_logs_summaries_and_own_samples_nothing_of_that_is_among_the_hoo
     assert set(per_host) - set(broadcast) == {'FiniteWeights'}
 
 
-@pytest.mark.section('7.3', '9.6')
 def test_summaries_of_v1_that_core_0_makes_in_model_fn_or_scaffold_fn_are_written(tmp_path):
     def model_fn(features, labels, mode, params):
         loss = tf.get_variable('w', []) * 0. + tf.reduce_mean(features['x'])
@@ -171,7 +157,6 @@ def test_summaries_of_v1_that_core_0_makes_in_model_fn_or_scaffold_fn_are_writte
     assert (found['mine'], found['late'], found['loss']) == (2., 4., 4.)
 
 
-@pytest.mark.section('9.7', '16')
 def test_weights_that_are_no_numbers_end_training_before_they_are_saved(tmp_path):
     columns = [jobs.embedding('f')]
 

@@ -1,6 +1,5 @@
 """What `--json FILE` of a benchmark writes, and what it does not."""
 
-import argparse
 import doctest
 import json
 import os
@@ -73,14 +72,6 @@ def test_what_could_not_be_measured_is_noted(evidence, tmp_path):
     assert 'notes' not in recorded(evidence, tmp_path / 'a.json', lambda figures: None)
 
 
-def test_a_figure_needs_a_key_of_its_own_and_a_measurement(evidence):
-    figures = evidence.Figures()
-    figures.add('a', 'ms', [1])
-    for key, windows in (('a', [1]), ('b', [])):
-        with pytest.raises(ValueError, match='a key of its own'):
-            figures.add(key, 'ms', windows)
-
-
 def test_the_circumstances_are_complete(evidence, tmp_path, monkeypatch):
     monkeypatch.setattr(evidence, 'SAMPLE_SECONDS', .01)
     monkeypatch.setattr(sys, 'argv', ['job.py', '--steps', '3', '--json', 'job.json'])
@@ -123,27 +114,6 @@ def test_the_commit_is_named_and_whether_files_differ_from_it(evidence, tmp_path
     assert evidence._commit() == {'commit': commit, 'dirty': False}
     (tmp_path / 'file').write_text('2')
     assert evidence._commit() == {'commit': commit, 'dirty': True}
-
-
-def test_where_there_is_no_repository_there_is_no_commit(evidence, tmp_path, monkeypatch):
-    monkeypatch.setattr(evidence, 'ROOT', tmp_path)
-    assert evidence._commit() == {'commit': None, 'dirty': None}
-
-
-def test_nothing_is_written_without_a_file_or_after_an_error(evidence, tmp_path):
-    with evidence.recorded(None, 'job') as figures:
-        assert figures.add('a', 'ms', [2]) == 2
-    with pytest.raises(OSError), evidence.recorded(tmp_path / 'a.json', 'job'):
-        raise OSError
-    assert not list(tmp_path.iterdir())
-
-
-def test_a_file_in_a_folder_that_is_not_there_is_refused_before_the_run(evidence, tmp_path):
-    parser = argparse.ArgumentParser()
-    evidence.add_argument(parser)
-    assert parser.parse_args([]).json is None
-    with pytest.raises(SystemExit):
-        parser.parse_args(['--json', str(tmp_path / 'missing' / 'a.json')])
 
 
 def test_the_example_of_a_command_holds(evidence):

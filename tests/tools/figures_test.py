@@ -71,38 +71,12 @@ def test_a_figure_that_was_changed_by_hand_is_seen(figures, root):
     assert figures.filled(forged, root) != forged
 
 
-def test_patterns_choose_figures(figures, root):
-    filled = figures.filled(document('', ' plain* *tio'), root)
-    assert '| plain, ratio |' in filled and '| ours |' not in filled
-
-
 @pytest.mark.parametrize('text', [
     document('', ' nothing*'), document('').replace('job.json', 'missing.json'),
     document('').replace('<!-- /figures -->', ''), 'Text. <!-- /figures -->'])
 def test_what_cannot_be_filled_is_an_error(figures, root, text):
     with pytest.raises(ValueError):
         figures.filled(text, root)
-
-
-@pytest.mark.parametrize('text', ['', '[]', '{"format": 2}', '{"format": 1, "figures": []}'])
-def test_what_holds_no_figures_is_an_error(figures, tmp_path, text):
-    (tmp_path / 'a.json').write_text(text)
-    with pytest.raises(ValueError):
-        figures.read(tmp_path / 'a.json')
-
-
-def test_the_command_prints_a_table_and_fills_documents(figures, root, monkeypatch, capsys):
-    def main(*arguments):
-        monkeypatch.setattr('sys.argv', ['figures.py', *map(str, arguments)])
-        return figures.main()
-
-    assert main(root / 'job.json') == 0
-    assert capsys.readouterr().out == TABLE
-    (root / 'a.md').write_text('No table.\n')
-    assert main('--fill', root / 'a.md') == 0
-    assert (root / 'a.md').read_text() == 'No table.\n'
-    assert main(root / 'a.md') == 2
-    assert capsys.readouterr().err.startswith('figures: ')
 
 
 def test_the_example_of_numbers_holds(figures):

@@ -60,12 +60,6 @@ def test_a_file_has_passed_when_all_of_its_tests_have(soak, tmp_path):
     assert [again.has_passed(file) for file in soak.files_of(TESTS)] == [True, False, False]
 
 
-def test_a_file_that_skips_all_has_not_passed(soak, tmp_path):
-    store = soak.Store(COMMIT)
-    progress(soak, tmp_path, store, ended(TESTS[3], 'skipped', ('setup', 'teardown')))
-    assert store.found == {'c_test.py': 'skipped: 1, 4 s'} and not store.has_passed('c_test.py')
-
-
 def test_what_passes_in_a_process_that_fails_counts_for_nothing(soak, tmp_path):
     store = soak.Store(COMMIT)
     progress(soak, tmp_path, store, [*ended(TESTS[3]), {'down': 'gw0'}])
@@ -77,21 +71,6 @@ def test_a_second_soak_of_a_commit_does_not_begin(soak):
     store.claim()
     with pytest.raises(soak.Ended, match=f'another soak of {COMMIT} runs'):
         soak.Store(COMMIT).claim()
-
-
-def test_half_a_file_of_results_is_none(soak, tmp_path):
-    soak.Store(COMMIT).put('a_test.py', 'passed')
-    (tmp_path / 'soak' / f'{COMMIT}.json').write_text('{"a_te')
-    assert soak.Store(COMMIT).found == {}
-
-
-def test_results_of_a_checkout_that_changed_are_not_believed(soak, monkeypatch):
-    store = soak.Store(COMMIT)
-    monkeypatch.setattr(soak.gate_session, 'commit', lambda: f'{COMMIT}-changed')
-    store.put('a_test.py', 'passed')
-    soak.Store(f'{COMMIT}-changed').put('a_test.py', 'passed')
-    for commit in (COMMIT, f'{COMMIT}-changed', '2' * 40):
-        assert not soak.Store(commit).has_passed('a_test.py')
 
 
 def test_what_it_names_exists(soak):
