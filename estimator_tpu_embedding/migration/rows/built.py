@@ -1,8 +1,7 @@
 """Writes a new checkpoint whose tables come from files of rows.
 
 Without a base it holds these tables and the global step. With a base it holds everything that the
-base holds, in the same order, with other rows for the ids that came. Rows that come in another
-order first go through a scratch file on the same disk.
+base holds, in the same order, with other rows for the ids that came.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import numpy as np
 from ...checkpoint import commit, directory, file_names
 from ...checkpoint.bundle import Bundle
 from ...checkpoint.bundle_writer import BundleWriter, Part
-from ...checkpoint.files import Storage, free_bytes, scratch
+from ...checkpoint.files import Storage, free_bytes
 from ...checkpoint.layout import partition_of
 from ...checkpoint.manifest import Manifest, StoredFile, StoredTable
 from ...checkpoint.tensors import KINDS, NO_ROW, Tensor
@@ -25,10 +24,11 @@ from ...core.partition import Partition
 from ...errors import CheckpointError, ConfigError, Problem, shown
 from ...version import VERSION
 from .files import CODES
-from .incoming import Incoming, rows_with_ids, step_of
-from .places import OFFSET_BYTES, ByPlace
+from .incoming import Incoming
 
 STEP = 'global_step'
+WINDOW = 2**28
+"""The most bytes of a table that are in memory at once, where rows come in another order."""
 _TYPES = {name: number for number, (name, _) in KINDS.items()}
 _INT64 = _TYPES['int64']
 _WRITER = f'estimator_tpu_embedding {VERSION}'
@@ -90,17 +90,18 @@ class NewCheckpoint:
 
     @property
     def bytes(self) -> int:
-        """Bytes that it takes while it is written, with a scratch file if there must be one."""
+        """Bytes of all its tensors."""
         new = [_bytes(table, slot) for table, slot in self._by_tensor.values()]
         kept = [] if self._base is None else [
             tensor.size for name, tensor in self._base.bundle.tensors.items()
             if name not in self._by_tensor]
-        return sum(new) + sum(kept) + max(
-            (table.came * (_row_bytes(table, slot) + OFFSET_BYTES)
-             for table, slot in self._by_tensor.values() if not self._in_order(table)), default=0)
+        return sum(new) + sum(kept)
 
-    def commit(self) -> None:
+    def commit(self) -> int:
         """Writes and commits it.
+
+        Returns:
+          How many saves or imports that did not end had left something in its directory.
 
         Raises:
           CheckpointError: E661 if there are checkpoints in its directory, or no room; E622 if a
@@ -110,18 +111,16 @@ class NewCheckpoint:
         """
         where = self._target.directory
         _require_free(where)
-        with directory.claimed(where), Storage(where) as storage:
+        with directory.claimed(where) as cleaned, Storage(where) as storage:
             _require_free(where)
-            self._require_room()
+            free = free_bytes(where)
+            if free < self.bytes:
+                raise CheckpointError(Problem(
+                    'E661', f'directory {shown(where, 300)}',
+                    f'the disk must have room for {self.bytes:,} bytes', f'{free:,} bytes free',
+                    'Make room, or name a directory on another disk.'))
             commit.commit(storage, self._target.step, self._write, self._manifest)
-
-    def _require_room(self) -> None:
-        free = free_bytes(self._target.directory)
-        if free < self.bytes:
-            raise CheckpointError(Problem(
-                'E661', f'directory {shown(self._target.directory, 300)}',
-                f'the disk must have room for {self.bytes:,} bytes', f'{free:,} bytes free',
-                'Make room, or name a directory on another disk.'))
+        return cleaned
 
     def _problems(self) -> Iterator[Problem]:
         count = sum(len(table.feeds) for table in self._tables)
@@ -170,37 +169,34 @@ class NewCheckpoint:
                 feed = table.feeds[slot]
                 part, = writer.rows(name, _TYPES[feed.kind], (table.rows, table.width))
                 if self._in_order(table):
-                    for rows in feed.chunks(step_of(_row_bytes(table, slot))):
+                    for rows in feed.chunks():
                         part.append(np.ascontiguousarray(rows))
                 else:
-                    self._put_in_order(part, table, slot, os.path.dirname(prefix))
+                    self._put_in_order(part, table, slot)
             if self._base is None:
                 writer.rows(STEP, _INT64, ())[0].append(np.array(self._target.step, np.int64))
             writer.finish()
 
-    def _put_in_order(self, part: Part, table: Incoming, slot: str, folder: str) -> None:
-        """Writes rows that come in another order, and those of the base in the other places."""
-        partition, feed, name = self._partition(table), table.feeds[slot], _tensor(table, slot)
-        with scratch(folder) as file:
-            by_place = ByPlace(file, table.rows, table.width, CODES[feed.kind])
-            for ids, rows in rows_with_ids(feed, table.ids):
-                by_place.put(partition.stored_row(ids), rows)
-            for first, stop, places, rows in by_place.windows():
-                whole = np.empty((stop - first, table.width), rows.dtype)
-                came = np.zeros(stop - first, bool)
-                came[places] = True
-                if not came.all():
-                    whole.reshape(-1).view(np.uint8)[:] = self._kept(table, name, first, stop)
-                whole[places] = rows
-                part.append(whole)
+    def _put_in_order(self, part: Part, table: Incoming, slot: str) -> None:
+        """Writes rows that come in another order, and those of the base in the other places.
 
-    def _kept(self, table: Incoming, name: str, first: int, stop: int) -> np.ndarray:
-        """Returns the bytes of stored rows of the base, some of which nothing replaces."""
-        if self._base is None:
-            raise CheckpointError(Problem(
-                'E665', table.where, 'its files must stay as they are while they are read',
-                'ids that are no longer there', 'Import again.'))
-        return self._base.bundle.read_bytes(name, first, stop).reshape(-1)
+        All rows are read for each part of the table that is in memory at once.
+        """
+        partition, feed = self._partition(table), table.feeds[slot]
+        step = max(WINDOW // _row_bytes(table, slot), 1)
+        for first in range(0, table.rows, step):
+            window = np.zeros((min(step, table.rows - first), table.width), CODES[feed.kind])
+            if self._base is not None:
+                window.view(np.uint8)[:] = self._base.bundle.read_bytes(
+                    _tensor(table, slot), first, first + len(window))
+            begin = 0
+            for rows in feed.chunks():
+                ids = (np.arange(begin, begin + len(rows)) if table.ids is None
+                       else table.ids[begin:begin + len(rows)])
+                places, begin = partition.stored_row(ids) - first, begin + len(rows)
+                inside = (places >= 0) & (places < len(window))
+                window[places[inside]] = rows[inside]
+            part.append(window)
 
     def _manifest(self, files: dict[str, StoredFile]) -> Manifest:
         if self._base is not None:
@@ -217,30 +213,11 @@ class NewCheckpoint:
                 for table in self._tables})
 
 
-def left_in(path: str) -> list[str]:
-    """Returns the names of what saves or imports that did not end have left in a directory."""
-    try:
-        names = sorted(os.listdir(path))
-    except OSError:
-        return []
-    return [name for name in names if file_names.is_stage(name) or _partial(name)]
-
-
-def _partial(name: str) -> str:
-    """Returns the checkpoint that was being published or deleted, if a name says so, or `''`."""
-    part = file_names.parse(name)
-    return part.checkpoint if part is not None and part.kind == file_names.PARTIAL else ''
-
-
 def _require_free(path: str) -> None:
     """Makes sure that a directory has no checkpoint, which a new one could displace."""
-    if not os.path.isdir(path):
-        return
-    names = os.listdir(path)
-    left = left_in(path)
-    there = [name for name in file_names.by_checkpoint(names) if name not in map(_partial, left)]
-    if file_names.POINTER in names and not left:
-        there.append(file_names.POINTER)
+    names = os.listdir(path) if os.path.isdir(path) else []
+    there = [name for name in file_names.by_checkpoint(names)
+             if file_names.partial_of(name) not in names]
     if there:
         raise CheckpointError(Problem(
             'E661', f'directory {shown(path, 300)}', 'it must be missing, or hold no checkpoint',
