@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import importlib.util
 import math
 import os
 import re
 import tokenize
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -45,30 +46,39 @@ _STEP_BYTES, _STEP_ROWS = 2**22, 2**14
 _BUFFER = 2**20
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class Column:
     """Rows or ids in a file.
 
     Attributes:
-      where: the file, as messages call it.
+      path: of the file.
       name: of the column; `'rows'` in a `.npy` file.
       kind: the name of its type, such as `'float32'`. A column of another type than `CODES` has,
         such as `'string'`, can be listed and not read.
       shape: `(n, width)` of rows and `(n,)` of ids; other shapes are the caller's to refuse.
-      read: yields its rows from the first on, in arrays of `step` rows or fewer. Each is of the
-        code `CODES[kind]`. It raises CheckpointError E665 if the file has changed.
+      read: takes the opened file and a number of rows; yields the rows from the first on, so many
+        at a time or fewer.
     """
 
-    where: str
+    path: str
     name: str
     kind: str
     shape: tuple[int, ...]
-    read: Callable[[int], Iterator[np.ndarray]]
+    read: Callable[[BinaryIO, int], Iterator[np.ndarray]]
+
+    def __str__(self) -> str:
+        return f'{self.kind} {list(self.shape)} in file {where_of(self.path)}'
 
     def chunks(self) -> Iterator[np.ndarray]:
-        """Yields all rows, a few MB at a time."""
+        """Yields all rows of the code `CODES[kind]`, a few MB at a time.
+
+        Raises:
+          CheckpointError: E665 if the file has changed.
+        """
         row_bytes = math.prod(self.shape[1:]) * int(CODES[self.kind][1:])
-        return self.read(step_of(row_bytes))
+        with opened(self.path) as file:
+            for rows in self.read(file, step_of(row_bytes)):
+                yield rows.astype(CODES[self.kind], copy=False).reshape(-1, *self.shape[1:])
 
 
 def step_of(row_bytes: int) -> int:
@@ -87,18 +97,17 @@ def columns_of(directory: str, name: str) -> dict[str, Column]:
       CheckpointError: E665 if the file is missing, no regular file, truncated, or of another kind.
         E663 if it is a `.parquet` file and pyarrow is missing.
     """
-    where, suffix = shown(name, 255), name.rpartition('.')[2]
+    path, suffix = os.path.join(directory, name), name.rpartition('.')[2]
     readers = {'npy': _npy, 'safetensors': _safetensors, 'parquet': _parquet}
     if suffix not in readers:
-        raise bad_file(where, 'its name must end with .npy, .safetensors or .parquet', '',
+        raise bad_file(name, 'its name must end with .npy, .safetensors or .parquet', '',
                        'Convert the file to one of these kinds.')
     if not _NAME.fullmatch(name):
-        raise bad_file(where, 'it must be a name of a file in DIR, without a directory', '',
+        raise bad_file(name, 'it must be a name of a file in DIR, without a directory', '',
                        'Give its directory as DIR.')
     require(suffix)
-    path = os.path.join(directory, name)
-    with opened(path, where) as file:
-        return {column.name: column for column in readers[suffix](path, where, file)}
+    with opened(path) as file:
+        return {column.name: column for column in readers[suffix](path, file)}
 
 
 def require(format: str) -> None:
@@ -122,44 +131,48 @@ def stored_kind(format: str, kind: str) -> str:
     return kind if format == 'safetensors' else np.dtype(CODES[kind]).name
 
 
-def bad_file(where: str, rule: str, got: str, remedy: str = 'Write the file anew.'
+def where_of(path: str) -> str:
+    """Returns how messages call a file."""
+    return shown(os.path.basename(path), 255)
+
+
+def bad_file(name: str, rule: str, got: str, remedy: str = 'Write the file anew.'
              ) -> CheckpointError:
     """Returns the error for a file that cannot be used."""
-    return CheckpointError(Problem('E665', f'file {where}', rule, got, remedy))
+    return CheckpointError(Problem('E665', f'file {shown(name, 255)}', rule, got, remedy))
 
 
 @contextlib.contextmanager
-def opened(path: str, where: str) -> Iterator[BinaryIO]:
+def opened(path: str) -> Iterator[BinaryIO]:
     """Opens a file; its content, and errors of the system, raise E665 in the body.
 
     Raises:
       CheckpointError: E665.
     """
+    name = os.path.basename(path)
     try:
         with contextlib.closing(files.open_regular(path, follow=False)) as file:
             yield file
     except OSError as error:
-        raise bad_file(where, 'it must be a regular file that can be read',
+        raise bad_file(name, 'it must be a regular file that can be read',
                        shown(error.strerror or error)) from error
     # Errors of pyarrow are of these classes too.
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError,
             SyntaxError, MemoryError, NotImplementedError, tokenize.TokenError) as error:
-        raise bad_file(where, 'it must be readable', shown(error, 200)) from error
+        raise bad_file(name, 'it must be readable', shown(error, 200)) from error
 
 
-def _npy(path: str, where: str, file: BinaryIO) -> Iterator[Column]:
+def _npy(path: str, file: BinaryIO) -> Iterator[Column]:
     """Yields the array of a `.npy` file."""
     found = np.lib.format.open_memmap(path, 'r')  # It reads the header alone.
     if found.dtype.name not in CODES:
-        raise bad_file(where, 'it must hold numbers of a type of TensorFlow', shown(found.dtype),
-                       'Save an array of float32, or of int64 for ids.')
+        raise Malformed(f'{found.dtype}, which is no type of TensorFlow')
     if not found.flags.c_contiguous:
-        raise bad_file(where, 'its rows must lie one after another', 'columns: Fortran order',
-                       'Save numpy.ascontiguousarray(array).')
-    yield _plain(path, where, ROWS, found.dtype.name, found.shape, found.offset, found.dtype.str)
+        raise Malformed('columns in Fortran order: save numpy.ascontiguousarray(array)')
+    yield _plain(path, ROWS, found.dtype.name, found.shape, found.offset, found.dtype)
 
 
-def _safetensors(path: str, where: str, file: BinaryIO) -> Iterator[Column]:
+def _safetensors(path: str, file: BinaryIO) -> Iterator[Column]:
     """Yields the tensors of a `.safetensors` file: eight bytes of length, JSON, and numbers."""
     size = files.size_of(file)
     length = int.from_bytes(files.read_at_most(file, 8), 'little')
@@ -177,37 +190,25 @@ def _safetensors(path: str, where: str, file: BinaryIO) -> Iterator[Column]:
             raise Malformed(f'tensor "{shown(name)}" of {shown(entry["dtype"])} {shown(shape)} at '
                             f'{shown(begin)} to {shown(end)} of {size - 8 - length:,} bytes')
         if kind is not None:
-            yield _plain(path, where, name, kind, shape, 8 + length + begin, CODES[kind])
+            yield _plain(path, name, kind, shape, 8 + length + begin, np.dtype(CODES[kind]))
 
 
-def _plain(path: str, where: str, name: str, kind: str, shape: tuple[int, ...], begin: int,
-           code: str) -> Column:
-    """Returns a column of numbers that lie one after another.
-
-    Args:
-      path: of the file.
-      where: the file, as messages call it.
-      name: of the column.
-      kind: of its numbers.
-      shape: of it.
-      begin: where its bytes begin.
-      code: NumPy's code of the numbers there, which may have another order of bytes.
-    """
-    def read(step: int) -> Iterator[np.ndarray]:
-        items = math.prod(shape[1:])
+def _plain(path: str, name: str, kind: str, shape: tuple[int, ...], begin: int, dtype: np.dtype
+           ) -> Column:
+    """Returns a column of numbers that lie one after another; `begin` is where."""
+    def read(file: BinaryIO, step: int) -> Iterator[np.ndarray]:
+        file.seek(begin)
         for first in range(0, shape[0], step):
-            count = min(step, shape[0] - first)
-            with opened(path, where) as file:
-                rows = np.fromfile(file, code, count * items,
-                                   offset=begin + first * items * np.dtype(code).itemsize)
-                if rows.size != count * items:
-                    raise Malformed('it became shorter while it was read')
-            yield rows.astype(CODES[kind], copy=False).reshape(count, *shape[1:])
+            count = min(step, shape[0] - first) * math.prod(shape[1:])
+            rows = np.fromfile(file, dtype, count)
+            if rows.size != count:
+                raise Malformed('it became shorter while it was read')
+            yield rows
 
-    return Column(where=where, name=name, kind=kind, shape=shape, read=read)
+    return Column(path, name, kind, shape, read)
 
 
-def _parquet(path: str, where: str, file: BinaryIO) -> Iterator[Column]:
+def _parquet(path: str, file: BinaryIO) -> Iterator[Column]:
     """Yields the columns of a `.parquet` file. Those of numbers, or of lists of them, can be read.
     """
     from pyarrow import parquet, types
@@ -220,40 +221,32 @@ def _parquet(path: str, where: str, file: BinaryIO) -> Iterator[Column]:
         if types.is_integer(number) or types.is_floating(number):
             kind = np.dtype(number.to_pandas_dtype()).name
             if is_list:  # The first tells the length; all are compared with it when they are read.
-                shape.append(_width(source, field.name))
-        yield Column(where=where, name=field.name, kind=kind, shape=tuple(shape),
-                     read=_reader(path, where, field.name, kind, shape[1:]))
+                first = next(source.iter_batches(1, columns=[field.name]), None)
+                shape.append(len(first.column(0)[0].as_py() or ()) if first is not None else 0)
+        yield Column(path, field.name, kind, tuple(shape), functools.partial(
+            _read_parquet, field.name, kind, shape[1:]))
 
 
-def _width(source: Any, name: str) -> int:
-    first = next(source.iter_batches(1, columns=[name]), None)
-    return len(first.column(0)[0]) if first is not None and first.column(0)[0].is_valid else 0
+def _read_parquet(name: str, kind: str, sizes: Sequence[int], file: BinaryIO, step: int
+                  ) -> Iterator[np.ndarray]:
+    """Yields rows of a column."""
+    from pyarrow import parquet
+    source = parquet.ParquetFile(file, buffer_size=_BUFFER)
+    # One row group after the other: pyarrow would keep all of them in memory.
+    for group in range(source.num_row_groups):
+        for batch in source.iter_batches(step, row_groups=[group], columns=[name],
+                                         use_threads=False):
+            yield _numbers(name, batch.column(0), kind, sizes)
 
 
-def _reader(path: str, where: str, name: str, kind: str, sizes: list[int]
-            ) -> Callable[[int], Iterator[np.ndarray]]:
-    """Returns a function that reads a column as `Column.read` does."""
-    def read(step: int) -> Iterator[np.ndarray]:
-        from pyarrow import parquet
-        with opened(path, where) as file:
-            source = parquet.ParquetFile(file, buffer_size=_BUFFER)
-            # One row group after the other: pyarrow would keep all of them in memory.
-            for group in range(source.num_row_groups):
-                for batch in source.iter_batches(step, row_groups=[group], columns=[name],
-                                                 use_threads=False):
-                    yield _numbers(name, batch.column(0), kind, sizes)
-
-    return read
-
-
-def _numbers(name: str, column: Any, kind: str, sizes: list[int]) -> np.ndarray:
+def _numbers(name: str, column: Any, kind: str, sizes: Sequence[int]) -> np.ndarray:
     """Returns the numbers of a part of a column.
 
     Raises:
       ValueError: if some are missing, or a list has another length.
     """
     from pyarrow import compute
-    count, empty = len(column), column.null_count
+    empty = column.null_count
     if sizes and not empty:
         if not compute.all(compute.equal(compute.list_value_length(column), sizes[0])).as_py():
             raise Malformed(f'lists of different lengths in column "{name}"')
@@ -263,30 +256,28 @@ def _numbers(name: str, column: Any, kind: str, sizes: list[int]) -> np.ndarray:
     if empty or numbers.dtype.name != kind:
         raise Malformed(f'{empty:,} empty cells in column "{name}"' if empty else
                         f'{numbers.dtype.name} where {kind} was announced')
-    return np.asarray(numbers.reshape(count, *sizes))
+    return np.asarray(numbers)
 
 
-def one_column(columns: Mapping[str, Column], key: str, where: str, fits: Callable[[Column], bool],
+def one_column(columns: Mapping[str, Column], key: str, file: str, fits: Callable[[Column], bool],
                rule: str) -> Column:
     """Returns the column of a name, or the only one that fits.
 
     Args:
       columns: of a file.
       key: the name that the user gave; `''` if none.
-      where: the file, as messages call it.
+      file: the name of the file.
       fits: whether a column may be meant.
       rule: for the message.
 
     Raises:
       CheckpointError: E665 if there is none of that name, or several fit.
     """
-    found = [columns[key]] if key in columns else [
-        column for column in columns.values() if fits(column)] if not key else []
+    found = [one for name, one in columns.items() if (name == key if key else fits(one))]
     if len(found) != 1:
         listed = ', '.join(f'"{shown(name, 100)}" {shown(one.kind, 100)} {list(one.shape)}'
                            for name, one in list(columns.items())[:_MOST_LISTED])
-        more = ', ...' if len(columns) > _MOST_LISTED else ''
-        raise bad_file(where, rule if not key else f'it must have "{shown(key)}"',
-                       f'{listed or "no columns"}{more}', f'Name one: {where}:NAME.' if (
+        raise bad_file(file, rule if not key else f'it must have "{shown(key)}"',
+                       listed or 'no columns', f'Name one: {shown(file, 255)}:NAME.' if (
                            found or key) else 'Write the file anew.')
     return found[0]

@@ -138,10 +138,10 @@ def _table(directory: str, name: str, files: Sequence[NamedFile], ids: Sequence[
         raise ConfigError(Problem('E669', where, 'each file of rows must have one of ids',
                                   f'{len(files)} of rows and {len(ids)} of ids'))
     opened = [columns_of(directory, one.file) for one in files]
-    rows = [one_column(columns, one.column, shown(one.file, 255), is_matrix,
+    rows = [one_column(columns, one.column, one.file, _is_matrix,
                        'it must hold one matrix of floats') for columns, one in zip(opened, files)]
-    places = [one_column(columns_of(directory, one.file), one.column, shown(one.file, 255),
-                         _is_vector, 'it must hold one vector of ids') for one in ids] or [
+    places = [one_column(columns_of(directory, one.file), one.column, one.file, _is_vector,
+                         'it must hold one vector of ids') for one in ids] or [
         columns[ID] for columns in opened if ID in columns and columns[ID] not in rows]
     if places and len(places) != len(rows):
         raise ConfigError(Problem('E669', where, 'all of its files must have ids, or none',
@@ -183,8 +183,7 @@ def _in_doubt(where: str, files: Sequence[NamedFile], rows: Sequence[Column],
                 f'the order of ids, name them: --table NAME={file}:{shown(column.name, 100)}.')
 
 
-def is_matrix(column: Column) -> bool:
-    """Whether a column holds rows of floats."""
+def _is_matrix(column: Column) -> bool:
     return len(column.shape) == 2 and column.kind in CODES and 'float' in column.kind
 
 
@@ -196,7 +195,7 @@ def _misshapen(where: str, rows: Sequence[Column], places: Sequence[Column], con
                ) -> Iterator[Problem]:
     """Yields what is wrong with the types and shapes of rows and ids."""
     for column in rows:
-        shape = f'{column.kind} {list(column.shape)} in file {column.where}'
+        shape = str(column)
         if len(column.shape) != 2:
             yield Problem('E666', where, 'its rows must be a matrix [ids, width]', shape)
         elif not column.shape[0] or not 1 <= column.shape[1] <= limits.MAX_DIMENSION:
@@ -204,19 +203,18 @@ def _misshapen(where: str, rows: Sequence[Column], places: Sequence[Column], con
                           f'[1, {limits.MAX_DIMENSION}]', shape)
         elif column.shape[1:] != rows[0].shape[1:]:
             yield Problem('E666', where, 'all of its rows must have one width',
-                          f'{shape}, and width {rows[0].shape[1:]} in {rows[0].where}')
+                          f'{shape}, and {rows[0]}')
         if column.kind != FLOAT and not (convert and column.kind in _CONVERTIBLE):
             yield Problem('E666', where, 'its rows must be float32', shape,
                           '--to-float32 rounds them.' if column.kind in _CONVERTIBLE else
                           'Convert them to float32 where they come from.')
     for ids, column in zip(places, rows):
-        shape = f'{ids.kind} {list(ids.shape)} in file {ids.where}'
         if not _is_vector(ids):
-            yield Problem('E666', where, 'its ids must be a vector of integers', shape,
+            yield Problem('E666', where, 'its ids must be a vector of integers', str(ids),
                           'Number the rows from 0 on, and store the numbers as int64.')
         elif ids.shape[:1] != column.shape[:1]:
             yield Problem('E666', where, 'each of its rows must have an id',
-                          f'{shape} for {list(column.shape)} in file {column.where}')
+                          f'{ids} for {column}')
     if sum(column.shape[0] for column in rows if column.shape) > limits.MAX_VOCABULARY_SIZE:
         yield Problem('E666', where, f'it must have at most {limits.MAX_VOCABULARY_SIZE:,} rows',
                       'more')

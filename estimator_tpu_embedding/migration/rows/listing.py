@@ -111,11 +111,11 @@ def _table(directory: str, kind: str, entry: Mapping[str, Any], problems: list[P
 
 def _checked(directory: str, kind: str, one: Mapping[str, Any]) -> Column:
     """Returns the column of a tensor, after verifying its file."""
-    where = shown(one['file'], 255)
-    digest = hashed(os.path.join(directory, one['file']), where)
+    digest = hashed(os.path.join(directory, one['file']))
     if digest != one['sha256']:
-        raise bad_file(where, f'it must be as it was written: SHA-256 {shown(one["sha256"], 12)}',
-                       digest[:12], 'Export again, or restore the file from a copy.')
+        raise bad_file(
+            one['file'], f'it must be as it was written: SHA-256 {shown(one["sha256"], 12)}',
+            digest[:12], 'Export again, or restore the file from a copy.')
     columns = columns_of(directory, one['file'])
     column, wanted = columns.get(one['column']), stored_kind(kind, one['dtype'])
     if column is None or (column.kind, len(column.shape)) != (wanted, 2) or not all(column.shape):
@@ -127,7 +127,7 @@ def _checked(directory: str, kind: str, one: Mapping[str, Any]) -> Column:
                 break
             first += len(ids)
         if first != column.shape[0]:
-            raise bad_file(where, f'its column {ID} must count from 0', 'other numbers',
+            raise bad_file(one['file'], f'its column {ID} must count from 0', 'other numbers',
                            'Export again.')
     return column
 
@@ -135,18 +135,17 @@ def _checked(directory: str, kind: str, one: Mapping[str, Any]) -> Column:
 def _other(one: Mapping[str, Any], wanted: str, column: Column | None) -> CheckpointError:
     return CheckpointError(Problem(
         'E666', f'tensor "{shown(one["name"], 200)}"', f'file {shown(one["file"], 255)} must hold '
-        f'{wanted}', 'no column for it' if column is None else f'{column.kind} '
-        f'{list(column.shape)}', 'Export again.'))
+        f'{wanted}', 'no column for it' if column is None else str(column), 'Export again.'))
 
 
-def hashed(path: str, where: str) -> str:
-    """Returns the SHA-256 of a regular file, which messages call `where`.
+def hashed(path: str) -> str:
+    """Returns the SHA-256 of a regular file.
 
     Raises:
       CheckpointError: E665 if it cannot be read.
     """
     digest = hashlib.sha256()
-    with opened(path, where) as file:
+    with opened(path) as file:
         while chunk := file.read(2**20):
             digest.update(chunk)
     return digest.hexdigest()

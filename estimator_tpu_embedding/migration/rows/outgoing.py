@@ -94,7 +94,7 @@ class Export:
                 with created(path) as opened:
                     _write(self._format, opened, [source] if which else sources)
                 storage.sync(f'{STAGE}/{file}')
-                digest = listing.hashed(path, file)
+                digest = listing.hashed(path)
             tensors.append({'name': name, 'slot': slot, 'dtype': source.tensor.kind, 'file': file,
                             'column': source.column, 'sha256': digest})
         return {'name': table.name, 'tensors': tensors}

@@ -9,14 +9,21 @@ import numpy as np
 import pytest
 
 from estimator_tpu_embedding.errors import CheckpointError
+from estimator_tpu_embedding.migration.rows import files
 from estimator_tpu_embedding.migration.rows.files import columns_of, require
 
 ROWS = np.arange(14, dtype=np.float32).reshape(7, 2)
 
 
-def read(column, step=3):
+@pytest.fixture(autouse=True)
+def few(monkeypatch):
+    """Reads three rows at once."""
+    monkeypatch.setattr(files, 'step_of', lambda row_bytes: 3)
+
+
+def read(column):
     """All rows of a column, and how many came at once."""
-    parts = list(column.read(step))
+    parts = list(column.chunks())
     return np.concatenate(parts), [len(part) for part in parts]
 
 
@@ -41,9 +48,9 @@ def test_an_array_of_numpy_is_read_in_steps(tmp_path):
 @pytest.mark.parametrize('make, said', [
     (lambda path: np.save(path, np.array([{}, 1], object), allow_pickle=True),
      'Python objects in dtype'),
-    (lambda path: np.save(path, np.asfortranarray(ROWS)), 'got columns: Fortran order.  Save nump'),
-    (lambda path: np.save(path, np.array(['a'])), 'numbers of a type of TensorFlow; got <U1'),
-    (lambda path: np.save(path, np.zeros(2, 'f4,i4')), 'numbers of a type of TensorFlow'),
+    (lambda path: np.save(path, np.asfortranarray(ROWS)), 'got columns in Fortran order'),
+    (lambda path: np.save(path, np.array(['a'])), 'got <U1, which is no type of TensorFlow'),
+    (lambda path: np.save(path, np.zeros(2, 'f4,i4')), 'which is no type of TensorFlow'),
     (lambda path: cut(path, 1), 'length is greater than file size'),
     (lambda path: cut(path, 100), 'E665 file r.npy: it must be readable'),
     (lambda path: path.write_bytes(b''), 'E665 file r.npy: it must be readable'),
