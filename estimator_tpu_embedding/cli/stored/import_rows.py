@@ -11,7 +11,6 @@ The report in JSON has these fields:
 from __future__ import annotations
 
 import argparse
-import os
 import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -72,16 +71,16 @@ def _report(parsed: argparse.Namespace) -> Report:
     notes: list[str] = []
     base, skipped = _base(parsed, notes)
     tables, step = _incoming(parsed, base)
-    target = built.target_of(
-        parsed.checkpoint, base.manifest.step if base is not None else step)
-    if left := built.NewCheckpoint(target, tables, base).commit():
+    made = built.NewCheckpoint(
+        parsed.checkpoint, base.manifest.step if base is not None else step, tables, base)
+    if left := made.commit():
         notes.append(f'removed what {count_text(left, "save or import")} that did not end had left')
-    prefix = os.path.join(target.directory, target.name)
     entries = list(map(_data, tables))
-    data = {'checkpoint': reading.label(prefix), 'manifest_sha256': manifest.digest(prefix),
+    data = {'checkpoint': reading.label(made.prefix),
+            'manifest_sha256': manifest.digest(made.prefix),
             'notes': notes, 'skipped': as_data(skipped), 'tables': entries}
     return Report([*(Line(note, 'warn') for note in notes), *as_lines(skipped, 'warn'),
-                   _grid(entries), Line(f'committed as {prefix}', 'good')], data)
+                   _grid(entries), Line(f'committed as {made.prefix}', 'good')], data)
 
 
 def _base(parsed: argparse.Namespace, notes: list[str]

@@ -6,6 +6,7 @@ base holds, in the same order, with other rows for the ids that came.
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import time
 from collections.abc import Iterator, Sequence
@@ -31,19 +32,6 @@ WINDOW = 2**28
 """The most bytes of a table that are in memory at once, where rows come in another order."""
 _TYPES = {name: number for number, (name, _) in KINDS.items()}
 _INT64 = _TYPES['int64']
-_WRITER = f'estimator_tpu_embedding {VERSION}'
-
-
-class Target(NamedTuple):
-    """The checkpoint to be made: its directory, and its step."""
-
-    directory: str
-    step: int
-
-    @property
-    def name(self) -> str:
-        """Its name in the directory."""
-        return file_names.name_of(file_names.BASE, self.step)
 
 
 class Base(NamedTuple):
@@ -53,36 +41,31 @@ class Base(NamedTuple):
     manifest: Manifest
 
 
-def target_of(path: str, step: int) -> Target:
-    """Returns the checkpoint that a path means.
-
-    Args:
-      path: a directory, or a checkpoint such as `dir/model.ckpt-7`.
-      step: of the checkpoint, if the path is a directory.
-
-    >>> target_of('new/model.ckpt-7', 0), target_of('new', 0)
-    (Target(directory='new', step=7), Target(directory='new', step=0))
-    """
-    folder, name = os.path.split(path)
-    said = file_names.step_of(name) if file_names.is_of_a_job(name) else None
-    return Target(path, step) if said is None else Target(folder or '.', said)
-
-
 class NewCheckpoint:
-    """A checkpoint that can be written."""
+    """A checkpoint that can be written.
 
-    def __init__(self, target: Target, tables: Sequence[Incoming], base: Base | None):
+    Attributes:
+      prefix: its path without a suffix.
+    """
+
+    def __init__(self, path: str, step: int, tables: Sequence[Incoming], base: Base | None):
         """Plans it.
 
         Args:
-          target: the checkpoint.
+          path: a directory, or a checkpoint such as `dir/model.ckpt-7`.
+          step: of the checkpoint, if the path is a directory.
           tables: whose rows came; with a base, tables of it.
           base: whose tensors it also holds, or `None`.
 
         Raises:
           ConfigError: E669 with all contradictions.
         """
-        self._target, self._tables, self._base = target, tables, base
+        folder, name = os.path.split(path)
+        said = file_names.step_of(name) if file_names.is_of_a_job(name) else None
+        self._directory, self._step = (path, step) if said is None else (folder or '.', said)
+        self.prefix = os.path.join(
+            self._directory, file_names.name_of(file_names.BASE, self._step))
+        self._tables, self._base = tables, base
         self._by_tensor = {_tensor(table, slot): (table, slot)
                            for table in tables for slot in table.feeds}
         if problems := list(self._problems()):
@@ -91,7 +74,7 @@ class NewCheckpoint:
     @property
     def bytes(self) -> int:
         """Bytes of all its tensors."""
-        new = [_bytes(table, slot) for table, slot in self._by_tensor.values()]
+        new = [table.rows * _row_bytes(table, slot) for table, slot in self._by_tensor.values()]
         kept = [] if self._base is None else [
             tensor.size for name, tensor in self._base.bundle.tensors.items()
             if name not in self._by_tensor]
@@ -109,7 +92,7 @@ class NewCheckpoint:
           CheckpointWriteError: if it cannot be written; then it is not there.
           NonFiniteCheckpointError: if a number of it is not finite.
         """
-        where = self._target.directory
+        where = self._directory
         _require_free(where)
         with directory.claimed(where) as cleaned, Storage(where) as storage:
             _require_free(where)
@@ -119,7 +102,7 @@ class NewCheckpoint:
                     'E661', f'directory {shown(where, 300)}',
                     f'the disk must have room for {self.bytes:,} bytes', f'{free:,} bytes free',
                     'Make room, or name a directory on another disk.'))
-            commit.commit(storage, self._target.step, self._write, self._manifest)
+            commit.commit(storage, self._step, self._write, self._manifest)
         return cleaned
 
     def _problems(self) -> Iterator[Problem]:
@@ -132,9 +115,9 @@ class NewCheckpoint:
         if self._base is None:
             return
         manifest, tensors = self._base.manifest, self._base.bundle.tensors
-        if self._target.step != manifest.step:
+        if self._step != manifest.step:
             yield Problem('E669', 'CKPT', f'its step must be {manifest.step}, as that of --base',
-                          f'{self._target.step}', 'Name the directory alone.')
+                          f'{self._step}', 'Name the directory alone.')
         for name, tensor in tensors.items():
             if len(tensor.pieces) > 1 and any(one.first_row == NO_ROW for one in tensor.pieces):
                 yield Problem('E669', f'tensor "{shown(name)}" of --base', 'it must be stored in '
@@ -174,7 +157,7 @@ class NewCheckpoint:
                 else:
                     self._put_in_order(part, table, slot)
             if self._base is None:
-                writer.rows(STEP, _INT64, ())[0].append(np.array(self._target.step, np.int64))
+                writer.rows(STEP, _INT64, ())[0].append(np.array(self._step, np.int64))
             writer.finish()
 
     def _put_in_order(self, part: Part, table: Incoming, slot: str) -> None:
@@ -199,18 +182,13 @@ class NewCheckpoint:
             part.append(window)
 
     def _manifest(self, files: dict[str, StoredFile]) -> Manifest:
-        if self._base is not None:
-            old = self._base.manifest
-            return Manifest(
-                step=self._target.step, tables=old.tables, created_by=_WRITER, files=files,
-                created=time.time(), config=old.config, plan_digest=old.plan_digest,
-                applied=old.applied, vocabularies=old.vocabularies)
-        return Manifest(
-            step=self._target.step, created_by=_WRITER, created=time.time(), files=files,
-            tables={table.name: StoredTable(
+        begun = self._base.manifest if self._base is not None else Manifest(
+            step=self._step, created_by='', tables={table.name: StoredTable(
                 rows=table.rows, width=table.width, strategy=self._partition(table).strategy,
                 hosts=1, slots=tuple(slot for slot in table.feeds if slot))
                 for table in self._tables})
+        return dataclasses.replace(begun, files=files, created=time.time(),
+                                   created_by=f'estimator_tpu_embedding {VERSION}')
 
 
 def _require_free(path: str) -> None:
@@ -231,10 +209,6 @@ def _tensor(table: Incoming, slot: str) -> str:
 
 def _row_bytes(table: Incoming, slot: str) -> int:
     return table.width * int(CODES[table.feeds[slot].kind][1:])
-
-
-def _bytes(table: Incoming, slot: str) -> int:
-    return table.rows * _row_bytes(table, slot)
 
 
 def _copy(base: Base, tensor: Tensor, writer: BundleWriter) -> None:

@@ -22,7 +22,7 @@ from estimator_tpu_embedding.checkpoint.manifest import read_manifest
 from estimator_tpu_embedding.core.partition import Partition
 from estimator_tpu_embedding.errors import CheckpointError, CheckpointWriteError
 from estimator_tpu_embedding.migration.rows import built, incoming, listing
-from estimator_tpu_embedding.migration.rows.built import Base, NewCheckpoint, Target
+from estimator_tpu_embedding.migration.rows.built import Base, NewCheckpoint
 from estimator_tpu_embedding.migration.rows.chosen import Chosen
 from estimator_tpu_embedding.migration.rows.incoming import NamedFile
 from estimator_tpu_embedding.migration.rows.outgoing import Export
@@ -47,7 +47,7 @@ def start(files, directory, base=None, name='t'):
         str(files), [NamedFile(name, 'r.npy', '')], [NamedFile(name, 'i.npy', '')], False,
         None if base is None else {name: base.manifest.tables[name].rows})
     step = 0 if base is None else base.manifest.step
-    NewCheckpoint(Target(str(directory), step), tables, base).commit()
+    NewCheckpoint(str(directory), step, tables, base).commit()
 
 
 def test_an_import_that_is_killed_at_any_operation_is_whole_or_none(tmp_path, files, monkeypatch):
@@ -152,6 +152,6 @@ def test_memory_does_not_depend_on_the_table(tmp_path, monkeypatch, format):
         Export(bundle, [Chosen('t', [], partition)], format).carry_out(
             str(tmp_path / 'out'), 't', 0)
         tables, _ = listing.read(str(tmp_path / 'out'))
-        NewCheckpoint(Target(str(tmp_path / 'd'), 0), tables, None).commit()
+        NewCheckpoint(str(tmp_path / 'd'), 0, tables, None).commit()
 
     assert highest_rss_of(there_and_back) < 100 * 2**20
