@@ -49,6 +49,22 @@ def test_it_says_that_a_migrated_job_is_the_same(etpe, model, quick):
 
 
 @pytest.mark.soak
+def test_a_checkpoint_may_be_migrated_already(etpe, model, tmp_path, quick):
+    map = ('--map', model.parent / 'map')
+    etpe('migrate', 'checkpoint', model / 'model.ckpt-2', tmp_path / 'b', '--to', 'tf2', *map)
+    assert 'the same job: 3 steps equal' in etpe(
+        'migrate', 'check', f'{JOB}OLD.div', f'{JOB}NEW.right', '--checkpoint', model,
+        '--checkpoint-b', tmp_path / 'b', *map, '--steps', job.STEPS)
+
+
+@pytest.mark.soak
+def test_jobs_of_one_api_begin_with_one_checkpoint(etpe, model, quick):
+    found = etpe.json('migrate', 'check', f'{JOB}OLD.div', f'{JOB}OLD.mod', '--checkpoint', model,
+                      '--steps', job.STEPS)
+    assert found['equal'] and found['remarks'] == []
+
+
+@pytest.mark.soak
 @pytest.mark.parametrize('new, step, table', [
     ('NEW.other_rate', 1, 'video'), ('NEW.wrong_label', 2, 'user')])
 def test_it_names_the_step_after_which_the_jobs_differ(etpe, model, quick, new, step, table):

@@ -71,7 +71,8 @@ def report(parsed: argparse.Namespace) -> Report:
             parsed.to, 'Leave one of the two out.'))
     prefix = choice.chosen(parsed.checkpoint, given).prefix
     with tempfile.TemporaryDirectory(prefix='etpe-migrated-') as folder:
-        of_b, paths = parsed.checkpoint_b, choices.paths(parsed)
+        of_b = parsed.checkpoint_b
+        paths = choices.paths(argparse.Namespace(**{**vars(parsed), 'source_path': None}))
         if parsed.to is not None:
             from ...migration import carry_out, from_tf2, plan
             read = choices.read(parsed, prefix, given)
