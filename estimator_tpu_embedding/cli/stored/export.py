@@ -53,17 +53,18 @@ def report(parsed: argparse.Namespace) -> Report:
 
 
 def _report(parsed: argparse.Namespace) -> Report:
-    from ...migration.rows.outgoing import Export
+    from ...migration.rows import files, outgoing
     given = options.options(parsed)
     one, notes, skipped = opened(parsed.path, given)
     if problems := one.problems():
         raise CorruptCheckpointError(*problems)
     tables = _tables(one, parsed.table, parsed.slots)
-    export = Export(one.bundle, tables, parsed.format)
+    files.require(parsed.format)
     if problems := damage(one, given, notes):
         raise CorruptCheckpointError(*problems)
-    written = export.carry_out(parsed.output, os.path.basename(one.prefix),
-                               one.manifest.step if one.manifest is not None else None)
+    written = outgoing.export(
+        one.bundle, tables, parsed.format, parsed.output, name=os.path.basename(one.prefix),
+        step=one.manifest.step if one.manifest is not None else None)
     data = {'where': one.where, 'directory': parsed.output, 'format': parsed.format,
             'notes': notes, 'skipped': as_data(skipped), 'tables': _data(one, written)}
     return Report([*(Line(note, 'warn') for note in notes), *as_lines(skipped, 'warn'),

@@ -42,7 +42,7 @@ _MAX_HEADER = 2**24
 _MAX_HEADER_VALUES = 1_000_000
 _MAX_ROWS, _MAX_RANK = 2**63 - 1, 8
 _MOST_LISTED = 20
-_STEP_BYTES, _STEP_ROWS = 2**22, 2**14
+_STEP_BYTES = 2**22
 _BUFFER = 2**20
 
 
@@ -83,7 +83,7 @@ class Column:
 
 def step_of(row_bytes: int) -> int:
     """Returns how many rows are read at once."""
-    return max(min(_STEP_BYTES // max(row_bytes, 1), _STEP_ROWS), 1)
+    return max(_STEP_BYTES // max(row_bytes, 1), 1)
 
 
 def columns_of(directory: str, name: str) -> dict[str, Column]:

@@ -22,7 +22,7 @@ from ...checkpoint.tensors import Tensor
 from ...errors import CheckpointError, Problem, shown
 from . import listing
 from .chosen import Chosen
-from .files import ID, ROWS, SAFETENSORS_KINDS, require, step_of
+from .files import ID, ROWS, SAFETENSORS_KINDS, step_of
 
 STAGE = '.rows-stage'
 _RESERVED = (ID, '__metadata__')
@@ -30,74 +30,56 @@ _RESERVED = (ID, '__metadata__')
 _MOST_NAMED = 5
 
 
-class Export:
-    """An export that can be carried out."""
+def export(bundle: Bundle, tables: Sequence[Chosen], format: str, directory: str, *, name: str,
+           step: int | None) -> list[dict[str, Any]]:
+    """Writes rows of tables into files.
 
-    def __init__(self, bundle: Bundle, tables: Sequence[Chosen], format: str):
-        """Plans it.
+    Args:
+      bundle: the checkpoint.
+      tables: to export.
+      format: of the files, one of `files.FORMATS`.
+      directory: which is made, or must be empty.
+      name: of the checkpoint, for `rows.json`.
+      step: of the checkpoint; `None` if it is unknown.
 
-        Args:
-          bundle: the checkpoint.
-          tables: to export.
-          format: of the files, one of `files.FORMATS`.
+    Returns:
+      The tables in `rows.json`.
 
-        Raises:
-          CheckpointError: E663 if a package is missing.
-        """
-        require(format)
-        self._format = format
-        self._tables = [(table, [
-            _source(format, Ordered(bundle, name, table.partition))
-            for _, name in table.tensors]) for table in tables]
+    Raises:
+      CheckpointError: E661 if the directory is not empty, or cannot be written.
+      CorruptCheckpointError: if the checkpoint cannot be read.
+      Then it leaves no file in the directory.
+    """
+    sources = [[_source(format, Ordered(bundle, tensor, table.partition))
+                for _, tensor in table.tensors] for table in tables]
+    id_bytes = 8 if format == 'parquet' else 0
+    size = sum(of_table[0].tensor.rows * (id_bytes + sum(
+        one.tensor.row_bytes for one in of_table)) for of_table in sources)
+    with _staged(directory, size) as storage:
+        listed = [_write_table(storage, f'{number}-{_plain(table.name)}', format, table, of_table)
+                  for number, (table, of_table) in enumerate(zip(tables, sources))]
+        storage.create(f'{STAGE}/{listing.NAME}', listing.content({
+            'kind': format, 'checkpoint': {'name': name, 'step': step}, 'tables': listed}))
+        _publish(storage)
+    return listed
 
-    @property
-    def bytes(self) -> int:
-        """Bytes of all numbers that are written."""
-        ids = 8 if self._format == 'parquet' else 0
-        return sum(sources[0].tensor.rows * (ids + sum(one.tensor.row_bytes for one in sources))
-                   for _, sources in self._tables)
 
-    def carry_out(self, directory: str, name: str, step: int | None) -> list[dict[str, Any]]:
-        """Writes the files.
-
-        Args:
-          directory: which is made, or must be empty.
-          name: of the checkpoint, for `rows.json`.
-          step: of the checkpoint; `None` if it is unknown.
-
-        Returns:
-          The tables in `rows.json`.
-
-        Raises:
-          CheckpointError: E661 if the directory is not empty, or cannot be written.
-          CorruptCheckpointError: if the checkpoint cannot be read.
-          Then it leaves no file in the directory.
-        """
-        with _staged(directory, self.bytes) as storage:
-            tables = [self._write(storage, number, table, sources)
-                      for number, (table, sources) in enumerate(self._tables)]
-            storage.create(f'{STAGE}/{listing.NAME}', listing.content({
-                'kind': self._format, 'checkpoint': {'name': name, 'step': step},
-                'tables': tables}))
-            _publish(storage)
-        return tables
-
-    def _write(self, storage: Storage, number: int, table: Chosen, sources: Sequence[_Source]
-               ) -> dict[str, Any]:
-        """Writes the files of a table into the stage: in `.npy` one for each tensor."""
-        begin, tensors = f'{number}-{_plain(table.name)}', []
-        for (slot, name), source in zip(table.tensors, sources):
-            which = f'.{_plain(slot or "rows")}' if self._format == 'npy' else ''
-            file = f'{begin}{which}.{self._format}'
-            if self._format == 'npy' or not slot:
-                path = storage.path(f'{STAGE}/{file}')
-                with created(path) as opened:
-                    _write(self._format, opened, [source] if which else sources)
-                storage.sync(f'{STAGE}/{file}')
-                digest = listing.hashed(path)
-            tensors.append({'name': name, 'slot': slot, 'dtype': source.tensor.kind, 'file': file,
-                            'column': source.column, 'sha256': digest})
-        return {'name': table.name, 'tensors': tensors}
+def _write_table(storage: Storage, begin: str, format: str, table: Chosen,
+                 sources: Sequence[_Source]) -> dict[str, Any]:
+    """Writes the files of a table into the stage: in `.npy` one for each tensor."""
+    tensors = []
+    for (slot, name), source in zip(table.tensors, sources):
+        which = f'.{_plain(slot or "rows")}' if format == 'npy' else ''
+        file = f'{begin}{which}.{format}'
+        if which or not slot:
+            path = storage.path(f'{STAGE}/{file}')
+            with created(path) as opened:
+                _write(format, opened, [source] if which else sources)
+            storage.sync(f'{STAGE}/{file}')
+            digest = listing.hashed(path)
+        tensors.append({'name': name, 'slot': slot, 'dtype': source.tensor.kind, 'file': file,
+                        'column': source.column, 'sha256': digest})
+    return {'name': table.name, 'tensors': tensors}
 
 
 def _plain(name: str) -> str:

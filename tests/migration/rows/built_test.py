@@ -25,7 +25,7 @@ from estimator_tpu_embedding.migration.rows import built, incoming, listing
 from estimator_tpu_embedding.migration.rows.built import Base, NewCheckpoint
 from estimator_tpu_embedding.migration.rows.chosen import Chosen
 from estimator_tpu_embedding.migration.rows.incoming import NamedFile
-from estimator_tpu_embedding.migration.rows.outgoing import Export
+from estimator_tpu_embedding.migration.rows.outgoing import export
 
 TABLE = 'dense_features/f_embedding/embedding_weights'
 ROWS = np.arange(1, 21, dtype=np.float32).reshape(10, 2)
@@ -149,8 +149,8 @@ def test_memory_does_not_depend_on_the_table(tmp_path, monkeypatch, format):
 
     def there_and_back():
         partition = Partition(strategy='mod', vocabulary_size=rows, num_hosts=3)
-        Export(bundle, [Chosen('t', [], partition)], format).carry_out(
-            str(tmp_path / 'out'), 't', 0)
+        export(bundle, [Chosen('t', [], partition)], format, str(tmp_path / 'out'), name='t',
+               step=0)
         tables, _ = listing.read(str(tmp_path / 'out'))
         NewCheckpoint(str(tmp_path / 'd'), 0, tables, None).commit()
 

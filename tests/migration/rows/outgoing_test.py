@@ -19,16 +19,15 @@ from estimator_tpu_embedding.core.partition import Partition
 from estimator_tpu_embedding.errors import CheckpointError
 from estimator_tpu_embedding.migration.rows import listing, outgoing
 from estimator_tpu_embedding.migration.rows.chosen import Chosen
-from estimator_tpu_embedding.migration.rows.outgoing import Export
-
-FROM = ('model.ckpt-7', 7)
+from estimator_tpu_embedding.migration.rows.outgoing import export
 
 
 def plan(prefix, strategy='div', hosts=1, format='npy'):
-    """An export of the table and its slot."""
+    """A function that exports the table and its slot into a directory."""
     partition = Partition(strategy=strategy, vocabulary_size=len(VALUES), num_hosts=hosts)
-    return Export(Bundle.open(prefix), [Chosen('scope/t', [('Adagrad', 'scope/t/Adagrad')],
-                                               partition)], format)
+    tables = [Chosen('scope/t', [('Adagrad', 'scope/t/Adagrad')], partition)]
+    return lambda directory: export(
+        Bundle.open(prefix), tables, format, str(directory), name='model.ckpt-7', step=7)
 
 
 @pytest.mark.parametrize('strategy', ['div', 'mod'])
@@ -37,14 +36,14 @@ def test_rows_come_in_the_order_of_ids_however_they_are_stored(
         tmp_path, monkeypatch, strategy, hosts):
     monkeypatch.setattr(outgoing, 'step_of', lambda row_bytes: 4)
     prefix = save(tmp_path / 'm', strategy=strategy, hosts=hosts)
-    plan(prefix, strategy, hosts).carry_out(str(tmp_path / 'out'), *FROM)
+    plan(prefix, strategy, hosts)(tmp_path / 'out')
     for name, factor in (('rows', 1), ('Adagrad', 2)):
         np.testing.assert_array_equal(
             np.load(tmp_path / 'out' / f'0-scope-t.{name}.npy'), VALUES * factor)
 
 
 def test_rows_json_says_what_the_files_are(tmp_path):
-    plan(save(tmp_path / 'm')).carry_out(str(tmp_path / 'out'), *FROM)
+    plan(save(tmp_path / 'm'))(tmp_path / 'out')
     said = json.loads((tmp_path / 'out' / 'rows.json').read_text())
     assert said['kind'] == 'npy' and said['checkpoint'] == {'name': 'model.ckpt-7', 'step': 7}
     table, = said['tables']
@@ -66,8 +65,8 @@ def test_all_bits_of_other_types_are_kept(tmp_path, code, kind, format):
     stored = bits.view(code)[-6:].reshape(3, 2)  # NaN of every kind among them.
     stored[0] = np.array([1, 2], 'u8').view(code)[:2]
     prefix = forged.write(tmp_path / 'model.ckpt-7', {'t': stored})
-    table, = Export(Bundle.open(prefix), [Chosen('t', [], None)], format).carry_out(
-        str(tmp_path / 'out'), *FROM)
+    table, = export(Bundle.open(prefix), [Chosen('t', [], None)], format, str(tmp_path / 'out'),
+                    name='model.ckpt-7', step=7)
     assert table['tensors'][0]['dtype'] == kind
     (table,), step = listing.read(str(tmp_path / 'out'))
     got, = table.feeds[''].chunks()
@@ -76,7 +75,7 @@ def test_all_bits_of_other_types_are_kept(tmp_path, code, kind, format):
 
 def test_files_of_safetensors_are_those_of_its_library(tmp_path):
     library = pytest.importorskip('safetensors.numpy')
-    plan(save(tmp_path / 'm'), format='safetensors').carry_out(str(tmp_path / 'out'), *FROM)
+    plan(save(tmp_path / 'm'), format='safetensors')(tmp_path / 'out')
     got = library.load_file(tmp_path / 'out' / '0-scope-t.safetensors')
     np.testing.assert_array_equal(got['scope/t'], VALUES)
     np.testing.assert_array_equal(got['scope/t/Adagrad'], VALUES * 2)
@@ -91,7 +90,7 @@ def test_nothing_that_is_there_is_overwritten(tmp_path, make, said):
     make(tmp_path / 'out')
     before = sorted(map(str, tmp_path.rglob('*')))
     with pytest.raises(CheckpointError) as caught:
-        plan(save(tmp_path / 'm')).carry_out(str(tmp_path / 'out'), *FROM)
+        plan(save(tmp_path / 'm'))(tmp_path / 'out')
     assert caught.value.code == 'E661' and said in str(caught.value)
     assert [path for path in before if not os.path.lexists(path)] == []
     assert len(list((tmp_path / 'out').glob('*'))) <= 1
@@ -100,17 +99,17 @@ def test_nothing_that_is_there_is_overwritten(tmp_path, make, said):
 def test_an_address_is_no_directory(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(CheckpointError, match='E661 .*it must be a directory of this machine'):
-        plan(save(tmp_path / 'm')).carry_out('gs://bucket/rows', *FROM)
+        plan(save(tmp_path / 'm'))('gs://bucket/rows')
     assert os.listdir(tmp_path) == ['m']
 
 
 def test_a_disk_without_room_is_known_before_a_row_is_written(tmp_path, monkeypatch):
-    export = plan(save(tmp_path / 'm'))
+    start = plan(save(tmp_path / 'm'))
     real = os.statvfs(tmp_path)
     monkeypatch.setattr(outgoing.os, 'statvfs', lambda path: os.statvfs_result(
         [*real[:2], 1000, 1, *([0] * 6)]))
     with pytest.raises(CheckpointError, match='E661 .*room for 264 bytes of rows; got 0 bytes fr'):
-        export.carry_out(str(tmp_path / 'out'), *FROM)
+        start(tmp_path / 'out')
     assert not (tmp_path / 'out').exists()
 
 
@@ -119,12 +118,12 @@ def test_a_write_that_fails_leaves_nothing(tmp_path, monkeypatch, was_there):
     def full(*arguments):
         raise OSError(errno.ENOSPC, 'No space left on device')
 
-    export = plan(save(tmp_path / 'm'))
+    start = plan(save(tmp_path / 'm'))
     if was_there:
         (tmp_path / 'out').mkdir()
     monkeypatch.setattr(outgoing, '_write', full)
     with pytest.raises(CheckpointError, match='E661 .*No space left on device; 264 bytes are need'):
-        export.carry_out(str(tmp_path / 'out'), *FROM)
+        start(tmp_path / 'out')
     assert (tmp_path / 'out').exists() == was_there
     assert not was_there or os.listdir(tmp_path / 'out') == []
 
@@ -133,7 +132,7 @@ def operations(prefix, out, monkeypatch):
     """How many operations of storage an export takes."""
     faults = Faults()
     faulty(monkeypatch, faults)
-    plan(prefix).carry_out(str(out), *FROM)
+    plan(prefix)(out)
     return len(faults.log)
 
 
@@ -158,13 +157,12 @@ def test_an_export_that_is_killed_at_any_operation_is_whole_or_none(tmp_path, mo
     for number in range(1, last + 1):
         out = tmp_path / f'{number}'
         faulty(monkeypatch, Faults(number))
-        assert live(tmp_path / f'log-{number}', 60, lambda: plan(prefix).carry_out(
-            str(out), *FROM)) == -signal.SIGKILL
+        assert live(tmp_path / f'log-{number}', 60, lambda: plan(prefix)(out)) == -signal.SIGKILL
         whole.append(is_whole(out))
         if os.listdir(out):
             monkeypatch.setattr(outgoing, 'Storage', Storage)
             with pytest.raises(CheckpointError, match='E661 .*(an earlier|.rows-stage: an) export'):
-                plan(prefix).carry_out(str(out), *FROM)
+                plan(prefix)(out)
     assert last > 10 and not whole[0] and whole[-1] and whole == sorted(whole)
 
 
@@ -175,7 +173,7 @@ def test_an_export_whose_disk_fails_at_any_operation_is_whole_or_none(tmp_path, 
         out = tmp_path / f'{number}'
         faulty(monkeypatch, Faults(number, 'EIO'))
         with pytest.raises(CheckpointError, match='E661 .*Input/output error'):
-            plan(prefix).carry_out(str(out), *FROM)
+            plan(prefix)(out)
         assert is_whole(out) or not out.exists()
 
 
@@ -205,7 +203,7 @@ def slot(fields):
     (lambda fields: fields['tables'][0].update(name='../t'), 'E664', 'parts of the name'),
     (lambda fields: fields['tables'][0].update(tensors=[]), 'E664', 'without tensors')])
 def test_a_rows_json_with_impossible_content_is_refused(tmp_path, change, code, said):
-    plan(save(tmp_path / 'm')).carry_out(str(tmp_path / 'out'), *FROM)
+    plan(save(tmp_path / 'm'))(tmp_path / 'out')
     path = tmp_path / 'out' / 'rows.json'
     fields = json.loads(path.read_text())
     change(fields)
@@ -218,7 +216,7 @@ def test_a_rows_json_with_impossible_content_is_refused(tmp_path, change, code, 
 def test_ids_of_parquet_files_must_count_from_0(tmp_path):
     pytest.importorskip('pyarrow')
     from pyarrow import compute, parquet
-    plan(save(tmp_path / 'm'), format='parquet').carry_out(str(tmp_path / 'out'), *FROM)
+    plan(save(tmp_path / 'm'), format='parquet')(tmp_path / 'out')
     path, listed = tmp_path / 'out' / '0-scope-t.parquet', tmp_path / 'out' / 'rows.json'
     table, before = parquet.read_table(path), listing.hashed(str(path))
     parquet.write_table(table.set_column(0, 'id', compute.add(table['id'], 1)), path)
