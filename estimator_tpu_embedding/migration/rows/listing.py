@@ -85,7 +85,8 @@ def _table(directory: str, kind: str, entry: Mapping[str, Any], problems: list[P
     Raises:
       ValueError: if a name or a type cannot be so.
     """
-    name, shape = entry['name'], (1, 1)
+    name = entry['name']
+    shape: tuple[int, ...] = ()
     feeds: dict[str, Feed] = {}
     for one in entry['tensors']:
         for wrong in [name, one['name'], *([one['slot']] if feeds else [])]:
@@ -97,7 +98,7 @@ def _table(directory: str, kind: str, entry: Mapping[str, Any], problems: list[P
             raise ValueError(f'type {shown(one["dtype"])}')
         try:
             column = _checked(directory, kind, one)
-            shape = shape if feeds else (column.shape[0], column.shape[1])
+            shape = shape or column.shape
             if column.shape != shape:
                 raise _other(one, f'{column.kind} {list(shape)}', column)
             feeds[one['slot']] = Feed(one['dtype'], [column])
@@ -106,17 +107,18 @@ def _table(directory: str, kind: str, entry: Mapping[str, Any], problems: list[P
             feeds[one['slot']] = Feed(one['dtype'], [])
     if not feeds:
         raise ValueError(f'{table_text(name)} without tensors')
-    return Incoming(name, *shape, feeds, None)
+    rows, width = shape or (0, 0)
+    return Incoming(name, rows, width, feeds, None)
 
 
 def _checked(directory: str, kind: str, one: Mapping[str, Any]) -> Column:
     """Returns the column of a tensor, after verifying its file."""
+    columns = columns_of(directory, one['file'])
     digest = hashed(os.path.join(directory, one['file']))
     if digest != one['sha256']:
         raise bad_file(
             one['file'], f'it must be as it was written: SHA-256 {shown(one["sha256"], 12)}',
             digest[:12], 'Export again, or restore the file from a copy.')
-    columns = columns_of(directory, one['file'])
     column, wanted = columns.get(one['column']), stored_kind(kind, one['dtype'])
     if column is None or (column.kind, len(column.shape)) != (wanted, 2) or not all(column.shape):
         raise _other(one, f'rows of {wanted}', column)

@@ -190,8 +190,8 @@ def slot(fields):
 
 
 @pytest.mark.parametrize('change, code, said', [
-    (lambda fields: slot(fields).update(file='../x.npy'), 'E665', 'No such file'),
-    (lambda fields: slot(fields).update(file='/dev/zero'), 'E665', 'device'),
+    (lambda fields: slot(fields).update(file='../x.npy'), 'E665', 'without a directory'),
+    (lambda fields: slot(fields).update(file='/dev/zero'), 'E665', 'its name must end'),
     (lambda fields: slot(fields).update(sha256='0'), 'E665', 'as it was written'),
     (lambda fields: slot(fields).update(column='x'), 'E666', 'no column for it'),
     (lambda fields: slot(fields).update(dtype='float64'), 'E666', 'rows of float64'),
