@@ -54,7 +54,7 @@ BELOW['__init__'], BELOW['__main__'] = {'version'}, {'cli'}
 
 INSIDE_FUNCTIONS = {  # what they may import besides, where it waits until it is needed
     'cli': {'cluster', 'compat', 'runner'},
-    'migration': {'compat', 'defaults', 'hosts', 'midlevel'},
+    'migration': {'compat', 'defaults', 'midlevel'},
     '__init__': {'compat'}}
 
 FOREIGN = {  # folder: top-level packages it must not import
@@ -171,7 +171,6 @@ STATE = {  # folder or module, and variable: why a process has to remember it
     '_tf._stock': 'several threads may build towers at once, and the last one ends the bounds',
     'runner._captures': 'gradients are caught by the graph that a column looks up in',
     'hosts._records': 'that line counts and times the steps made in functions too',
-    'hosts._observers': 'a check sees the steps of a job, which makes its engine by itself',
     'checkpoint._verified': 'a nested evaluation does not hash again what was just written',
     'checkpoint._open': 'locks that this process holds: a child that it forks drops them',
     'cluster._running': 'servers of TensorFlow, which end with their process',

@@ -9,7 +9,7 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Iterator
-from typing import BinaryIO, cast
+from typing import BinaryIO
 
 from ..proto import files
 
@@ -152,18 +152,6 @@ def created(path: str) -> BinaryIO:
       OSError: also if there is something at `path`.
     """
     return os.fdopen(os.open(path, _CREATE, 0o666), 'wb')
-
-
-def scratch(directory: str) -> BinaryIO:
-    """Opens a file without a name, for reading and writing; it is gone when it is closed.
-
-    Args:
-      directory: on whose disk its bytes are.
-
-    Raises:
-      OSError: if it cannot be made.
-    """
-    return cast(BinaryIO, tempfile.TemporaryFile(dir=directory, buffering=0))
 
 
 def write_atomically(path: str, content: bytes, mode: int | None = None) -> None:

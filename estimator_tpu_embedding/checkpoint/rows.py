@@ -158,23 +158,22 @@ def rows_at_minimum(bundle: Bundle, name: str) -> int:
     return count
 
 
-def difference(a: Ordered, b: Ordered, most_ids: int) -> Difference:
+def difference(a: Ordered, b: Ordered, most_ids: int, tolerance: float = 0.) -> Difference:
     """Compares two tensors of numbers, of one shape, id by id.
 
     Args:
       a: one.
       b: the other.
       most_ids: the most ids to return.
+      tolerance: rows count as different if two of their numbers are further apart.
     """
     tensor = a.bundle.tensors[a.name]
     count, most = 0, 0.0
     found: list[tuple[int, float]] = []
     for ids in _batches(tensor.rows if tensor.row_bytes else 0, tensor.row_bytes):
         of_ids = _differences(a.read(ids), b.read(ids))
-        differs = np.flatnonzero(of_ids)
-        count += len(differs)
-        if len(differs):
-            most = max(most, float(of_ids.max()))
+        differs = np.flatnonzero(of_ids > tolerance)
+        count, most = count + len(differs), max(most, float(of_ids.max()))
         found += [(int(ids[at]), float(of_ids[at])) for at in differs[:most_ids - len(found)]]
     return Difference(count, most, found)
 

@@ -295,10 +295,9 @@ E681 check that cannot be made
 E682 object that is no side
 E683 sides that cannot be compared
 E684 side that failed
-E685 side without records
+E685 side without a checkpoint
 E686 side that took too long
 E687 side with too few steps
-E688 side with several engines
 ''',
     'promises': '''
 E501 id out of range

@@ -23,7 +23,6 @@ from .backend import Backend, Engine
 from .engine_backend import EngineBackend
 from .native import NativeEngine
 from .native_tables import make_engine, make_engines
-from .observed import observed
 from .owner import Owner
 from .per_host import PerHostEngine
 from .placement import Placement
@@ -69,7 +68,7 @@ def make_backend(plan: Plan, variable_names: Mapping[str, str],
     else:
         engine = StockEngine(plan, create_tables(plan, variable_names, slot_names),
                              skips_nonfinite=skips_nonfinite)
-    return EngineBackend(observed(engine), global_step)
+    return EngineBackend(engine, global_step)
 
 
 def _make_owners(plan: Plan, variable_names: Mapping[str, str],
@@ -102,10 +101,10 @@ def open_engine(plan: Plan, tables: dict[str, HostedTable], kernels: Kernels,
     """
     if not _uses_native(kernels.choice):
         _attach(tables, None, settle)
-        return observed(StockEngine(plan, tables))
+        return StockEngine(plan, tables)
     handle = library.load().ete_open(**layout.attributes(plan, kernels.threads or 0))
     _attach(tables, handle, settle)
-    return observed(NativeEngine(plan, tables, handle, in_functions=True))
+    return NativeEngine(plan, tables, handle, in_functions=True)
 
 
 def _uses_native(choice: str) -> bool:

@@ -1,4 +1,4 @@
-"""Pairs the tensors of a checkpoint of TF1 with those of TF2 that mean the same."""
+"""Pairs the tensors of two checkpoints that mean the same, of one API or of both."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Pairs(NamedTuple):
 
 
 def pairs(a: Contents, b: Contents, map: Map) -> Pairs:
-    """Pairs the tensors of two checkpoints of different APIs, by the names that a migration gives.
+    """Pairs the tensors of two checkpoints by the names that a migration gives.
 
     Args:
       a: one checkpoint.
@@ -43,7 +43,7 @@ def pairs(a: Contents, b: Contents, map: Map) -> Pairs:
     problems = list(checks.of_map(a, Target(kind=TF2 if b.is_tf2 else TF1), map))
     if problems:
         raise ConfigError(*problems)
-    given = names(a, map, stays_in_api=False)
+    given = names(a, map, stays_in_api=a.is_tf2 == b.is_tf2)
     texts = {text_of(b, tensor): tensor for tensor in b.bundle.tensors}
     by_name = _by_name(b)
     found: list[tuple[str, str]] = []

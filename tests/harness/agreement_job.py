@@ -6,7 +6,7 @@ the sum of its activations, each times a dense variable.
 
     python -m harness.agreement_job FOLDER FORM
 
-makes a checkpoint of a TF1 form after two steps, and records how it trains on from there.
+makes a checkpoint of a TF1 form after two steps, and those after each further step.
 """
 
 import functools
@@ -21,12 +21,8 @@ import numpy as np
 import tensorflow as tf
 
 import estimator_tpu_embedding as ete
-from estimator_tpu_embedding.checkpoint.files import Storage
-from estimator_tpu_embedding.hosts import observed
 from estimator_tpu_embedding.midlevel import TPUEmbedding
 from estimator_tpu_embedding.migration import EstimatorSide, LoopSide
-from estimator_tpu_embedding.migration.agreement.records import Recorder
-from estimator_tpu_embedding.migration.agreement.sides import seen_by
 
 BATCH, STEPS, SAMPLES = 4, 3, 12
 ROWS = {'video': 6, 'user': 7}
@@ -171,19 +167,10 @@ def write_elsewhere(tables):
     tables['user'].assign(tf.tensor_scatter_nd_add(tables['user'], [[6]], [[1., 0.]]))
 
 
-@functools.cache
-def another():
-    return new()
+class Unsaved:
+    """A side of a user's own that saves nothing."""
 
-
-def train_another(tables):
-    another().step(next(iter(another().batches)))
-
-
-class Unseen:
-    """A side of a user's own that trains nothing in an engine of the package, as plain Keras."""
-
-    def train(self, checkpoint, steps):
+    def train(self, checkpoint, steps, folder):
         """Trains."""
 
 
@@ -192,32 +179,22 @@ OLD = types.SimpleNamespace(
     tiny=functools.partial(old, scale=1e-6), pipelined=functools.partial(old, pipelined=True))
 NEW = types.SimpleNamespace(**{name: functools.partial(new, **mistake) for name, mistake in {
     'right': {}, 'tiny': {'scale': 1e-6}, 'few_batches': {'samples': 2 * BATCH},
-    'other_rate': {'rates': {'video': .2, 'user': .5}}, 'fails': {'before_step': fail},
+    'other_rate': {'rates': {'video': .2, 'user': .5}}, 'wrong_label': {'wrong_label': .5},
+    'other_data': {'seed': 2}, 'fails': {'before_step': fail},
     'hangs': {'before_step': lambda tables: time.sleep(600)},
-    'two': {'before_step': train_another},
     'killed': {'before_step': lambda tables: os.kill(os.getpid(), signal.SIGKILL)},
     'ends': {'before_step': lambda tables: os._exit(0)}}.items()})
 INCOMPLETE, LACKING = EstimatorSide(None, 'input'), LoopSide(None, None, None)
 
 
-def record(side, checkpoint, folder, steps=STEPS):
-    """Records how a side trains, in this process; returns its remarks."""
-    with Storage(str(folder)) as storage:
-        recorder = Recorder(storage, steps)
-        with observed.observed_by(recorder):
-            remarks = seen_by(side(), recorder.input).train(str(checkpoint), steps)
-        recorder.finish()
-    return remarks
-
-
 def main(folder, form):
-    """Trains and records a TF1 form."""
+    """Trains a TF1 form."""
     ete.install(checkpoint=ete.CheckpointOptions(follow_pointer=True))
-    own, side = pathlib.Path(folder), getattr(OLD, form)
-    (own / 'records').mkdir()
-    made = side()
-    made.make_estimator(str(own / 'model')).train(made.input_fn, steps=2)
-    record(side, own / 'model' / 'model.ckpt-2', own / 'records')
+    own, side = pathlib.Path(folder), getattr(OLD, form)()
+    side.make_estimator(str(own / 'model')).train(side.input_fn, steps=2)
+    for steps in range(1, STEPS + 1):
+        (own / f'{steps}').mkdir()
+        side.train(str(own / 'model' / 'model.ckpt-2'), steps, str(own / f'{steps}'))
 
 
 if __name__ == '__main__':

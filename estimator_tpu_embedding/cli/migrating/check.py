@@ -1,4 +1,4 @@
-"""`etpe migrate check`: trains two jobs from the same rows, and compares every number.
+"""`etpe migrate check`: trains two jobs from the same rows, and compares what they have saved.
 
 The report in JSON has these fields:
 
@@ -6,20 +6,19 @@ The report in JSON has these fields:
 - `checkpoint`, `checkpoint_b`: the prefixes from which the sides trained; of a checkpoint that the
   command migrated, the second is its name alone.
 - `equal`: whether all differences are within the tolerance.
-- `difference`: the first that is not; `null` if there is none.
-- `largest`: the largest difference before that; `null` if all were equal bit for bit.
-- `compared`: how many numbers, by kind, and `steps`, how many steps.
-- `remarks`: texts about things that were not compared, or that are declared otherwise.
+- `differences`: the tensors with others, after the first step after which there are any.
+- `largest`: the one of the rest with the largest difference; `null` if they are equal bit for bit.
+- `compared`: how many numbers, by kind, and `steps`, after how many steps.
+- `remarks`: texts about what was not compared, and about rows that hardly move.
 
-A difference has `step`, `kind`, `name`, `slot`, `row`, `column`, and the values `a` and `b`, which
-are texts if they are no finite numbers.
+A difference has `step`, `kind`, `name`, `rows`, `most`, `row`, `column`, and the values `a` and
+`b`. Numbers that are not finite are texts.
 """
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
-import math
 import os
 import sys
 import tempfile
@@ -28,12 +27,13 @@ from typing import TYPE_CHECKING, Any
 from ...errors import CallError, ConfigError, Problem, counted
 from ..report import Grid, Line, Report
 from ..stored import choice, options
+from ..stored.texts import json_number
 from . import choices
 
 if TYPE_CHECKING:  # It needs NumPy.
     from ...migration.agreement.compare import Agreement, Difference
 
-HELP = 'train the old job and the new one from the same rows, and compare every number'
+HELP = 'train the old job and the new one from the same rows, and compare what they save'
 _SIDE = 'py:module:object of the {} job: a side of estimator_tpu_embedding.migration, or a ' \
         'function that returns one'
 
@@ -42,8 +42,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the command to its parser."""
     parser.description = (
         'Trains two jobs for some steps from the rows of one checkpoint, each in a process of its '
-        'own. Compares their ids, rows, activations, gradients and slots, step by step, and names '
-        'the first number that differs.')
+        'own. Compares their tables, slots and other variables. If any differ, both train again '
+        'for fewer steps, and the first step is named after which they do.')
     parser.add_argument('a', metavar='A', help=_SIDE.format('old'))
     parser.add_argument('b', metavar='B', help=_SIDE.format('new'))
     parser.add_argument('--checkpoint', required=True, metavar='CKPT', help='of A: a model_dir, '
@@ -53,12 +53,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--steps', type=int, default=20, metavar='N', help='how many; 20')
     parser.add_argument('--tolerance', type=float, default=1e-5, metavar='T', help='the largest '
                         'difference that counts as equal; 1e-5')
-    parser.add_argument('--feature', action='append', default=[], type=_pair, metavar='A=B',
-                        help='the name of a feature in A, and its other name in B; repeatable')
     parser.add_argument('--hosts', type=int, metavar='H', help='emulated hosts of both')
     parser.add_argument('--cores', type=int, metavar='C', help='cores per host of both')
     parser.add_argument('--deadline', type=float, default=3600., metavar='SECONDS',
-                        help='for each of the two; 3600')
+                        help='for each training; 3600')
     choices.configure(parser, needs_target=False)
     options.configure(parser)
 
@@ -73,55 +71,50 @@ def report(parsed: argparse.Namespace) -> Report:
             parsed.to, 'Leave one of the two out.'))
     prefix = choice.chosen(parsed.checkpoint, given).prefix
     with tempfile.TemporaryDirectory(prefix='etpe-migrated-') as folder:
-        of_b, shown_b = parsed.checkpoint_b, parsed.checkpoint_b
+        of_b = parsed.checkpoint_b
+        paths = choices.paths(argparse.Namespace(**{**vars(parsed), 'source_path': None}))
         if parsed.to is not None:
-            from ...migration.carry_out import carry_out
-            of_b = carry_out(choices.planned(parsed, prefix, given), folder).prefix
-            shown_b = os.path.basename(of_b)
+            from ...migration import carry_out, from_tf2, plan
+            read = choices.read(parsed, prefix, given)
+            of_b = carry_out.carry_out(plan.plan(*read), folder).prefix
+            paths = from_tf2.Paths(read.target.object_path, read.target.optimizer_path)
         elif of_b is not None:
-            of_b = shown_b = choice.chosen(of_b, given).prefix
+            of_b = choice.chosen(of_b, given).prefix
         try:
             found = check(
                 parsed.a, parsed.b, checkpoint=prefix, checkpoint_b=of_b, steps=parsed.steps,
-                tolerance=parsed.tolerance, features=dict(parsed.feature), hosts=parsed.hosts,
-                cores=parsed.cores, assume=parsed.assume, deadline=parsed.deadline)
+                tolerance=parsed.tolerance, map=choices.read_map(parsed), paths_b=paths,
+                paths=choices.paths(parsed), hosts=parsed.hosts, cores=parsed.cores,
+                assume=parsed.assume, deadline=parsed.deadline)
         except CallError as error:  # Its notes are what a side printed.
             if sys.stderr is not None:
                 sys.stderr.write('\n'.join(getattr(error, '__notes__', ())))
             raise
-    return _report(parsed, prefix, shown_b or prefix, found)
-
-
-def _pair(text: str) -> tuple[str, str]:
-    a, mark, b = text.partition('=')
-    if not (a and mark and b):
-        raise argparse.ArgumentTypeError(f'it must be A=B, not {text!r}')
-    return a, b
+    shown_b = of_b or prefix if parsed.to is None else os.path.basename(of_b)
+    return _report(parsed, prefix, shown_b, found)
 
 
 def _report(parsed: argparse.Namespace, checkpoint: str, checkpoint_b: str, found: Agreement
             ) -> Report:
     data = {
         'a': parsed.a, 'b': parsed.b, 'steps': parsed.steps, 'tolerance': parsed.tolerance,
-        'checkpoint': checkpoint, 'checkpoint_b': checkpoint_b,
-        'equal': found.difference is None, 'difference': _as_data(found.difference),
-        'largest': _as_data(found.largest), 'compared': {**found.numbers, 'steps': found.steps},
-        'remarks': list(found.remarks)}
+        'checkpoint': checkpoint, 'checkpoint_b': checkpoint_b, 'equal': not found.differences,
+        'differences': list(map(_as_data, found.differences)),
+        'largest': found.largest and _as_data(found.largest),
+        'compared': {**found.numbers, 'steps': found.steps}, 'remarks': list(found.remarks)}
     blocks: list[Line | Grid] = [Line(remark, 'warn') for remark in found.remarks]
     blocks.append(Grid(('compared', '>numbers'), [
         (kind, f'{count:,}') for kind, count in found.numbers.items()]))
     if found.largest is not None:
         blocks.append(Line(f'largest difference within the tolerance: {found.largest}'))
-    if found.difference is not None:
-        blocks.append(Line(f'different: {found.difference}', 'bad'))
+    if found.differences:
+        blocks += [Line(f'different: {one}', 'bad') for one in found.differences]
         return Report(blocks, data, status=1)
     exactly = 'bit for bit' if found.largest is None else f'up to {parsed.tolerance:g}'
     blocks.append(Line(f'the same job: {counted(found.steps, "step")} equal {exactly}', 'good'))
     return Report(blocks, data)
 
 
-def _as_data(difference: Difference | None) -> dict[str, Any] | None:
-    if difference is None:
-        return None
-    return {name: str(value) if isinstance(value, float) and not math.isfinite(value) else value
+def _as_data(difference: Difference) -> dict[str, Any]:
+    return {name: json_number(value) if isinstance(value, float) else value
             for name, value in dataclasses.asdict(difference).items()}

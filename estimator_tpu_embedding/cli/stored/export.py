@@ -5,14 +5,13 @@ The report in JSON has these fields:
 - `where`: the checkpoint. `directory`: of the files. `format`: of the files.
 - `notes`, `skipped`: as in `show`.
 - `tables`: each with `name`, `rows`, `width`, `tensors` (each with `name`, `slot` and `dtype`),
-  `files` (their number) and `bytes`.
+  `files` (their number) and `bytes` of rows.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import re
 from typing import TYPE_CHECKING, Any
 
 from ...checkpoint import evidence
@@ -24,12 +23,10 @@ from .opened import Stored, damage, opened
 from .texts import as_data, as_lines
 
 if TYPE_CHECKING:  # The command alone needs NumPy.
-    from ...migration.rows.listing import RowsIndex
-    from ...migration.rows.outgoing import Chosen
+    from ...migration.rows.chosen import Chosen
 
 HELP = 'write the rows of tables into npy, safetensors or parquet files'
 _FORMATS = ('npy', 'safetensors', 'parquet')
-_UNITS = {'': 1, 'KB': 10**3, 'MB': 10**6, 'GB': 10**9, 'KIB': 2**10, 'MIB': 2**20, 'GIB': 2**30}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -47,17 +44,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--format', choices=_FORMATS, default='npy', help='of the files; '
                         'parquet needs the package pyarrow')
     parser.add_argument('-o', '--output', metavar='DIR', required=True)
-    parser.add_argument('--shard-size', metavar='SIZE', type=_size, default='256MB',
-                        help='most bytes of rows in a file, such as 64MB or 1GiB; at least a row')
     options.configure(parser)
-
-
-def _size(text: str) -> int:
-    found = re.fullmatch(r'([1-9][0-9]{0,15})\s*([KMG]i?B|)', text, re.IGNORECASE)
-    if found is None:
-        raise argparse.ArgumentTypeError(f'a size is a number of bytes, or such as 256MB, not '
-                                         f'{text!r}')
-    return int(found[1]) * _UNITS[found[2].upper()]
 
 
 def report(parsed: argparse.Namespace) -> Report:
@@ -66,21 +53,20 @@ def report(parsed: argparse.Namespace) -> Report:
 
 
 def _report(parsed: argparse.Namespace) -> Report:
-    from ...migration.rows.listing import CheckpointOfRows
-    from ...migration.rows.outgoing import Export
+    from ...migration.rows import files, outgoing
     given = options.options(parsed)
     one, notes, skipped = opened(parsed.path, given)
     if problems := one.problems():
         raise CorruptCheckpointError(*problems)
     tables = _tables(one, parsed.table, parsed.slots)
-    export = Export(one.bundle, tables, parsed.format, parsed.shard_size)
+    files.require(parsed.format)
     if problems := damage(one, given, notes):
         raise CorruptCheckpointError(*problems)
-    written = export.carry_out(parsed.output, CheckpointOfRows(
-        name=os.path.basename(one.prefix), manifest_sha256=one.digest,
-        step=one.manifest.step if one.manifest is not None else None))
-    data = {'where': one.where, 'directory': parsed.output, 'format': written.kind,
-            'notes': notes, 'skipped': as_data(skipped), 'tables': _data(written)}
+    written = outgoing.export(
+        one.bundle, tables, parsed.format, parsed.output, name=os.path.basename(one.prefix),
+        step=one.manifest.step if one.manifest is not None else None)
+    data = {'where': one.where, 'directory': parsed.output, 'format': parsed.format,
+            'notes': notes, 'skipped': as_data(skipped), 'tables': _data(one, written)}
     return Report([*(Line(note, 'warn') for note in notes), *as_lines(skipped, 'warn'),
                    _grid(data['tables']), Line(f'written to {parsed.output}', 'good')], data)
 
@@ -100,13 +86,14 @@ def _tables(one: Stored, names: list[str], with_slots: bool) -> list[Chosen]:
     return chosen.chosen(names, found, with_slots)
 
 
-def _data(written: RowsIndex) -> list[dict[str, Any]]:
-    return [{'name': table.name, 'rows': table.rows, 'width': table.width,
-             'tensors': [{'name': tensor.name, 'slot': tensor.slot, 'dtype': tensor.dtype}
-                         for tensor in table.tensors],
-             'files': sum(len(shard.files) for shard in table.shards),
-             'bytes': sum(file.size for shard in table.shards for file in shard.files)}
-            for table in written.tables]
+def _data(one: Stored, written: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{'name': table['name'], 'rows': (tensor := one.bundle.tensors[table['name']]).rows,
+             'width': tensor.shape[1],
+             'tensors': [{name: entry[name] for name in ('name', 'slot', 'dtype')}
+                         for entry in table['tensors']],
+             'files': len({entry['file'] for entry in table['tensors']}),
+             'bytes': sum(one.bundle.tensors[entry['name']].size for entry in table['tensors'])}
+            for table in written]
 
 
 def _grid(tables: list[dict[str, Any]]) -> Grid:

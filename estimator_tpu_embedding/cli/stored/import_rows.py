@@ -11,7 +11,6 @@ The report in JSON has these fields:
 from __future__ import annotations
 
 import argparse
-import os
 import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -25,7 +24,7 @@ from .. import restore_arguments
 from ..report import Grid, Line, Report
 from . import steady
 from .opened import Opened, damage, opened
-from .texts import as_data, as_lines
+from .texts import as_data, as_lines, count_text
 
 if TYPE_CHECKING:  # The command alone needs NumPy.
     from ...migration.rows.built import Base
@@ -72,19 +71,16 @@ def _report(parsed: argparse.Namespace) -> Report:
     notes: list[str] = []
     base, skipped = _base(parsed, notes)
     tables, step = _incoming(parsed, base)
-    target = built.target_of(
-        parsed.checkpoint, base.manifest.step if base is not None else step)
-    left = built.left_in(target.directory)
-    built.NewCheckpoint(target, tables, base).commit()
-    if left:
-        notes.append('removed what a save or an import that did not end had left: '
-                     + ', '.join(left))
-    prefix = os.path.join(target.directory, target.name)
+    made = built.NewCheckpoint(
+        parsed.checkpoint, base.manifest.step if base is not None else step, tables, base)
+    if left := made.commit():
+        notes.append(f'removed what {count_text(left, "save or import")} that did not end had left')
     entries = list(map(_data, tables))
-    data = {'checkpoint': reading.label(prefix), 'manifest_sha256': manifest.digest(prefix),
+    data = {'checkpoint': reading.label(made.prefix),
+            'manifest_sha256': manifest.digest(made.prefix),
             'notes': notes, 'skipped': as_data(skipped), 'tables': entries}
     return Report([*(Line(note, 'warn') for note in notes), *as_lines(skipped, 'warn'),
-                   _grid(entries), Line(f'committed as {prefix}', 'good')], data)
+                   _grid(entries), Line(f'committed as {made.prefix}', 'good')], data)
 
 
 def _base(parsed: argparse.Namespace, notes: list[str]
@@ -108,12 +104,15 @@ def _base(parsed: argparse.Namespace, notes: list[str]
 
 def _incoming(parsed: argparse.Namespace, base: Base | None) -> tuple[list[Incoming], int]:
     """Checks the files; returns the tables in them, and the step of the new checkpoint."""
-    from ...migration.rows import exported, incoming, listing
+    from ...migration.rows import incoming, listing
     there = base.manifest.tables if base is not None else None
-    index = listing.read(parsed.dir)
-    if index is None:
+    exported = listing.read(parsed.dir)
+    if exported is None:
         if not parsed.table:
-            raise _nothing_named(parsed.dir)
+            raise CheckpointError(Problem(
+                'E665', f'directory {shown(parsed.dir, 300)}', 'it must be an export, with '
+                'rows.json, or --table must name its files', 'neither', 'An export without '
+                'rows.json did not end. Otherwise give --table NAME=FILE.'))
         if parsed.rename:
             raise ConfigError(Problem('E669', '--rename', 'it is for tables of an export', 'files '
                                       'of --table', 'Give --table the new name.'))
@@ -124,25 +123,10 @@ def _incoming(parsed: argparse.Namespace, base: Base | None) -> tuple[list[Incom
         raise ConfigError(Problem(
             'E669', '--table', f'{listing.NAME} says what the files of DIR are', 'both',
             f'Leave --table, --ids and --to-float32 out, or move {listing.NAME} away.'))
-    found = exported.from_export(parsed.dir, index)
+    found, step = exported
     renamed = _renamed([one.name for one in found], restore_arguments.renames(parsed.rename))
     return [one._replace(name=_in_base(renamed[one.name], there, '--rename'))
-            for one in found], index.checkpoint.step or 0
-
-
-def _nothing_named(directory: str) -> CheckpointError:
-    try:
-        files = sorted(name for name in os.listdir(directory) if name.endswith(_SUFFIXES))
-    except OSError as error:
-        return CheckpointError(Problem(
-            'E665', f'directory {shown(directory, 300)}', 'it must be a directory that can be '
-            'read', shown(error.strerror or error), 'Name the directory of the files.'))
-    listed = ', '.join(shown(name, 255) for name in files[:5])
-    return CheckpointError(Problem(
-        'E665', f'directory {shown(directory, 300)}', 'it must be an export, with rows.json, or '
-        '--table must name its files', f'{len(files)} files of rows: {listed}' if files
-        else 'no files of rows', 'An export without rows.json did not end. Otherwise give --table '
-        'NAME=FILE.'))
+            for one in found], step
 
 
 def _named(flag: str, texts: Sequence[str], there: Mapping[str, Any] | None) -> list[NamedFile]:

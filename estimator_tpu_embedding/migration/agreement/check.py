@@ -1,5 +1,5 @@
-"""Shows that a new job is the old one: both train from the same rows, and every number is compared.
-"""
+"""Shows that a new job is the old one: both train from the same rows, and what they save is
+compared."""
 
 from __future__ import annotations
 
@@ -11,34 +11,37 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
-from typing import IO, Any
+from collections.abc import Iterator, Sequence
+from typing import IO
 
 from ...checkpoint import file_names
 from ...checkpoint.files import Storage
-from ...errors import CallError, ConfigError, Problem, noted, shown
+from ...checkpoint.options import CheckpointOptions
+from ...errors import CallError, CheckpointError, ConfigError, Problem, noted, quoted, shown
 from ...proto import files
-from .compare import Agreement, compare
-from .process import RECORDS, RESULT, Request
-from .reading import Records, read_side
+from .. import checkpoints
+from ..contents import Contents
+from ..from_tf2 import Paths
+from ..map_file import Map
+from .compare import TABLE, Agreement, compare, moved
+from .process import RESULT, Request, Result
 
 _MAX_RESULT = 2**24
 _MOST_PRINTED = 2**14
 DEADLINE = 3600.
-"""Seconds for each side, unless the user says otherwise."""
+"""Seconds for each run of a side, unless the user says otherwise."""
 
 
 def check(a: str, b: str, *, checkpoint: str, steps: int, tolerance: float = 1e-5,
-          checkpoint_b: str | None = None, features: Mapping[str, str] | None = None,
-          hosts: int | None = None, cores: int | None = None, assume: str | None = None,
-          deadline: float = DEADLINE) -> Agreement:
-    """Trains two jobs from the same rows on the same batches, and compares them step by step.
+          checkpoint_b: str | None = None, map: Map = Map(), paths: Paths = Paths(),
+          paths_b: Paths = Paths(), hosts: int | None = None, cores: int | None = None,
+          assume: str | None = None, deadline: float = DEADLINE) -> Agreement:
+    """Trains two jobs from the same rows on the same batches, and compares what they have saved.
 
-    In each step it compares ids with their weights, labels and other input, and the rows and slots
-    that the ids look up. Then come activations, gradients, and the rows and slots after the update.
-    After the last step it compares all rows and slots of all tables. Samples are counted over all
-    cores, and rows go by their ids, so the sides may have different hosts and cores. Each side is a
-    process of its own, in the current folder. If it fails, its last output is a note of the error.
+    Tables, slots and other variables are compared, rows by their ids: the sides may have different
+    hosts and cores. Each side is a process of its own, in the current folder. If it fails, its last
+    output is a note of the error. If the sides differ, they train again for fewer steps, until the
+    first step is found after which they do.
 
     >>> try:
     ...     check('jobs.old', 'py:jobs.new:side', checkpoint='old/model.ckpt-300', steps=20)
@@ -50,46 +53,106 @@ def check(a: str, b: str, *, checkpoint: str, steps: int, tolerance: float = 1e-
       a: `py:module:object` of the old job. The object is a `Side`, or a function that returns one.
       b: `py:module:object` of the new job.
       checkpoint: the prefix of the checkpoint from which side A trains.
-      steps: how many steps are compared, >= 1.
-      tolerance: the largest difference of two float32 that counts as equal, >= 0.
+      steps: how many steps they train, >= 1.
+      tolerance: the largest difference of two numbers that counts as equal, >= 0.
       checkpoint_b: the prefix of the one from which side B trains; `None` is the same.
-      features: name on side A -> name on side B, where they differ. Tables are paired by their
-        features.
+      map: names on side B of the variables of side A, as for the migration.
+      paths, paths_b: of the objects on each side that is of TF2.
       hosts: emulated TPU hosts for both sides, as for `install`.
       cores: cores per host, as for `install`.
       assume: how the rows of a TF1 checkpoint without a manifest are ordered, as in
         `CheckpointOptions`.
-      deadline: seconds for each side, > 0.
+      deadline: seconds for each run of a side, > 0.
 
     Returns:
-      An `Agreement`; the jobs are the same if its `difference` is `None`.
+      An `Agreement`; the jobs are the same if it has no `differences`.
 
     Raises:
       ConfigError: E681 for arguments, E682 for objects that are no sides, with all that they lack,
-        E683 for sides that cannot be compared.
-      CallError: E684 if a side failed, E686 if it took too long. E687 if it made fewer steps in
-        the engine of this package. E688 if it trained two engines.
-      CheckpointError: E685 if a side ended without its records.
+        E683 for sides that cannot be compared. E653 or E654 for paths or a map that do not fit.
+      CallError: E684 if a side failed, E686 if it took too long, E687 if it made fewer steps.
+      CheckpointError: E685 if a side ended without a checkpoint.
     """
     problems = list(_problems(a, b, checkpoint, checkpoint_b, steps, tolerance, deadline))
     if problems:
         raise ConfigError(*problems)
-    requests = [Request(where=where, source=source, checkpoint=os.path.abspath(prefix),
-                        steps=steps, hosts=hosts, cores=cores, assume=assume)
-                for where, source, prefix in (('side A', a, checkpoint),
-                                              ('side B', b, checkpoint_b or checkpoint))]
+    sides = [_Side(Request(
+        where=where, source=source, checkpoint=os.path.abspath(prefix), steps=steps, hosts=hosts,
+        cores=cores, assume=assume), own, own_map) for where, source, prefix, own, own_map in (
+            ('side A', a, checkpoint, paths, map),
+            ('side B', b, checkpoint_b or checkpoint, paths_b, Map()))]
+    found = _compared(sides, steps, map, tolerance, deadline)
+    same, differ = -1, steps
+    while found.differences and differ - same > 1:
+        # Most mistakes show before the first step or after it.
+        middle = same + 1 if same < 1 else (same + differ) // 2
+        try:
+            fewer = _compared(sides, middle, map, tolerance, deadline)
+        except ConfigError:
+            if middle:
+                raise
+            same = middle  # What its first step makes cannot be compared before it.
+            continue
+        if fewer.differences:
+            differ, found = middle, fewer
+        else:
+            same = middle
+    return found
+
+
+class _Side:
+    """A side that can train more than once.
+
+    Attributes:
+      request: for its longest training.
+      before: what it begins with.
+    """
+
+    def __init__(self, request: Request, paths: Paths, map: Map):
+        """Takes where its checkpoints have their objects, and the map with its tables."""
+        self.request, self._paths, self._map = request, paths, map
+        self.before = self.read(request.checkpoint)
+
+    def read(self, prefix: str) -> Contents:
+        """Returns what a checkpoint of this side holds."""
+        return checkpoints.read(prefix, self._paths, self._map,
+                                CheckpointOptions(assume=self.request.assume))
+
+
+def _compared(sides: Sequence[_Side], steps: int, map: Map, tolerance: float, deadline: float
+              ) -> Agreement:
+    """Trains both sides for some steps, and compares what they have saved.
+
+    Raises:
+      ConfigError: E682 with what both objects lack, and as `compare`.
+      CallError: E684, E686, E687.
+      CheckpointError: E685.
+    """
+    problems: list[Problem] = []
+    prefixes, remarks = [], []
     with tempfile.TemporaryDirectory(prefix='etpe-check-') as folder:
-        remarks = _run_both(requests, folder, deadline)
-        with Storage(_folder(folder, requests[0], RECORDS)) as mine, Storage(
-                _folder(folder, requests[1], RECORDS)) as yours:
-            records = [read_side(storage, request.where)
-                       for storage, request in zip((mine, yours), requests)]
-            short = [problem for one, request in zip(records, requests)
-                     for problem in _short(one, request)]
-            if short:
-                raise CallError(*short)
-            return compare(*records, tolerance=tolerance, features=features or {},
-                           remarks=remarks)
+        for side in sides:
+            # If a side has problems, the other one is only looked at.
+            request = dataclasses.replace(side.request, steps=None if problems else steps)
+            result = _run(request, os.path.join(folder, request.where.replace(' ', '-')), deadline)
+            problems += [Problem(**one) for one in result.problems]
+            remarks += [f'{request.where}: {one}' for one in result.remarks]
+            prefixes.append(result.checkpoint)
+        if problems:
+            raise (CallError if problems[0].code == 'E687' else ConfigError)(*problems)
+        a, b = [side.read(prefix) for side, prefix in zip(sides, prefixes)]
+        found = compare(a, b, steps, map=map, tolerance=tolerance)
+        still = [name for name, count in moved(sides[0].before, a, tolerance).items()
+                 if not count and not found.differences]
+        if still:
+            remarks.append(f'tables whose rows never move by more than the tolerance: '
+                           f'{quoted(still)}')
+        if any(one.kind == TABLE for one in found.differences):
+            counts = [sum(moved(side.before, after).values()) for side, after in zip(sides, (a, b))]
+            remarks += [] if counts[0] == counts[1] else [
+                f'{counts[0]:,} rows of tables have moved on side A, and {counts[1]:,} on side B: '
+                'do both look up the same ids?']
+        return dataclasses.replace(found, remarks=[*remarks, *found.remarks])
 
 
 def _problems(a: str, b: str, checkpoint: str, checkpoint_b: str | None, steps: int,
@@ -112,31 +175,10 @@ def _problems(a: str, b: str, checkpoint: str, checkpoint_b: str | None, steps: 
         yield Problem('E681', 'deadline', 'it must be a number of seconds > 0', str(deadline))
 
 
-def _run_both(requests: list[Request], folder: str, deadline: float) -> list[str]:
-    """Runs the sides one after the other; returns their remarks.
-
-    Raises:
-      ConfigError: E682 with what both objects lack.
-      CallError: E684, E686.
-    """
-    problems: list[Problem] = []
-    remarks: list[str] = []
-    for request in requests:
-        if problems:  # Look at the other object, too, but do not train.
-            request = dataclasses.replace(request, steps=0)
-        result = _run(request, folder, deadline)
-        problems += [Problem(**one) for one in result['problems']]
-        remarks += [f'{request.where}: {one}' for one in result['remarks']]
-    if problems:
-        raise ConfigError(*problems)
-    return remarks
-
-
-def _run(request: Request, folder: str, deadline: float) -> dict[str, Any]:
+def _run(request: Request, folder: str, deadline: float) -> Result:
     """Runs a side; returns what it left in the file `RESULT`."""
-    own = _folder(folder, request)
-    os.mkdir(own)
-    with Storage(own) as storage, tempfile.TemporaryFile() as output:
+    os.mkdir(folder)
+    with Storage(folder) as storage, tempfile.TemporaryFile() as output:
         storage.create('request', json.dumps(dataclasses.asdict(request)).encode())
         try:
             status = subprocess.run(
@@ -153,11 +195,15 @@ def _run(request: Request, folder: str, deadline: float) -> dict[str, Any]:
                 'E684', request.where, 'it must train and end by itself', _status_text(status),
                 'Read what it printed.' if status > 0 else 'Perhaps the memory did not suffice.')),
                 _last_of(output))
-        try:
+        result = Result()
+        if storage.status(RESULT) is not None:
             with storage.open(RESULT) as file:
-                return dict(json.loads(files.read_at_most(file, _MAX_RESULT)))
-        except (OSError, ValueError):
-            return {'problems': [], 'remarks': []}  # It has no records either.
+                result = Result(**json.loads(files.read_at_most(file, _MAX_RESULT)))
+        if request.steps is not None and not result.problems and not result.checkpoint:
+            raise CheckpointError(Problem(
+                'E685', request.where, 'it must save a checkpoint into the folder that it is '
+                'given, and its process must end by itself', 'none'))
+        return result
 
 
 def _last_of(output: IO[bytes]) -> str:
@@ -165,22 +211,6 @@ def _last_of(output: IO[bytes]) -> str:
     size = output.seek(0, os.SEEK_END)
     output.seek(max(0, size - _MOST_PRINTED))
     return output.read().decode(errors='replace')
-
-
-def _short(records: Records, request: Request) -> Iterator[Problem]:
-    """Yields a problem if a side made too few steps, or if they cannot be compared."""
-    if records.steps < request.steps:
-        yield Problem(
-            'E687', request.where, f'it must make {request.steps} steps in the engine of this '
-            'package', f'{records.steps}', 'Give it more batches.' if records.steps else
-            'A layer of TFRS must be made under a TPUStrategy: elsewhere it is plain Keras.')
-    if records.has_others:
-        yield Problem('E688', request.where, 'one TPUEmbedding must train all of its tables',
-                      'two or more', 'Check them one by one.')
-
-
-def _folder(folder: str, request: Request, *parts: str) -> str:
-    return os.path.join(folder, request.where.replace(' ', '-'), *parts)
 
 
 def _status_text(status: int) -> str:

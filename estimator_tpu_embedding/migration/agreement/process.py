@@ -14,15 +14,15 @@ import os
 import sys
 from typing import Any
 
+from ...checkpoint import pointer
 from ...checkpoint.files import Storage
 from ...checkpoint.options import CheckpointOptions
-from ...errors import Problem, shown
+from ...errors import CallError, shown
 from ...proto import files
 from . import sides
-from .records import Recorder
 
-RECORDS, RESULT = 'records', 'result'
-"""What a side leaves in its directory: a folder, and a file of JSON."""
+SAVED, RESULT = 'saved', 'result'
+"""What a side leaves in its directory: a folder with a checkpoint, and a file of JSON."""
 _MAX_REQUEST = 2**20
 
 
@@ -34,7 +34,7 @@ class Request:
       where: how messages call the side.
       source: `py:module:object`.
       checkpoint: the prefix of the checkpoint that it begins with.
-      steps: how many steps it makes; 0 if only its parts are looked at.
+      steps: how many steps it makes; `None` if only its parts are looked at.
       hosts, cores: of the emulated system; `None` as for `install`.
       assume: as for `CheckpointOptions`.
     """
@@ -42,25 +42,37 @@ class Request:
     where: str
     source: str
     checkpoint: str
-    steps: int
+    steps: int | None
     hosts: int | None
     cores: int | None
     assume: str | None
 
 
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """What has become of it.
+
+    Attributes:
+      checkpoint: the prefix of the one that it has saved; `''` if there is none.
+      problems: as dicts.
+      remarks: for the report.
+    """
+
+    checkpoint: str = ''
+    problems: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+    remarks: list[str] = dataclasses.field(default_factory=list)
+
+
 def run(path: str) -> None:
-    """Runs the side that the file at `path` describes, and leaves what was seen beside it."""
+    """Runs the side that the file at `path` describes, and leaves what it saves beside it."""
     with files.open_regular(path, follow=False) as file:
         request = Request(**json.loads(files.read_at_most(file, _MAX_REQUEST)))
     _prepare(request)
     folder = os.path.dirname(path)
     with Storage(folder) as own:
-        own.make_folder(RECORDS)
-        with Storage(os.path.join(folder, RECORDS)) as storage:
-            problems, remarks = _train(request, storage)
-        own.create(RESULT, json.dumps({
-            'problems': [dataclasses.asdict(one) for one in problems],
-            'remarks': remarks}).encode())
+        own.make_folder(SAVED)
+        result = _train(request, os.path.join(folder, SAVED))
+        own.create(RESULT, json.dumps(dataclasses.asdict(result)).encode())
 
 
 def _prepare(request: Request) -> None:
@@ -76,23 +88,26 @@ def _options(request: Request) -> CheckpointOptions:
     return CheckpointOptions(follow_pointer=True, assume=request.assume)
 
 
-def _train(request: Request, storage: Storage) -> tuple[list[Problem], list[str]]:
-    """Trains, and returns problems of the side, and remarks for the report."""
+def _train(request: Request, folder: str) -> Result:
+    """Trains, if the object is a side."""
     from ... import defaults
-    from ...hosts import observed
-    recorder = Recorder(storage, request.steps)
-    with observed.observed_by(recorder):  # The object may make its tables when it is found.
-        side = _find(request.source)
-        problems = sides.problems_of(side, request.where)
-        if problems or not request.steps:
-            return problems, []
-        side = sides.seen_by(side, recorder.input)
-        # The module of the side may have called `install` itself, which sets all defaults anew.
-        defaults.set_current(dataclasses.replace(
-            defaults.current(), checkpoint=_options(request)))
-        told = side.train(request.checkpoint, request.steps)
-    recorder.finish()
-    return [], [shown(one, 400) for one in told] if isinstance(told, (list, tuple)) else []
+    side = _find(request.source)
+    problems = sides.problems_of(side, request.where)
+    if problems or request.steps is None:
+        return Result(problems=[dataclasses.asdict(one) for one in problems])
+    # The module of the side may have called `install` itself, which sets all defaults anew.
+    defaults.set_current(dataclasses.replace(defaults.current(), checkpoint=_options(request)))
+    try:
+        told = side.train(request.checkpoint, request.steps, folder)
+    except CallError as error:
+        if error.code != 'E687':
+            raise
+        return Result(problems=[dataclasses.asdict(dataclasses.replace(one, where=request.where))
+                                for one in error.problems])
+    saved = pointer.read(folder)
+    return Result(
+        checkpoint=os.path.join(folder, saved.newest) if saved is not None else '',
+        remarks=[shown(one, 400) for one in told] if isinstance(told, (list, tuple)) else [])
 
 
 def _find(source: str) -> Any:

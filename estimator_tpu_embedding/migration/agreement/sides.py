@@ -1,7 +1,7 @@
 """What a user gives to `check` for each of the two jobs: how it trains from a checkpoint.
 
-A side is any object with a method `train(checkpoint, steps)`. The classes here have it for the
-usual kinds of jobs, so that a user only names the parts that the job has anyway.
+A side is any object with a method `train(checkpoint, steps, folder)`. The classes here have it for
+the usual kinds of jobs, so that a user only names the parts that the job has anyway.
 """
 
 from __future__ import annotations
@@ -9,34 +9,26 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import os
-import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol, runtime_checkable
 
-from ...checkpoint import pointer
+from ...checkpoint import file_names, pointer
 from ...checkpoint.files import Storage
-from ...errors import Problem, shown
-from .inputs import Tell, seen_in_batches, seen_in_dataset, seen_in_input_fn
-
-_ONE_MORE = 1
-"""A pipelined TPUEmbedding of TF2 makes the update of a step in the step after it."""
+from ...errors import CallError, Problem, shown
 
 
 @runtime_checkable
 class Side(Protocol):
-    """One of the two jobs that are compared.
+    """One of the two jobs that are compared."""
 
-    Its tables must train in the engine of this package. That is so for `TPUEstimator`, the
-    `TPUEmbedding` of TF1, `tf.tpu.experimental.embedding.TPUEmbedding`, and the Keras layer of TFRS
-    under a `TPUStrategy`.
-    """
-
-    def train(self, checkpoint: str, steps: int) -> object:
-        """Trains.
+    def train(self, checkpoint: str, steps: int, folder: str) -> object:
+        """Trains, and saves what it has trained.
 
         Args:
           checkpoint: the prefix of the checkpoint that it begins with. It must not be changed.
-          steps: how many steps to make; more do no harm, and are not compared.
+          steps: how many steps to make, neither fewer nor more; with 0 it only restores.
+          folder: an empty directory for the checkpoint that it saves. The file `checkpoint` there
+            names it, as `tf.train.Checkpoint.save` and a TPUEstimator write it.
 
         Returns:
           Nothing, or a list of remarks for the report.
@@ -64,16 +56,16 @@ class EstimatorSide:
         """Yields a problem for each part that is missing or of a wrong kind."""
         yield from _uncallable(self, where, 'make_estimator', 'input_fn')
 
-    def seen_by(self, tell: Tell) -> EstimatorSide:
-        """Returns the side with input that is told."""
-        return dataclasses.replace(self, input_fn=seen_in_input_fn(self.input_fn, tell))
-
-    def train(self, checkpoint: str, steps: int) -> None:
-        """Trains from a checkpoint in a directory that is deleted afterwards."""
-        with tempfile.TemporaryDirectory() as model_dir:
-            with Storage(model_dir) as storage:  # Nothing is copied, and nothing saved beside it.
-                pointer.write(storage, os.path.abspath(checkpoint), [])
-            self.make_estimator(model_dir).train(self.input_fn, steps=steps)
+    def train(self, checkpoint: str, steps: int, folder: str) -> None:
+        """Trains in a model_dir whose newest checkpoint is one elsewhere."""
+        import tensorflow as tf
+        with Storage(folder) as storage:  # Nothing is copied, and nothing saved beside it.
+            pointer.write(storage, os.path.abspath(checkpoint), [])
+        if steps:
+            self.make_estimator(folder).train(self.input_fn, steps=steps)
+            first, last = (tf.train.load_variable(path, 'global_step') for path in (
+                checkpoint, tf.train.latest_checkpoint(folder)))
+            _require(int(last - first), steps)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -105,15 +97,13 @@ class LoopSide:
             yield _problem(where, 'batches', 'an iterable of batches', self.batches)
         yield from _uncallable(self, where, 'step')
 
-    def seen_by(self, tell: Tell) -> LoopSide:
-        """Returns the side with input that is told."""
-        return dataclasses.replace(self, batches=seen_in_batches(self.batches, tell))
-
-    def train(self, checkpoint: str, steps: int) -> list[str]:
+    def train(self, checkpoint: str, steps: int, folder: str) -> list[str]:
         """Restores, and trains batch by batch."""
-        remarks = _restore(self.checkpoint, checkpoint)
-        for batch in itertools.islice(self.batches, steps + _ONE_MORE):
+        remarks, made = _restore(self.checkpoint, checkpoint), 0
+        for made, batch in enumerate(itertools.islice(self.batches, steps), 1):
             self.step(batch)
+        _require(made, steps)
+        self.checkpoint.save(os.path.join(folder, file_names.OBJECT_BASE))
         return remarks
 
 
@@ -145,14 +135,17 @@ class KerasSide:
         if self.batches is None:
             yield _problem(where, 'batches', 'a dataset', self.batches)
 
-    def seen_by(self, tell: Tell) -> KerasSide:
-        """Returns the side with input that is told, if it is no distributed dataset."""
-        return dataclasses.replace(self, batches=seen_in_dataset(self.batches, 0, tell))
-
-    def train(self, checkpoint: str, steps: int) -> list[str]:
+    def train(self, checkpoint: str, steps: int, folder: str) -> list[str]:
         """Restores, and fits the model for one epoch."""
+        import tensorflow as tf
         remarks = _restore(self.checkpoint, checkpoint)
-        self.model.fit(self.batches, epochs=1, steps_per_epoch=steps + _ONE_MORE, verbose=0)
+        if steps:
+            made: list[int] = []
+            self.model.fit(self.batches, epochs=1, steps_per_epoch=steps, verbose=0, callbacks=[
+                tf.keras.callbacks.LambdaCallback(
+                    on_train_batch_end=lambda batch, logs: made.append(batch + 1))])
+            _require(max(made, default=0), steps)
+        self.checkpoint.save(os.path.join(folder, file_names.OBJECT_BASE))
         return remarks
 
 
@@ -161,21 +154,14 @@ def problems_of(side: object, where: str) -> list[Problem]:
     if not isinstance(side, Side):
         return [Problem(
             'E682', where, 'it must be an EstimatorSide, a LoopSide, a KerasSide, another object '
-            'with a method train(checkpoint, steps), or a function without arguments that returns '
-            'one', shown(type(side).__qualname__))]
+            'with a method train(checkpoint, steps, folder), or a function without arguments that '
+            'returns one', shown(type(side).__qualname__))]
     if hasattr(side, 'model_fn'):  # It has a method `train`, too.
         return [Problem('E682', where, 'it must say the input beside the Estimator',
                         shown(type(side).__qualname__), 'Return EstimatorSide(make_estimator, '
                         'input_fn), where make_estimator takes a model_dir.')]
     find = getattr(side, 'problems', None)
     return list(find(where)) if callable(find) else []
-
-
-def seen_by(side: Side, tell: Tell) -> Side:
-    """Returns a side whose input beside the ids is told, as far as that is possible."""
-    see = getattr(side, 'seen_by', None)
-    found = see(tell) if callable(see) else side
-    return found if isinstance(found, Side) else side
 
 
 def _uncallable(side: object, where: str, *parts: str) -> Iterator[Problem]:
@@ -192,6 +178,17 @@ def _not_restorable(side: Any, where: str) -> Iterator[Problem]:
 def _problem(where: str, part: str, wanted: str, got: object) -> Problem:
     return Problem('E682', f'{where}: {part}', f'it must be {wanted}',
                    'nothing' if got is None else shown(type(got).__qualname__))
+
+
+def _require(made: int, steps: int) -> None:
+    """Makes sure that a side has trained as long as it should.
+
+    Raises:
+      CallError: E687 if not.
+    """
+    if made != steps:
+        raise CallError(Problem('E687', 'a side', f'it must make and save {steps} steps', f'{made}',
+                                'Give it more batches; the job must save a checkpoint at its end.'))
 
 
 def _restore(objects: Any, checkpoint: str) -> list[str]:

@@ -1,12 +1,12 @@
 """Writes a new checkpoint whose tables come from files of rows.
 
 Without a base it holds these tables and the global step. With a base it holds everything that the
-base holds, in the same order, with other rows for the ids that came. Rows that come in another
-order first go through a scratch file on the same disk.
+base holds, in the same order, with other rows for the ids that came.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import time
 from collections.abc import Iterator, Sequence
@@ -17,7 +17,7 @@ import numpy as np
 from ...checkpoint import commit, directory, file_names
 from ...checkpoint.bundle import Bundle
 from ...checkpoint.bundle_writer import BundleWriter, Part
-from ...checkpoint.files import Storage, free_bytes, scratch
+from ...checkpoint.files import Storage, free_bytes
 from ...checkpoint.layout import partition_of
 from ...checkpoint.manifest import Manifest, StoredFile, StoredTable
 from ...checkpoint.tensors import KINDS, NO_ROW, Tensor
@@ -25,25 +25,13 @@ from ...core.partition import Partition
 from ...errors import CheckpointError, ConfigError, Problem, shown
 from ...version import VERSION
 from .files import CODES
-from .incoming import Incoming, rows_with_ids, step_of
-from .places import OFFSET_BYTES, ByPlace
+from .incoming import Incoming
 
 STEP = 'global_step'
+WINDOW = 2**28
+"""The most bytes of a table that are in memory at once, where rows come in another order."""
 _TYPES = {name: number for number, (name, _) in KINDS.items()}
 _INT64 = _TYPES['int64']
-_WRITER = f'estimator_tpu_embedding {VERSION}'
-
-
-class Target(NamedTuple):
-    """The checkpoint to be made: its directory, and its step."""
-
-    directory: str
-    step: int
-
-    @property
-    def name(self) -> str:
-        """Its name in the directory."""
-        return file_names.name_of(file_names.BASE, self.step)
 
 
 class Base(NamedTuple):
@@ -53,36 +41,31 @@ class Base(NamedTuple):
     manifest: Manifest
 
 
-def target_of(path: str, step: int) -> Target:
-    """Returns the checkpoint that a path means.
-
-    Args:
-      path: a directory, or a checkpoint such as `dir/model.ckpt-7`.
-      step: of the checkpoint, if the path is a directory.
-
-    >>> target_of('new/model.ckpt-7', 0), target_of('new', 0)
-    (Target(directory='new', step=7), Target(directory='new', step=0))
-    """
-    folder, name = os.path.split(path)
-    said = file_names.step_of(name) if file_names.is_of_a_job(name) else None
-    return Target(path, step) if said is None else Target(folder or '.', said)
-
-
 class NewCheckpoint:
-    """A checkpoint that can be written."""
+    """A checkpoint that can be written.
 
-    def __init__(self, target: Target, tables: Sequence[Incoming], base: Base | None):
+    Attributes:
+      prefix: its path without a suffix.
+    """
+
+    def __init__(self, path: str, step: int, tables: Sequence[Incoming], base: Base | None):
         """Plans it.
 
         Args:
-          target: the checkpoint.
+          path: a directory, or a checkpoint such as `dir/model.ckpt-7`.
+          step: of the checkpoint, if the path is a directory.
           tables: whose rows came; with a base, tables of it.
           base: whose tensors it also holds, or `None`.
 
         Raises:
           ConfigError: E669 with all contradictions.
         """
-        self._target, self._tables, self._base = target, tables, base
+        folder, name = os.path.split(path)
+        said = file_names.step_of(name) if file_names.is_of_a_job(name) else None
+        self._directory, self._step = (path, step) if said is None else (folder or '.', said)
+        self.prefix = os.path.join(
+            self._directory, file_names.name_of(file_names.BASE, self._step))
+        self._tables, self._base = tables, base
         self._by_tensor = {_tensor(table, slot): (table, slot)
                            for table in tables for slot in table.feeds}
         if problems := list(self._problems()):
@@ -90,17 +73,18 @@ class NewCheckpoint:
 
     @property
     def bytes(self) -> int:
-        """Bytes that it takes while it is written, with a scratch file if there must be one."""
-        new = [_bytes(table, slot) for table, slot in self._by_tensor.values()]
+        """Bytes of all its tensors."""
+        new = [table.rows * _row_bytes(table, slot) for table, slot in self._by_tensor.values()]
         kept = [] if self._base is None else [
             tensor.size for name, tensor in self._base.bundle.tensors.items()
             if name not in self._by_tensor]
-        return sum(new) + sum(kept) + max(
-            (table.came * (_row_bytes(table, slot) + OFFSET_BYTES)
-             for table, slot in self._by_tensor.values() if not self._in_order(table)), default=0)
+        return sum(new) + sum(kept)
 
-    def commit(self) -> None:
+    def commit(self) -> int:
         """Writes and commits it.
+
+        Returns:
+          How many saves or imports that did not end had left something in its directory.
 
         Raises:
           CheckpointError: E661 if there are checkpoints in its directory, or no room; E622 if a
@@ -108,20 +92,18 @@ class NewCheckpoint:
           CheckpointWriteError: if it cannot be written; then it is not there.
           NonFiniteCheckpointError: if a number of it is not finite.
         """
-        where = self._target.directory
+        where = self._directory
         _require_free(where)
-        with directory.claimed(where), Storage(where) as storage:
+        with directory.claimed(where) as cleaned, Storage(where) as storage:
             _require_free(where)
-            self._require_room()
-            commit.commit(storage, self._target.step, self._write, self._manifest)
-
-    def _require_room(self) -> None:
-        free = free_bytes(self._target.directory)
-        if free < self.bytes:
-            raise CheckpointError(Problem(
-                'E661', f'directory {shown(self._target.directory, 300)}',
-                f'the disk must have room for {self.bytes:,} bytes', f'{free:,} bytes free',
-                'Make room, or name a directory on another disk.'))
+            free = free_bytes(where)
+            if free < self.bytes:
+                raise CheckpointError(Problem(
+                    'E661', f'directory {shown(where, 300)}',
+                    f'the disk must have room for {self.bytes:,} bytes', f'{free:,} bytes free',
+                    'Make room, or name a directory on another disk.'))
+            commit.commit(storage, self._step, self._write, self._manifest)
+        return cleaned
 
     def _problems(self) -> Iterator[Problem]:
         count = sum(len(table.feeds) for table in self._tables)
@@ -133,9 +115,9 @@ class NewCheckpoint:
         if self._base is None:
             return
         manifest, tensors = self._base.manifest, self._base.bundle.tensors
-        if self._target.step != manifest.step:
+        if self._step != manifest.step:
             yield Problem('E669', 'CKPT', f'its step must be {manifest.step}, as that of --base',
-                          f'{self._target.step}', 'Name the directory alone.')
+                          f'{self._step}', 'Name the directory alone.')
         for name, tensor in tensors.items():
             if len(tensor.pieces) > 1 and any(one.first_row == NO_ROW for one in tensor.pieces):
                 yield Problem('E669', f'tensor "{shown(name)}" of --base', 'it must be stored in '
@@ -170,77 +152,50 @@ class NewCheckpoint:
                 feed = table.feeds[slot]
                 part, = writer.rows(name, _TYPES[feed.kind], (table.rows, table.width))
                 if self._in_order(table):
-                    for rows in feed.chunks(step_of(_row_bytes(table, slot))):
+                    for rows in feed.chunks():
                         part.append(np.ascontiguousarray(rows))
                 else:
-                    self._put_in_order(part, table, slot, os.path.dirname(prefix))
+                    self._put_in_order(part, table, slot)
             if self._base is None:
-                writer.rows(STEP, _INT64, ())[0].append(np.array(self._target.step, np.int64))
+                writer.rows(STEP, _INT64, ())[0].append(np.array(self._step, np.int64))
             writer.finish()
 
-    def _put_in_order(self, part: Part, table: Incoming, slot: str, folder: str) -> None:
-        """Writes rows that come in another order, and those of the base in the other places."""
-        partition, feed, name = self._partition(table), table.feeds[slot], _tensor(table, slot)
-        with scratch(folder) as file:
-            by_place = ByPlace(file, table.rows, table.width, CODES[feed.kind])
-            for ids, rows in rows_with_ids(feed, table.ids):
-                by_place.put(partition.stored_row(ids), rows)
-            for first, stop, places, rows in by_place.windows():
-                whole = np.empty((stop - first, table.width), rows.dtype)
-                came = np.zeros(stop - first, bool)
-                came[places] = True
-                if not came.all():
-                    whole.reshape(-1).view(np.uint8)[:] = self._kept(table, name, first, stop)
-                whole[places] = rows
-                part.append(whole)
+    def _put_in_order(self, part: Part, table: Incoming, slot: str) -> None:
+        """Writes rows that come in another order, and those of the base in the other places.
 
-    def _kept(self, table: Incoming, name: str, first: int, stop: int) -> np.ndarray:
-        """Returns the bytes of stored rows of the base, some of which nothing replaces."""
-        if self._base is None:
-            raise CheckpointError(Problem(
-                'E665', table.where, 'its files must stay as they are while they are read',
-                'ids that are no longer there', 'Import again.'))
-        return self._base.bundle.read_bytes(name, first, stop).reshape(-1)
+        All rows are read for each part of the table that is in memory at once.
+        """
+        partition, feed = self._partition(table), table.feeds[slot]
+        step = max(WINDOW // _row_bytes(table, slot), 1)
+        for first in range(0, table.rows, step):
+            window = np.zeros((min(step, table.rows - first), table.width), CODES[feed.kind])
+            if self._base is not None:
+                window.view(np.uint8)[:] = self._base.bundle.read_bytes(
+                    _tensor(table, slot), first, first + len(window))
+            begin = 0
+            for rows in feed.chunks():
+                ids = (np.arange(begin, begin + len(rows)) if table.ids is None
+                       else table.ids[begin:begin + len(rows)])
+                places, begin = partition.stored_row(ids) - first, begin + len(rows)
+                inside = (places >= 0) & (places < len(window))
+                window[places[inside]] = rows[inside]
+            part.append(window)
 
     def _manifest(self, files: dict[str, StoredFile]) -> Manifest:
-        if self._base is not None:
-            old = self._base.manifest
-            return Manifest(
-                step=self._target.step, tables=old.tables, created_by=_WRITER, files=files,
-                created=time.time(), config=old.config, plan_digest=old.plan_digest,
-                applied=old.applied, vocabularies=old.vocabularies)
-        return Manifest(
-            step=self._target.step, created_by=_WRITER, created=time.time(), files=files,
-            tables={table.name: StoredTable(
+        begun = self._base.manifest if self._base is not None else Manifest(
+            step=self._step, created_by='', tables={table.name: StoredTable(
                 rows=table.rows, width=table.width, strategy=self._partition(table).strategy,
                 hosts=1, slots=tuple(slot for slot in table.feeds if slot))
                 for table in self._tables})
-
-
-def left_in(path: str) -> list[str]:
-    """Returns the names of what saves or imports that did not end have left in a directory."""
-    try:
-        names = sorted(os.listdir(path))
-    except OSError:
-        return []
-    return [name for name in names if file_names.is_stage(name) or _partial(name)]
-
-
-def _partial(name: str) -> str:
-    """Returns the checkpoint that was being published or deleted, if a name says so, or `''`."""
-    part = file_names.parse(name)
-    return part.checkpoint if part is not None and part.kind == file_names.PARTIAL else ''
+        return dataclasses.replace(begun, files=files, created=time.time(),
+                                   created_by=f'estimator_tpu_embedding {VERSION}')
 
 
 def _require_free(path: str) -> None:
     """Makes sure that a directory has no checkpoint, which a new one could displace."""
-    if not os.path.isdir(path):
-        return
-    names = os.listdir(path)
-    left = left_in(path)
-    there = [name for name in file_names.by_checkpoint(names) if name not in map(_partial, left)]
-    if file_names.POINTER in names and not left:
-        there.append(file_names.POINTER)
+    names = os.listdir(path) if os.path.isdir(path) else []
+    there = [name for name in file_names.by_checkpoint(names)
+             if file_names.partial_of(name) not in names]
     if there:
         raise CheckpointError(Problem(
             'E661', f'directory {shown(path, 300)}', 'it must be missing, or hold no checkpoint',
@@ -254,10 +209,6 @@ def _tensor(table: Incoming, slot: str) -> str:
 
 def _row_bytes(table: Incoming, slot: str) -> int:
     return table.width * int(CODES[table.feeds[slot].kind][1:])
-
-
-def _bytes(table: Incoming, slot: str) -> int:
-    return table.rows * _row_bytes(table, slot)
 
 
 def _copy(base: Base, tensor: Tensor, writer: BundleWriter) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from ...checkpoint.bundle import Bundle
 from ...checkpoint.layout import Held, partition_of
@@ -12,8 +12,27 @@ from ...checkpoint.object_graph import Place, escaped, joined, unescaped
 from ...checkpoint.slots import is_slot, stored_slots
 from ...checkpoint.tables_meant import meant
 from ...checkpoint.tensors import NO_ROW
+from ...core.partition import Partition
 from ...errors import ConfigError, Problem, quoted, shown
-from .outgoing import Chosen
+
+
+class Chosen(NamedTuple):
+    """A table to export.
+
+    Attributes:
+      name: of its variable.
+      slots: its slots to export: (slot, name of the tensor).
+      partition: of its rows and slots; `None` if they are in the order of ids.
+    """
+
+    name: str
+    slots: Sequence[tuple[str, str]]
+    partition: Partition | None
+
+    @property
+    def tensors(self) -> list[tuple[str, str]]:
+        """(slot, name of the tensor) of the table, whose slot is `''`, and of its slots."""
+        return [('', self.name), *self.slots]
 
 
 def candidates(bundle: Bundle, tables: Mapping[str, StoredTable], manifest: Manifest | None
@@ -77,12 +96,11 @@ def chosen(names: Sequence[str], found: Mapping[str, Chosen], with_slots: bool) 
 
 
 def _unknown(name: str, several: Sequence[str], known: Collection[str]) -> Iterator[Problem]:
-    near = difflib.get_close_matches(name, known, n=3, cutoff=.4) or sorted(known)[:3]
-    listed = [shown(one, 200) for one in several[:5] or near]
+    there = quoted(shown(one, 200) for one in several[:5] or sorted(known)[:5])
     yield Problem(
         'E662', f'--table {shown(name, 200)}', 'it must name one table, in full or by parts of '
         'its name that no other has', 'several' if several else 'none of that name',
-        f'There: {quoted(listed)}.' if listed else 'The checkpoint has no tables.')
+        f'There: {there}.')
 
 
 def _is_matrix(bundle: Bundle, key: str) -> bool:

@@ -1,28 +1,32 @@
 """Reads matrices of rows and vectors of ids from `.npy`, `.safetensors` and `.parquet` files.
 
-Strangers write these files, so nothing in them is trusted. Rows are read in chunks. Files of the
-first two kinds hold plain bytes after a header, and are read without other packages.
+Strangers write these files, so nothing in them is trusted. Rows are read a few MB at a time.
 """
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
+import importlib.util
+import math
 import os
 import re
 import tokenize
-from collections.abc import Callable, Iterator, Mapping
-from typing import BinaryIO
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from ...checkpoint.tensors import KINDS
+from ...core.specs import is_count
 from ...errors import CheckpointError, Problem, shown
 from ...proto import files, json_objects
 from ...proto.wire import Malformed
 
-ROWS = 'rows'
-"""The name of the only column of a `.npy` file."""
+FORMATS = ('npy', 'safetensors', 'parquet')
+ROWS, ID = 'rows', 'id'
+"""The names of the only column of a `.npy` file, and of the column with ids in others."""
 CODES = {name: code for name, code in KINDS.values() if code}
 """NumPy's codes of types by their names; of integers of that size for types that NumPy lacks."""
 SAFETENSORS_KINDS = {
@@ -36,35 +40,50 @@ _IN_SAFETENSORS = {short: name for name, short in SAFETENSORS_KINDS.items()}
 _NAME = re.compile(r'[^\x00-\x1f\x7f/\\]{1,255}', re.DOTALL)
 _MAX_HEADER = 2**24
 _MAX_HEADER_VALUES = 1_000_000
-_MAX_NPY_HEADER = 10_000
-_MAX_RANK = 8
+_MAX_ROWS, _MAX_RANK = 2**63 - 1, 8
 _MOST_LISTED = 20
+_STEP_BYTES = 2**22
+_BUFFER = 2**20
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class Column:
     """Rows or ids in a file.
 
     Attributes:
-      where: the file, as messages call it.
+      path: of the file.
       name: of the column; `'rows'` in a `.npy` file.
       kind: the name of its type, such as `'float32'`. A column of another type than `CODES` has,
         such as `'string'`, can be listed and not read.
       shape: `(n, width)` of rows and `(n,)` of ids; other shapes are the caller's to refuse.
-      read: yields its rows from the first on, in arrays of `step` rows but for the last. Each
-        is of the code `CODES[kind]`. It raises CheckpointError E665 if the file has changed.
+      read: takes the opened file and a number of rows; yields the rows from the first on, so many
+        at a time or fewer.
     """
 
-    where: str
+    path: str
     name: str
     kind: str
     shape: tuple[int, ...]
-    read: Callable[[int], Iterator[np.ndarray]]
+    read: Callable[[BinaryIO, int], Iterator[np.ndarray]]
 
-    @property
-    def row_bytes(self) -> int:
-        """Bytes of a row."""
-        return int(np.prod(self.shape[1:], dtype=np.int64)) * int(CODES[self.kind][1:])
+    def __str__(self) -> str:
+        return f'{self.kind} {list(self.shape)} in file {where_of(self.path)}'
+
+    def chunks(self) -> Iterator[np.ndarray]:
+        """Yields all rows of the code `CODES[kind]`, a few MB at a time.
+
+        Raises:
+          CheckpointError: E665 if the file has changed.
+        """
+        row_bytes = math.prod(self.shape[1:]) * int(CODES[self.kind][1:])
+        with opened(self.path) as file:
+            for rows in self.read(file, step_of(row_bytes)):
+                yield rows.astype(CODES[self.kind], copy=False).reshape(-1, *self.shape[1:])
+
+
+def step_of(row_bytes: int) -> int:
+    """Returns how many rows are read at once."""
+    return max(_STEP_BYTES // max(row_bytes, 1), 1)
 
 
 def columns_of(directory: str, name: str) -> dict[str, Column]:
@@ -78,160 +97,187 @@ def columns_of(directory: str, name: str) -> dict[str, Column]:
       CheckpointError: E665 if the file is missing, no regular file, truncated, or of another kind.
         E663 if it is a `.parquet` file and pyarrow is missing.
     """
-    where = shown(name, 255)
-    if name.endswith('.parquet'):
-        from . import parquet
-        parquet.require_pyarrow()
-        readers: Callable[[str, str, BinaryIO], dict[str, Column]] = parquet.columns
-    elif name.endswith('.safetensors'):
-        readers = _safetensors
-    elif name.endswith('.npy'):
-        readers = _npy
-    else:
-        raise bad_file(where, 'its name must end with .npy, .safetensors or .parquet', '',
+    path, suffix = os.path.join(directory, name), name.rpartition('.')[2]
+    readers = {'npy': _npy, 'safetensors': _safetensors, 'parquet': _parquet}
+    if suffix not in readers:
+        raise bad_file(name, 'its name must end with .npy, .safetensors or .parquet', '',
                        'Convert the file to one of these kinds.')
-    if not _NAME.fullmatch(name) or name in ('.', '..'):
-        raise bad_file(where, 'it must be a name of a file in DIR, without a directory', '',
+    if not _NAME.fullmatch(name):
+        raise bad_file(name, 'it must be a name of a file in DIR, without a directory', '',
                        'Give its directory as DIR.')
-    path = os.path.join(directory, name)
-    with opened(path, where) as file:
-        return readers(path, where, file)
+    require(suffix)
+    with opened(path) as file:
+        return {column.name: column for column in readers[suffix](path, file)}
 
 
-def bad_file(where: str, rule: str, got: str, remedy: str = 'Write the file anew.'
+def require(format: str) -> None:
+    """Makes sure that files of a format can be read and written.
+
+    Raises:
+      CheckpointError: E663 if a package is missing.
+    """
+    if format == 'parquet' and importlib.util.find_spec('pyarrow') is None:
+        raise CheckpointError(Problem(
+            'E663', 'Parquet', 'the package pyarrow must be installed', 'no such package',
+            'pip install pyarrow, or "estimator_tpu_embedding[rows]"; or use another format.'))
+
+
+def stored_kind(format: str, kind: str) -> str:
+    """Returns the type of the column that holds numbers of a type.
+
+    >>> stored_kind('npy', 'bfloat16'), stored_kind('safetensors', 'bfloat16')
+    ('uint16', 'bfloat16')
+    """
+    return kind if format == 'safetensors' else np.dtype(CODES[kind]).name
+
+
+def where_of(path: str) -> str:
+    """Returns how messages call a file."""
+    return shown(os.path.basename(path), 255)
+
+
+def bad_file(name: str, rule: str, got: str, remedy: str = 'Write the file anew.'
              ) -> CheckpointError:
     """Returns the error for a file that cannot be used."""
-    return CheckpointError(Problem('E665', f'file {where}', rule, got, remedy))
+    return CheckpointError(Problem('E665', f'file {shown(name, 255)}', rule, got, remedy))
 
 
 @contextlib.contextmanager
-def opened(path: str, where: str) -> Iterator[BinaryIO]:
+def opened(path: str) -> Iterator[BinaryIO]:
     """Opens a file; its content, and errors of the system, raise E665 in the body.
 
     Raises:
       CheckpointError: E665.
     """
+    name = os.path.basename(path)
     try:
         with contextlib.closing(files.open_regular(path, follow=False)) as file:
             yield file
     except OSError as error:
-        raise bad_file(where, 'it must be a regular file that can be read',
+        raise bad_file(name, 'it must be a regular file that can be read',
                        shown(error.strerror or error)) from error
+    # Errors of pyarrow are of these classes too.
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError,
-            SyntaxError, MemoryError, tokenize.TokenError) as error:
-        raise bad_file(where, 'it must be readable', shown(error, 200)) from error
+            SyntaxError, MemoryError, NotImplementedError, tokenize.TokenError) as error:
+        raise bad_file(name, 'it must be readable', shown(error, 200)) from error
 
 
-def _npy(path: str, where: str, file: BinaryIO) -> dict[str, Column]:
-    """Returns the array of a `.npy` file, whose header is a Python literal in bytes."""
-    version = np.lib.format.read_magic(file)
-    if version not in ((1, 0), (2, 0)):
-        raise Malformed(f'a header of version {version}')
-    read = (np.lib.format.read_array_header_1_0 if version == (1, 0)
-            else np.lib.format.read_array_header_2_0)
-    shape, is_fortran, dtype = read(file, max_header_size=_MAX_NPY_HEADER)
-    if dtype.hasobject:
-        raise bad_file(where, 'it must hold numbers', 'Python objects, which are never read here',
-                       'Save an array of float32.')
-    if dtype.name not in CODES:
-        raise bad_file(where, 'it must hold numbers of a type of TensorFlow', shown(dtype),
-                       'Save an array of float32, or of int64 for ids.')
-    if is_fortran:
-        raise bad_file(where, 'its rows must lie one after another', 'columns: Fortran order',
-                       'Save numpy.ascontiguousarray(array).')
-    return {ROWS: _plain(path, where, ROWS, dtype.name, shape, (
-        file.tell(), files.size_of(file)), dtype.str)}
+def _npy(path: str, file: BinaryIO) -> Iterator[Column]:
+    """Yields the array of a `.npy` file."""
+    found = np.lib.format.open_memmap(path, 'r')  # It reads the header alone.
+    if found.dtype.name not in CODES:
+        raise Malformed(f'{found.dtype}, which is no type of TensorFlow')
+    if not found.flags.c_contiguous:
+        raise Malformed('columns in Fortran order: save numpy.ascontiguousarray(array)')
+    yield _plain(path, ROWS, found.dtype.name, found.shape, found.offset, found.dtype)
 
 
-def _safetensors(path: str, where: str, file: BinaryIO) -> dict[str, Column]:
-    """Returns the tensors of a `.safetensors` file: eight bytes of length, JSON, and numbers."""
+def _safetensors(path: str, file: BinaryIO) -> Iterator[Column]:
+    """Yields the tensors of a `.safetensors` file: eight bytes of length, JSON, and numbers."""
     size = files.size_of(file)
     length = int.from_bytes(files.read_at_most(file, 8), 'little')
     if not 2 <= length <= min(_MAX_HEADER, size - 8):
         raise Malformed(f'a header of {length:,} bytes in a file of {size:,}')
-    content = files.read_at_most(file, length)
-    fields = json_objects.parsed(content, _MAX_HEADER_VALUES)
+    fields = json_objects.parsed(files.read_at_most(file, length), _MAX_HEADER_VALUES)
     fields.pop('__metadata__', None)
-    found = {}
     for name, entry in fields.items():
-        kind = _IN_SAFETENSORS.get(entry['dtype'])
-        begin, end = (_count(number) for number in entry['data_offsets'])
-        if kind is not None and isinstance(entry['shape'], list):
-            found[name] = _plain(path, where, name, kind, tuple(entry['shape']), (
-                8 + length + begin, 8 + length + end), CODES[kind])
-        if not begin <= end <= size - 8 - length:
-            raise Malformed(f'tensor "{shown(name)}" at {begin:,} to {end:,} of '
-                            f'{size - 8 - length:,} bytes')
-    return found
+        kind, shape = _IN_SAFETENSORS.get(entry['dtype']), tuple(entry['shape'])
+        begin, end = entry['data_offsets']
+        if len(shape) > _MAX_RANK or not all(is_count(one, 0, _MAX_ROWS) for one in (
+                *shape, begin, end)) or kind is not None and (
+                    end - begin != math.prod(shape) * int(CODES[kind][1:])) or (
+                        not begin <= end <= size - 8 - length):
+            raise Malformed(f'tensor "{shown(name)}" of {shown(entry["dtype"])} {shown(shape)} at '
+                            f'{shown(begin)} to {shown(end)} of {size - 8 - length:,} bytes')
+        if kind is not None:
+            yield _plain(path, name, kind, shape, 8 + length + begin, np.dtype(CODES[kind]))
 
 
-def _count(number: object) -> int:
-    if type(number) is not int or not 0 <= number < 2**63:
-        raise Malformed(f'{shown(number)} where a number of bytes or rows must be')
-    return number
+def _plain(path: str, name: str, kind: str, shape: tuple[int, ...], begin: int, dtype: np.dtype
+           ) -> Column:
+    """Returns a column of numbers that lie one after another; `begin` is where."""
+    def read(file: BinaryIO, step: int) -> Iterator[np.ndarray]:
+        file.seek(begin)
+        for first in range(0, shape[0], step):
+            count = min(step, shape[0] - first) * math.prod(shape[1:])
+            rows = np.fromfile(file, dtype, count)
+            if rows.size != count:
+                raise Malformed('it became shorter while it was read')
+            yield rows
+
+    return Column(path, name, kind, shape, read)
 
 
-def _plain(path: str, where: str, name: str, kind: str, shape: tuple[int, ...],
-           span: tuple[int, int], code: str) -> Column:
-    """Returns a column of numbers that lie one after another.
+def _parquet(path: str, file: BinaryIO) -> Iterator[Column]:
+    """Yields the columns of a `.parquet` file. Those of numbers, or of lists of them, can be read.
+    """
+    from pyarrow import parquet, types
+    source = parquet.ParquetFile(file, buffer_size=_BUFFER)
+    for field in source.schema_arrow:
+        is_list = (types.is_fixed_size_list(field.type) or types.is_list(field.type)
+                   or types.is_large_list(field.type))
+        number = field.type.value_type if is_list else field.type
+        kind, shape = str(field.type), [source.metadata.num_rows]
+        if types.is_integer(number) or types.is_floating(number):
+            kind = np.dtype(number.to_pandas_dtype()).name
+            if is_list:  # The first tells the length; all are compared with it when they are read.
+                first = next(source.iter_batches(1, columns=[field.name]), None)
+                shape.append(len(first.column(0)[0].as_py() or ()) if first is not None else 0)
+        yield Column(path, field.name, kind, tuple(shape), functools.partial(
+            _read_parquet, field.name, kind, shape[1:]))
 
-    Args:
-      path: of the file.
-      where: the file, as messages call it.
-      name: of the column.
-      kind: of its numbers.
-      shape: of it.
-      span: where its bytes begin and end.
-      code: NumPy's code of the numbers there, which may have another order of bytes.
+
+def _read_parquet(name: str, kind: str, sizes: Sequence[int], file: BinaryIO, step: int
+                  ) -> Iterator[np.ndarray]:
+    """Yields rows of a column."""
+    from pyarrow import parquet
+    source = parquet.ParquetFile(file, buffer_size=_BUFFER)
+    # One row group after the other: pyarrow would keep all of them in memory.
+    for group in range(source.num_row_groups):
+        for batch in source.iter_batches(step, row_groups=[group], columns=[name],
+                                         use_threads=False):
+            yield _numbers(name, batch.column(0), kind, sizes)
+
+
+def _numbers(name: str, column: Any, kind: str, sizes: Sequence[int]) -> np.ndarray:
+    """Returns the numbers of a part of a column.
 
     Raises:
-      ValueError: if the bytes are not those of the shape.
+      ValueError: if some are missing, or a list has another length.
     """
-    if len(shape) > _MAX_RANK:
-        raise Malformed(f'{len(shape)} dimensions')
-    items = 1
-    for size in shape:
-        items *= _count(size)
-    (begin, end), item = span, np.dtype(code).itemsize
-    if end - begin != items * item:
-        raise Malformed(f'{end - begin:,} bytes for {kind} {list(shape)}: it was cut off, or '
-                        'something follows')
-    row_items = items // shape[0] if shape and shape[0] else 0
-
-    def read(step: int) -> Iterator[np.ndarray]:
-        with opened(path, where) as file:
-            file.seek(begin)
-            for first in range(0, shape[0] if shape else 0, step):
-                count = min(step, shape[0] - first)
-                raw = np.empty(count * row_items * item, np.uint8)
-                if file.readinto(raw.data) != raw.nbytes:  # type: ignore[attr-defined]
-                    raise Malformed('it became shorter while it was read')
-                yield raw.view(code).astype(CODES[kind], copy=False).reshape(count, *shape[1:])
-
-    return Column(where=where, name=name, kind=kind, shape=shape, read=read)
+    from pyarrow import compute
+    empty = column.null_count
+    if sizes and not empty:
+        if not compute.all(compute.equal(compute.list_value_length(column), sizes[0])).as_py():
+            raise Malformed(f'lists of different lengths in column "{name}"')
+        column = column.flatten()
+        empty = column.null_count
+    numbers = column.to_numpy(zero_copy_only=False)
+    if empty or numbers.dtype.name != kind:
+        raise Malformed(f'{empty:,} empty cells in column "{name}"' if empty else
+                        f'{numbers.dtype.name} where {kind} was announced')
+    return np.asarray(numbers)
 
 
-def one_column(columns: Mapping[str, Column], key: str, where: str, fits: Callable[[Column], bool],
+def one_column(columns: Mapping[str, Column], key: str, file: str, fits: Callable[[Column], bool],
                rule: str) -> Column:
     """Returns the column of a name, or the only one that fits.
 
     Args:
       columns: of a file.
       key: the name that the user gave; `''` if none.
-      where: the file, as messages call it.
+      file: the name of the file.
       fits: whether a column may be meant.
       rule: for the message.
 
     Raises:
       CheckpointError: E665 if there is none of that name, or several fit.
     """
-    found = [columns[key]] if key in columns else [
-        column for column in columns.values() if fits(column)] if not key else []
+    found = [one for name, one in columns.items() if (name == key if key else fits(one))]
     if len(found) != 1:
         listed = ', '.join(f'"{shown(name, 100)}" {shown(one.kind, 100)} {list(one.shape)}'
                            for name, one in list(columns.items())[:_MOST_LISTED])
-        more = ', ...' if len(columns) > _MOST_LISTED else ''
-        raise bad_file(where, rule if not key else f'it must have "{shown(key)}"',
-                       f'{listed or "no columns"}{more}', f'Name one: {where}:NAME.' if (
+        raise bad_file(file, rule if not key else f'it must have "{shown(key)}"',
+                       listed or 'no columns', f'Name one: {shown(file, 255)}:NAME.' if (
                            found or key) else 'Write the file anew.')
     return found[0]

@@ -1,7 +1,7 @@
 """Reads rows of tables from files: those of an export, or matrices from elsewhere.
 
 Everything is checked before a checkpoint is written, and all problems come at once. Rows are read
-a few MB at a time. Of ids, one bit each is remembered.
+a few MB at a time. Ids are kept in memory, 8 bytes each.
 """
 
 from __future__ import annotations
@@ -15,14 +15,11 @@ import numpy as np
 from ...core import limits
 from ...core.names import name_problems
 from ...errors import CheckpointError, ConfigError, EteError, Problem, quoted, shown
-from . import ids as ids_of_rows
-from .files import CODES, Column, columns_of, one_column
-from .ids import CHUNK, Ids
-from .parquet import ID
+from .files import CODES, ID, Column, columns_of, one_column
 
 FLOAT = 'float32'
 _CONVERTIBLE = ('float64', 'float16', 'bfloat16')
-_STEP_BYTES = 2**22
+_MOST_NAMED = 5
 
 
 class NamedFile(NamedTuple):
@@ -47,15 +44,12 @@ class Feed(NamedTuple):
     kind: str
     columns: Sequence[Column]
 
-    def read(self, column: Column, step: int) -> Iterator[np.ndarray]:
-        """Yields the rows of one of the columns, converted: `[n, width]`."""
-        for rows in column.read(step):
-            yield (_as_floats(rows, column.kind)
-                   if self.kind == FLOAT and column.kind in _CONVERTIBLE else rows)
-
-    def chunks(self, step: int) -> Iterator[np.ndarray]:
-        """Yields all rows."""
-        return itertools.chain.from_iterable(self.read(column, step) for column in self.columns)
+    def chunks(self) -> Iterator[np.ndarray]:
+        """Yields all rows, converted, a few MB at a time: `[n, width]`."""
+        for column in self.columns:
+            for rows in column.chunks():
+                yield (_as_floats(rows, column.kind)
+                       if self.kind == FLOAT and column.kind in _CONVERTIBLE else rows)
 
 
 def _as_floats(rows: np.ndarray, kind: str) -> np.ndarray:
@@ -74,34 +68,24 @@ class Incoming(NamedTuple):
       rows: of the table, = its vocabulary.
       width: of the table.
       feeds: of the table, whose slot is `''`, and of its slots.
-      ids: of the rows; `None` if all rows come, in the order of ids.
+      ids: of the rows that come, int64 `[n]`; `None` if all come, in the order of ids.
     """
 
     name: str
     rows: int
     width: int
     feeds: Mapping[str, Feed]
-    ids: Ids | None
-
-    @property
-    def where(self) -> str:
-        """The table, as messages call it."""
-        return table_text(self.name)
+    ids: np.ndarray | None
 
     @property
     def came(self) -> int:
         """The number of its rows that came."""
-        return sum(column.shape[0] for column in self.feeds[''].columns)
+        return self.rows if self.ids is None else len(self.ids)
 
 
 def table_text(name: str) -> str:
     """Returns how messages call a table."""
     return f'table "{shown(name, 200)}"'
-
-
-def step_of(row_bytes: int) -> int:
-    """Returns how many rows are read at once."""
-    return max(_STEP_BYTES // max(row_bytes, 1), 1)
 
 
 def from_elsewhere(directory: str, tables: Sequence[NamedFile], ids: Sequence[NamedFile],
@@ -131,8 +115,9 @@ def from_elsewhere(directory: str, tables: Sequence[NamedFile], ids: Sequence[Na
     if strays := ids_by_table.keys() - by_table.keys():
         problems.append(Problem('E669', '--ids', 'each table must have rows by --table too',
                                 quoted(shown(name, 200) for name in sorted(strays))))
-    if problems:
-        raise _all(problems)
+    if problems:  # They are about arguments only if all are.
+        raise (ConfigError if {problem.code for problem in problems} == {'E669'}
+               else CheckpointError)(*problems)
     return found
 
 
@@ -141,13 +126,6 @@ def _by_table(named: Sequence[NamedFile]) -> dict[str, list[NamedFile]]:
     for one in named:
         found.setdefault(one.table, []).append(one)
     return found
-
-
-def _all(problems: Sequence[Problem]) -> EteError:
-    """Returns one error for all problems: about arguments only if all are."""
-    if all(problem.code == 'E669' for problem in problems):
-        return ConfigError(*problems)
-    return CheckpointError(*problems)
 
 
 def _table(directory: str, name: str, files: Sequence[NamedFile], ids: Sequence[NamedFile],
@@ -160,10 +138,10 @@ def _table(directory: str, name: str, files: Sequence[NamedFile], ids: Sequence[
         raise ConfigError(Problem('E669', where, 'each file of rows must have one of ids',
                                   f'{len(files)} of rows and {len(ids)} of ids'))
     opened = [columns_of(directory, one.file) for one in files]
-    rows = [one_column(columns, one.column, shown(one.file, 255), _is_matrix,
+    rows = [one_column(columns, one.column, one.file, _is_matrix,
                        'it must hold one matrix of floats') for columns, one in zip(opened, files)]
-    places = [one_column(columns_of(directory, one.file), one.column, shown(one.file, 255),
-                         _is_vector, 'it must hold one vector of ids') for one in ids] or [
+    places = [one_column(columns_of(directory, one.file), one.column, one.file, _is_vector,
+                         'it must hold one vector of ids') for one in ids] or [
         columns[ID] for columns in opened if ID in columns and columns[ID] not in rows]
     if places and len(places) != len(rows):
         raise ConfigError(Problem('E669', where, 'all of its files must have ids, or none',
@@ -172,16 +150,18 @@ def _table(directory: str, name: str, files: Sequence[NamedFile], ids: Sequence[
         raise ConfigError(*problems)
     if problems := list(_misshapen(where, rows, places, convert)):
         raise CheckpointError(*problems)
-    feed = Feed(FLOAT if convert else rows[0].kind, rows)
-    count = sum(column.shape[0] for column in rows)
+    found = Incoming(name, sum(column.shape[0] for column in rows), rows[0].shape[1],
+                     {'': Feed(FLOAT if convert else rows[0].kind, rows)}, None)
     if places:
-        checked = _checked_ids(where, places, (rows_of or {}).get(name))
-        count = checked.rows
-    problems = list(checked.problems(where, may_lack=rows_of is not None)) if places else []
-    problems += ids_of_rows.not_finite(where, _with_ids(feed, places))
+        come = np.concatenate([*integers(places)])
+        count = (int(come.max()) + 1 if rows_of is None or name not in rows_of
+                 else rows_of[name])
+        found = found._replace(rows=max(count, 1), ids=come)
+        problems = list(_wrong_ids(where, come, count, may_lack=rows_of is not None))
+    problems += _not_finite(where, found)
     if problems:
         raise CheckpointError(*problems)
-    return Incoming(name, count, rows[0].shape[1], {'': feed}, checked if places else None)
+    return found
 
 
 def _in_doubt(where: str, files: Sequence[NamedFile], rows: Sequence[Column],
@@ -215,7 +195,7 @@ def _misshapen(where: str, rows: Sequence[Column], places: Sequence[Column], con
                ) -> Iterator[Problem]:
     """Yields what is wrong with the types and shapes of rows and ids."""
     for column in rows:
-        shape = f'{column.kind} {list(column.shape)} in file {column.where}'
+        shape = str(column)
         if len(column.shape) != 2:
             yield Problem('E666', where, 'its rows must be a matrix [ids, width]', shape)
         elif not column.shape[0] or not 1 <= column.shape[1] <= limits.MAX_DIMENSION:
@@ -223,45 +203,74 @@ def _misshapen(where: str, rows: Sequence[Column], places: Sequence[Column], con
                           f'[1, {limits.MAX_DIMENSION}]', shape)
         elif column.shape[1:] != rows[0].shape[1:]:
             yield Problem('E666', where, 'all of its rows must have one width',
-                          f'{shape}, and width {rows[0].shape[1:]} in {rows[0].where}')
+                          f'{shape}, and {rows[0]}')
         if column.kind != FLOAT and not (convert and column.kind in _CONVERTIBLE):
             yield Problem('E666', where, 'its rows must be float32', shape,
                           '--to-float32 rounds them.' if column.kind in _CONVERTIBLE else
                           'Convert them to float32 where they come from.')
     for ids, column in zip(places, rows):
-        shape = f'{ids.kind} {list(ids.shape)} in file {ids.where}'
         if not _is_vector(ids):
-            yield Problem('E666', where, 'its ids must be a vector of integers', shape,
+            yield Problem('E666', where, 'its ids must be a vector of integers', str(ids),
                           'Number the rows from 0 on, and store the numbers as int64.')
         elif ids.shape[:1] != column.shape[:1]:
             yield Problem('E666', where, 'each of its rows must have an id',
-                          f'{shape} for {list(column.shape)} in file {column.where}')
+                          f'{ids} for {column}')
     if sum(column.shape[0] for column in rows if column.shape) > limits.MAX_VOCABULARY_SIZE:
         yield Problem('E666', where, f'it must have at most {limits.MAX_VOCABULARY_SIZE:,} rows',
                       'more')
 
 
-def _checked_ids(where: str, places: Sequence[Column], rows: int | None) -> Ids:
-    """Returns ids whose table is large enough; the highest id tells, if `rows` does not."""
-    if rows is not None:
-        return Ids(places, rows)
-    top, count = ids_of_rows.highest(places)
-    if top >= limits.MAX_VOCABULARY_SIZE:
-        raise CheckpointError(ids_of_rows.beyond_the_limit(where, top))
-    return Ids(places, max(top + 1, 1))
+def integers(columns: Sequence[Column]) -> Iterator[np.ndarray]:
+    """Yields the ids in columns as int64 `[n]`.
+
+    An id that is too large for int64 becomes the largest number, which is no id either.
+    """
+    for ids in itertools.chain.from_iterable(column.chunks() for column in columns):
+        if ids.dtype == np.uint64:
+            ids = np.minimum(ids, np.uint64(2**63 - 1))
+        yield ids.astype(np.int64, copy=False)
 
 
-def _with_ids(feed: Feed, places: Sequence[Column]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yields ids and the rows of them as floats; without ids, numbers from 0 on."""
-    first = 0
-    for number, column in enumerate(feed.columns):
-        step = min(step_of(column.row_bytes), CHUNK)
-        ids = ids_of_rows.chunks_of(places[number], step) if places else itertools.repeat(None)
-        for some, rows in zip(ids, feed.read(column, step)):
-            yield (np.arange(first, first + len(rows)) if some is None else some), rows
-            first += len(rows)
+def _wrong_ids(where: str, ids: np.ndarray, rows: int, may_lack: bool) -> Iterator[Problem]:
+    """Yields a problem if ids are unknown, come twice, or are missing; the last may be allowed."""
+    if rows > limits.MAX_VOCABULARY_SIZE:
+        yield Problem('E667', where, f'ids must be < {limits.MAX_VOCABULARY_SIZE:,}',
+                      f'{rows - 1:,}', 'Number the rows from 0 on.')
+        return
+    ids = np.sort(ids)
+    inside = ids[(ids >= 0) & (ids < rows)]
+    known = np.unique(inside)
+    if len(inside) < len(ids):
+        yield Problem('E667', where, f'ids must be in [0, {rows:,})',
+                      _some(ids[(ids < 0) | (ids >= rows)]),
+                      'Leave these rows out, or begin from a larger table.')
+    if len(known) < len(inside):
+        yield Problem('E667', where, 'an id must come once',
+                      f'again {_some(inside[1:][inside[1:] == inside[:-1]])}',
+                      'Keep one row for each id.')
+    if len(known) < rows and not may_lack:
+        first = np.setdiff1d(np.arange(min(rows, len(known) + _MOST_NAMED)), known)
+        yield Problem('E667', where, f'all ids in [0, {rows:,}) must come',
+                      f'without {_some(first, rows - len(known))}', 'Add their rows; or use --base '
+                      'CKPT, whose rows the missing ones keep.')
 
 
-def rows_with_ids(feed: Feed, ids: Ids | None) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yields ids `[n]` and the rows of them `[n, width]`, a few MB at a time."""
-    return _with_ids(feed, ids.columns if ids is not None else ())
+def _some(ids: np.ndarray, count: int | None = None) -> str:
+    """Returns how many ids there are, and the first of them."""
+    count = len(ids) if count is None else count
+    return (f'{count:,} {"id" if count == 1 else "ids"}: '
+            f'{", ".join(map(str, ids[:_MOST_NAMED]))}{", ..." if count > _MOST_NAMED else ""}')
+
+
+def _not_finite(where: str, table: Incoming) -> Iterator[Problem]:
+    """Yields a problem if rows have numbers that are not finite."""
+    bad, first = [np.zeros(0, np.int64)], 0
+    for rows in table.feeds[''].chunks():
+        bad.append(first + np.flatnonzero(~np.isfinite(rows).all(axis=1)))
+        first += len(rows)
+    ids = np.concatenate(bad)
+    if len(ids):
+        yield Problem('E668', where, 'all numbers of rows must be finite',
+                      'NaN, infinity or more than float32 holds in the rows of '
+                      f'{_some(ids if table.ids is None else table.ids[ids])}',
+                      'A job cannot learn from such rows: correct them, or leave them out.')

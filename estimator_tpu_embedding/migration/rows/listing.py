@@ -1,206 +1,153 @@
-"""Reads and writes `rows.json`, which says what the row files of a directory hold.
+"""Writes and reads `rows.json`, which says what the row files of a directory hold.
 
 It is one JSON object with these members:
 
-- `format`: 1. `created_by`: the writer.
-- `kind`: `"npy"`, `"safetensors"` or `"parquet"`.
-- `checkpoint`: `name`, `step` and `manifest_sha256`; the last two are `null` if unknown.
-- `tables`: each with `name`, `rows`, `width`, `tensors` and `shards`, see the classes below.
-- `sha256`: of all other members, as `json.dumps(..., sort_keys=True)` writes them.
+- `format`: 2. `created_by`: the writer. `kind`: `"npy"`, `"safetensors"` or `"parquet"`.
+- `checkpoint`: its `name`, and its `step`, or `null`.
+- `tables`: each with its `name`, and `tensors`: the table itself, then its slots. Each of these has
+  `name`, `slot` (`""` is the table), `dtype`, `file`, `column` in it, and `sha256` of the file.
 """
 
 from __future__ import annotations
 
-import dataclasses
+import hashlib
 import json
 import os
-import re
-from collections.abc import Iterator
+from collections.abc import Mapping
 from typing import Any
 
-from ...core import limits
+import numpy as np
+
 from ...core.names import name_problems
 from ...core.specs import is_count
-from ...errors import CheckpointError, Problem, shown
+from ...errors import CheckpointError, EteError, Problem, shown
 from ...proto import files, json_objects
 from ...version import VERSION
-from .files import CODES
-from .writers import FORMATS
+from .files import CODES, FORMATS, ID, Column, bad_file, columns_of, opened, stored_kind
+from .incoming import Feed, Incoming, integers, table_text
 
 NAME = 'rows.json'
-FORMAT = 1
-MAX_FILES = 100_000
-"""The most files of an export."""
+_FORMAT = 2
 _MAX_BYTES = 64 * 2**20
 _MAX_VALUES = 2_000_000
-_OWN = 'sha256'
-_FLOATS = frozenset(kind for kind in CODES if 'float' in kind)
-_FILE_NAME = re.compile(r'[A-Za-z0-9_][A-Za-z0-9_.-]{0,254}')
-_DIGEST = re.compile('[0-9a-f]{64}')
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class RowFile:
-    """A file: its name, its bytes, its SHA-256, and the tensors of which it holds rows."""
-
-    name: str
-    size: int
-    sha256: str
-    tensors: tuple[str, ...]
+def content(fields: Mapping[str, Any]) -> bytes:
+    """Returns the content of the file, with the members that are always the same."""
+    return (json.dumps({'format': _FORMAT, 'created_by': f'estimator_tpu_embedding {VERSION}',
+                        **fields}, indent=1) + '\n').encode()
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Shard:
-    """The rows of the ids from `first_id` to `first_id + rows - 1`, in their order."""
+def read(directory: str) -> tuple[list[Incoming], int] | None:
+    """Checks all files of an export.
 
-    first_id: int
-    rows: int
-    files: tuple[RowFile, ...]
+    Args:
+      directory: of the files.
 
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class TensorOfRows:
-    """A table or a slot: its name in the checkpoint and its type.
-
-    `slot` is the name of the slot; `''` is the table itself.
-    """
-
-    name: str
-    slot: str
-    dtype: str
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class RowsOfTable:
-    """A table: the name of its variable, its shape, its tensors and its shards.
-
-    The first tensor is the table itself; slots follow.
-    """
-
-    name: str
-    rows: int
-    width: int
-    tensors: tuple[TensorOfRows, ...]
-    shards: tuple[Shard, ...]
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class CheckpointOfRows:
-    """The checkpoint that rows come from: its name, step, and the SHA-256 of its manifest."""
-
-    name: str
-    step: int | None
-    manifest_sha256: str | None
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class RowsIndex:
-    """What `rows.json` says."""
-
-    kind: str
-    checkpoint: CheckpointOfRows
-    tables: tuple[RowsOfTable, ...]
-    created_by: str = f'estimator_tpu_embedding {VERSION}'
-
-    @property
-    def file_names(self) -> list[str]:
-        """The names of all files of rows."""
-        return [file.name for table in self.tables for shard in table.shards
-                for file in shard.files]
-
-    def to_json(self) -> bytes:
-        """Returns the content of the file."""
-        fields: dict[str, Any] = {'format': FORMAT, **dataclasses.asdict(self)}
-        fields = json.loads(json.dumps(fields))  # Tuples become lists.
-        fields[_OWN] = json_objects.sha256_of(fields)
-        return (json.dumps(fields, indent=1, sort_keys=True) + '\n').encode()
-
-
-def read(directory: str) -> RowsIndex | None:
-    """Reads the `rows.json` of a directory; returns `None` if there is none.
+    Returns:
+      The tables in them and the step of their checkpoint, or 0. `None` if there is no `rows.json`.
 
     Raises:
-      CheckpointError: E664 if it cannot be read, or was edited.
+      CheckpointError: with all problems. E664 if `rows.json` cannot be read. E665 if a file is
+        missing or was changed, E666 if it holds other rows than `rows.json` says.
     """
     path = os.path.join(directory, NAME)
     if not os.path.lexists(path):
         return None
+    problems: list[Problem] = []
     try:
         with files.open_regular(path, follow=False) as file:
-            content = files.read_at_most(file, _MAX_BYTES + 1)
-        if len(content) > _MAX_BYTES:
+            text = files.read_at_most(file, _MAX_BYTES + 1)
+        if len(text) > _MAX_BYTES:
             raise ValueError(f'more than {_MAX_BYTES:,} bytes')
-        return _from_json(content)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError,
-            OverflowError) as error:
+        fields = json_objects.parsed(text, _MAX_VALUES)
+        if fields['format'] != _FORMAT or fields['kind'] not in FORMATS:
+            raise ValueError(f'format {shown(fields["format"])} of {shown(fields["kind"])}')
+        step = fields['checkpoint']['step'] or 0
+        if not is_count(step, 0, 2**63 - 1):
+            raise ValueError(f'step {shown(step)}')
+        found = [_table(directory, fields['kind'], entry, problems) for entry in fields['tables']]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise CheckpointError(Problem(
             'E664', f'{NAME} of {shown(directory, 200)}', 'it must be as etpe checkpoint export '
-            f'wrote it (formats up to {FORMAT})', f'{type(error).__name__}: {shown(error, 200)}',
+            f'wrote it (format {_FORMAT})', f'{type(error).__name__}: {shown(error, 200)}',
             'Export again, or name files by --table NAME=FILE in a directory without it.'
             )) from error
+    if problems:
+        raise CheckpointError(*problems)
+    return found, step
 
 
-def _from_json(content: bytearray) -> RowsIndex:
-    fields = json_objects.parsed(content, _MAX_VALUES)
-    own, version = fields.pop(_OWN), fields.get('format')
-    if version != FORMAT or isinstance(version, bool):
-        raise ValueError(f'format {shown(version)}')
-    if own != json_objects.sha256_of(fields):
-        raise ValueError('its SHA-256 of itself is another one: it was damaged or edited')
-    del fields['format']
-    found = RowsIndex(**{
-        **fields, 'checkpoint': CheckpointOfRows(**fields['checkpoint']),
-        'tables': tuple(map(_table, fields['tables']))})
-    for wrong in _untrue(found):
-        raise ValueError(wrong)
-    return found
+def _table(directory: str, kind: str, entry: Mapping[str, Any], problems: list[Problem]
+           ) -> Incoming:
+    """Returns a table whose files are checked; adds their problems.
+
+    Raises:
+      ValueError: if a name or a type cannot be so.
+    """
+    name = entry['name']
+    shape: tuple[int, ...] = ()
+    feeds: dict[str, Feed] = {}
+    for one in entry['tensors']:
+        for wrong in [name, one['name'], *([one['slot']] if feeds else [])]:
+            if bad := next(name_problems('table', wrong), None):
+                raise ValueError(str(bad))
+        if bool(one['slot']) != bool(feeds) or one['slot'] in feeds:
+            raise ValueError(f'slot {shown(one["slot"])}')
+        if one['dtype'] not in CODES or 'float' not in one['dtype']:
+            raise ValueError(f'type {shown(one["dtype"])}')
+        try:
+            column = _checked(directory, kind, one)
+            shape = shape or column.shape
+            if column.shape != shape:
+                raise _other(one, f'{column.kind} {list(shape)}', column)
+            feeds[one['slot']] = Feed(one['dtype'], [column])
+        except EteError as error:
+            problems += error.problems
+            feeds[one['slot']] = Feed(one['dtype'], [])
+    if not feeds:
+        raise ValueError(f'{table_text(name)} without tensors')
+    rows, width = shape or (0, 0)
+    return Incoming(name, rows, width, feeds, None)
 
 
-def _table(entry: dict[str, Any]) -> RowsOfTable:
-    return RowsOfTable(**{
-        **entry, 'tensors': tuple(TensorOfRows(**one) for one in entry['tensors']),
-        'shards': tuple(Shard(**{**shard, 'files': tuple(
-            RowFile(**{**file, 'tensors': tuple(file['tensors'])}) for file in shard['files'])})
-            for shard in entry['shards'])})
+def _checked(directory: str, kind: str, one: Mapping[str, Any]) -> Column:
+    """Returns the column of a tensor, after verifying its file."""
+    columns = columns_of(directory, one['file'])
+    digest = hashed(os.path.join(directory, one['file']))
+    if digest != one['sha256']:
+        raise bad_file(
+            one['file'], f'it must be as it was written: SHA-256 {shown(one["sha256"], 12)}',
+            digest[:12], 'Export again, or restore the file from a copy.')
+    column, wanted = columns.get(one['column']), stored_kind(kind, one['dtype'])
+    if column is None or (column.kind, len(column.shape)) != (wanted, 2) or not all(column.shape):
+        raise _other(one, f'rows of {wanted}', column)
+    if kind == 'parquet':
+        first = 0
+        for ids in integers([columns[ID]] if ID in columns else []):
+            if not np.array_equal(ids, np.arange(first, first + len(ids))):
+                break
+            first += len(ids)
+        if first != column.shape[0]:
+            raise bad_file(one['file'], f'its column {ID} must count from 0', 'other numbers',
+                           'Export again.')
+    return column
 
 
-def _untrue(found: RowsIndex) -> Iterator[str]:
-    """Yields what cannot be so. That ids are missing or come twice is said by the importer."""
-    names = found.file_names
-    step = found.checkpoint.step
-    if found.kind not in FORMATS:
-        yield f'kind {shown(found.kind)}'
-    if step is not None and not is_count(step, 0, 2**63 - 1):
-        yield f'step {shown(step)}'
-    if len(found.tables) > limits.MAX_TABLES or len(names) > MAX_FILES:
-        yield f'more than {limits.MAX_TABLES} tables or {MAX_FILES} files'
-    tables = {table.name for table in found.tables}
-    if len(set(names)) < len(names) or len(tables) < len(found.tables):
-        yield 'a file or a table occurs twice'
-    for table in found.tables:
-        yield from _untrue_of_table(table)
+def _other(one: Mapping[str, Any], wanted: str, column: Column | None) -> CheckpointError:
+    return CheckpointError(Problem(
+        'E666', f'tensor "{shown(one["name"], 200)}"', f'file {shown(one["file"], 255)} must hold '
+        f'{wanted}', 'no column for it' if column is None else str(column), 'Export again.'))
 
 
-def _untrue_of_table(table: RowsOfTable) -> Iterator[str]:
-    for part in (table.name, *(tensor.name for tensor in table.tensors),
-                 *(tensor.slot for tensor in table.tensors[1:])):
-        yield from map(str, name_problems('table', part))
-    own = [tensor.name for tensor in table.tensors]
-    if (not own or table.tensors[0].slot or len(set(own)) < len(own)
-            or len({tensor.slot for tensor in table.tensors}) < len(own)
-            or not {tensor.dtype for tensor in table.tensors} <= _FLOATS):
-        yield f'tensors of table "{shown(table.name)}"'
-    if not (is_count(table.rows, 1, limits.MAX_VOCABULARY_SIZE)
-            and is_count(table.width, 1, limits.MAX_DIMENSION)):
-        yield f'{shown(table.rows)} x {shown(table.width)} of table "{shown(table.name)}"'
-    for shard in table.shards:
-        if not (is_count(shard.first_id, 0, limits.MAX_VOCABULARY_SIZE)
-                and is_count(shard.rows, 1, limits.MAX_VOCABULARY_SIZE)):
-            yield f'ids {shown(shard.first_id)} and {shown(shard.rows)} more'
-        if sorted(name for file in shard.files for name in file.tensors) != sorted(own):
-            yield f'tensors in shards of table "{shown(table.name)}"'
-        for file in shard.files:
-            if not _FILE_NAME.fullmatch(file.name) or file.name == NAME:
-                yield f'file "{shown(file.name)}"'
-            if not is_count(file.size, 0, 2**63 - 1) or not _DIGEST.fullmatch(file.sha256):
-                yield f'size or SHA-256 of file "{shown(file.name)}"'
+def hashed(path: str) -> str:
+    """Returns the SHA-256 of a regular file.
+
+    Raises:
+      CheckpointError: E665 if it cannot be read.
+    """
+    digest = hashlib.sha256()
+    with opened(path) as file:
+        while chunk := file.read(2**20):
+            digest.update(chunk)
+    return digest.hexdigest()

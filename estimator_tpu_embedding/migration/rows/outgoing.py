@@ -7,173 +7,79 @@ The files are staged in a folder of the directory. They are renamed when all are
 from __future__ import annotations
 
 import contextlib
-import hashlib
+import json
 import os
 import re
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
 from ...checkpoint.bundle import Bundle
 from ...checkpoint.files import Storage, created, free_bytes
 from ...checkpoint.rows import Ordered
-from ...core.partition import Partition
-from ...errors import CheckpointError, ConfigError, Problem, shown
-from ...proto import files
-from . import listing, writers
-from .listing import RowFile, RowsIndex, RowsOfTable, Shard, TensorOfRows
-from .writers import Described
+from ...checkpoint.tensors import Tensor
+from ...errors import CheckpointError, Problem, shown
+from . import listing
+from .chosen import Chosen
+from .files import ID, ROWS, SAFETENSORS_KINDS, step_of
 
 STAGE = '.rows-stage'
-SHARD_BYTES = 256 * 10**6
-_CHUNK = 2**22
+_RESERVED = (ID, '__metadata__')
+"""Names that mean something else in a file."""
 _MOST_NAMED = 5
 
 
-class Chosen(NamedTuple):
-    """A table to export.
+def export(bundle: Bundle, tables: Sequence[Chosen], format: str, directory: str, *, name: str,
+           step: int | None) -> list[dict[str, Any]]:
+    """Writes rows of tables into files.
 
-    Attributes:
-      name: of its variable.
-      slots: its slots to export: (slot, name of the tensor).
-      partition: of its rows and slots; `None` if they are in the order of ids.
-    """
+    Args:
+      bundle: the checkpoint.
+      tables: to export.
+      format: of the files, one of `files.FORMATS`.
+      directory: which is made, or must be empty.
+      name: of the checkpoint, for `rows.json`.
+      step: of the checkpoint; `None` if it is unknown.
 
-    name: str
-    slots: Sequence[tuple[str, str]]
-    partition: Partition | None
-
-    @property
-    def tensors(self) -> list[tuple[str, str]]:
-        """(slot, name of the tensor) of the table, whose slot is `''`, and of its slots."""
-        return [('', self.name), *self.slots]
-
-
-class Export:
-    """An export that can be carried out."""
-
-    def __init__(self, bundle: Bundle, tables: Sequence[Chosen], format: str, shard_bytes: int):
-        """Plans it.
-
-        Args:
-          bundle: the checkpoint.
-          tables: to export.
-          format: of the files, one of `writers.FORMATS`.
-          shard_bytes: most bytes of numbers and ids in each file, >= 1, but at least a row.
-
-        Raises:
-          CheckpointError: E663 if a package is missing.
-          ConfigError: E669 if there would be too many files.
-        """
-        writers.require(format)
-        self._bundle, self._format = bundle, format
-        self._tables = [_Table(bundle, number, table, format, shard_bytes)
-                        for number, table in enumerate(tables)]
-        count = sum(len(table.groups) * table.shards for table in self._tables)
-        if count > listing.MAX_FILES:
-            raise ConfigError(Problem(
-                'E669', '--shard-size', f'it must give at most {listing.MAX_FILES:,} files',
-                f'{count:,}', 'Make it larger.'))
-
-    @property
-    def bytes(self) -> int:
-        """Bytes of all numbers that are written."""
-        return sum(table.rows * (writers.id_bytes(self._format) + sum(
-            tensor.row_bytes for tensor in table.tensors)) for table in self._tables)
-
-    def carry_out(self, directory: str, checkpoint: listing.CheckpointOfRows) -> RowsIndex:
-        """Writes the files.
-
-        Args:
-          directory: which is made, or must be empty.
-          checkpoint: for `rows.json`.
-
-        Returns:
-          The content of `rows.json`.
-
-        Raises:
-          CheckpointError: E661 if the directory is not empty, or cannot be written.
-          CorruptCheckpointError: if the checkpoint cannot be read.
-          Then it leaves no file in the directory.
-        """
-        with _staged(directory, self.bytes) as storage:
-            index = RowsIndex(kind=self._format, checkpoint=checkpoint, tables=tuple(
-                table.write(storage) for table in self._tables))
-            storage.create(f'{STAGE}/{listing.NAME}', index.to_json())
-            _publish(storage, index)
-        return index
-
-
-class _Table:
-    """A table whose rows are being written."""
-
-    def __init__(self, bundle: Bundle, number: int, chosen: Chosen, format: str, shard_bytes: int):
-        tensor = bundle.tensors[chosen.name]
-        self.rows, self._width = tensor.rows, tensor.shape[1]
-        self.tensors = [Described(name, bundle.tensors[name].kind, self._width)
-                        for _, name in chosen.tensors]
-        self.groups = writers.files_of(format, self.tensors)
-        widest = writers.id_bytes(format) + max(
-            sum(tensor.row_bytes for tensor in group) for group in self.groups)
-        self._per_shard = max(shard_bytes // max(widest, 1), 1)
-        self.shards = -(-self.rows // self._per_shard)
-        self._step = max(_CHUNK // max(widest, 1), 1)
-        self._format, self._chosen = format, chosen
-        self._begin = f'{number}-{_plain(chosen.name)}'
-        self._slot_of = {name: slot for slot, name in chosen.tensors}
-        self._sources = {name: Ordered(bundle, name, chosen.partition)
-                         for name in self._slot_of}
-
-    def write(self, storage: Storage) -> RowsOfTable:
-        """Writes all shards into the stage."""
-        return RowsOfTable(
-            name=self._chosen.name, rows=self.rows, width=self._width,
-            tensors=tuple(TensorOfRows(name=tensor.name, slot=self._slot_of[tensor.name],
-                                       dtype=tensor.kind) for tensor in self.tensors),
-            shards=tuple(self._shard(storage, number) for number in range(self.shards)))
-
-    def _shard(self, storage: Storage, number: int) -> Shard:
-        first = number * self._per_shard
-        count = min(self._per_shard, self.rows - first)
-        return Shard(first_id=first, rows=count, files=tuple(
-            self._file(storage, group, number, first, count) for group in self.groups))
-
-    def _file(self, storage: Storage, group: Sequence[Described], number: int, first: int,
-              count: int) -> RowFile:
-        which = f'.{_plain(self._slot_of[group[0].name] or "rows")}' if (
-            self._format == 'npy') else ''
-        name = f'{self._begin}{which}-{number:05d}-of-{self.shards:05d}.{self._format}'
-        path = storage.path(f'{STAGE}/{name}')
-        with created(path) as file:
-            writer = writers.writer(self._format, file, group, first, count)
-            for begin in range(first, first + count, self._step):
-                ids = np.arange(begin, min(begin + self._step, first + count), dtype=np.int64)
-                writer.append([_rows(self._sources[tensor.name], ids) for tensor in group])
-            writer.finish()
-        storage.sync(f'{STAGE}/{name}')
-        size, digest = hashed(path)
-        return RowFile(name=name, size=size, sha256=digest,
-                       tensors=tuple(tensor.name for tensor in group))
-
-
-def hashed(path: str) -> tuple[int, str]:
-    """Returns the size and the SHA-256 of a regular file.
+    Returns:
+      The tables in `rows.json`.
 
     Raises:
-      OSError: if it cannot be read.
+      CheckpointError: E661 if the directory is not empty, or cannot be written.
+      CorruptCheckpointError: if the checkpoint cannot be read.
+      Then it leaves no file in the directory.
     """
-    digest, size = hashlib.sha256(), 0
-    with contextlib.closing(files.open_regular(path, follow=False)) as file:
-        while chunk := file.read(2**20):
-            digest.update(chunk)
-            size += len(chunk)
-    return size, digest.hexdigest()
+    sources = [[_source(format, Ordered(bundle, tensor, table.partition))
+                for _, tensor in table.tensors] for table in tables]
+    id_bytes = 8 if format == 'parquet' else 0
+    size = sum(of_table[0].tensor.rows * (id_bytes + sum(
+        one.tensor.row_bytes for one in of_table)) for of_table in sources)
+    with _staged(directory, size) as storage:
+        listed = [_write_table(storage, f'{number}-{_plain(table.name)}', format, table, of_table)
+                  for number, (table, of_table) in enumerate(zip(tables, sources))]
+        storage.create(f'{STAGE}/{listing.NAME}', listing.content({
+            'kind': format, 'checkpoint': {'name': name, 'step': step}, 'tables': listed}))
+        _publish(storage)
+    return listed
 
 
-def _rows(source: Ordered, ids: np.ndarray) -> np.ndarray:
-    """Returns rows bit for bit; `Ordered.read` would give bfloat16 as float32."""
-    return source.read_bytes(ids).view(source.bundle.tensors[source.name].code)
+def _write_table(storage: Storage, begin: str, format: str, table: Chosen,
+                 sources: Sequence[_Source]) -> dict[str, Any]:
+    """Writes the files of a table into the stage: in `.npy` one for each tensor."""
+    tensors = []
+    for (slot, name), source in zip(table.tensors, sources):
+        which = f'.{_plain(slot or "rows")}' if format == 'npy' else ''
+        file = f'{begin}{which}.{format}'
+        if which or not slot:
+            path = storage.path(f'{STAGE}/{file}')
+            with created(path) as opened:
+                _write(format, opened, [source] if which else sources)
+            storage.sync(f'{STAGE}/{file}')
+            digest = listing.hashed(path)
+        tensors.append({'name': name, 'slot': slot, 'dtype': source.tensor.kind, 'file': file,
+                        'column': source.column, 'sha256': digest})
+    return {'name': table.name, 'tensors': tensors}
 
 
 def _plain(name: str) -> str:
@@ -193,11 +99,20 @@ def _staged(directory: str, size: int) -> Iterator[Storage]:
         os.makedirs(directory, exist_ok=True)
         with Storage(directory) as storage:
             _require_empty(storage, where)
+            is_mine = False
             try:
-                with _stage(storage):
-                    _require_room(directory, where, size)
-                    yield storage
+                storage.make_folder(STAGE)  # Another export may have made it first.
+                is_mine = True
+                free = free_bytes(directory)
+                if free < size:
+                    raise CheckpointError(Problem(
+                        'E661', where, f'the disk must have room for {size:,} bytes of rows',
+                        f'{free:,} bytes free', 'Make room, or name a directory on another disk.'))
+                yield storage
             except BaseException:
+                with contextlib.suppress(OSError):
+                    if is_mine:
+                        storage.remove_folder(STAGE)
                 if not was_there:
                     with contextlib.suppress(OSError):
                         os.rmdir(directory)  # Only if it is empty.
@@ -207,18 +122,6 @@ def _staged(directory: str, size: int) -> Iterator[Storage]:
             'E661', where, 'it must be a directory in which rows can be written',
             f'{shown(error, 300)}; {size:,} bytes are needed', 'Name another one, or make room.'
             )) from error
-
-
-@contextlib.contextmanager
-def _stage(storage: Storage) -> Iterator[None]:
-    """Makes the stage, and removes it if the body fails; another export may have made it first."""
-    storage.make_folder(STAGE)
-    try:
-        yield
-    except BaseException:
-        with contextlib.suppress(OSError):
-            storage.remove_folder(STAGE)
-        raise
 
 
 def _require_empty(storage: Storage, where: str) -> None:
@@ -235,21 +138,13 @@ def _require_empty(storage: Storage, where: str) -> None:
     raise CheckpointError(Problem('E661', where, 'it must be empty or missing', got, remedy))
 
 
-def _require_room(directory: str, where: str, size: int) -> None:
-    free = free_bytes(directory)
-    if free < size:
-        raise CheckpointError(Problem(
-            'E661', where, f'the disk must have room for {size:,} bytes of rows',
-            f'{free:,} bytes free', 'Make room, or name a directory on another disk.'))
-
-
-def _publish(storage: Storage, index: RowsIndex) -> None:
+def _publish(storage: Storage) -> None:
     """Moves the files out of the stage, `rows.json` last, each durable; none if that fails."""
     storage.sync(f'{STAGE}/{listing.NAME}')
     storage.sync(STAGE)
     moved: list[str] = []
     try:
-        for name in (*index.file_names, listing.NAME):
+        for name in sorted(storage.names(STAGE), key=lambda name: name == listing.NAME):
             if name == listing.NAME:
                 storage.sync()
             storage.rename(f'{STAGE}/{name}', name)
@@ -261,3 +156,87 @@ def _publish(storage: Storage, index: RowsIndex) -> None:
         raise
     storage.remove_folder(STAGE)
     storage.sync()
+
+
+class _Source(NamedTuple):
+    """A table or a slot: the name of its column in a file, and its rows."""
+
+    column: str
+    rows: Ordered
+
+    @property
+    def tensor(self) -> Tensor:
+        """What the checkpoint says of it."""
+        return self.rows.bundle.tensors[self.rows.name]
+
+    def read(self, step: int) -> Iterator[np.ndarray]:
+        """Yields all rows in the order of ids, bit for bit: of the code `CODES` has for the type.
+        """
+        for first in range(0, self.tensor.rows, step):
+            ids = np.arange(first, min(first + step, self.tensor.rows), dtype=np.int64)
+            yield self.rows.read_bytes(ids).view(self.tensor.code)
+
+
+def _source(format: str, rows: Ordered) -> _Source:
+    """Returns a tensor with the name of the column that holds it in a file."""
+    if format == 'npy':
+        return _Source(ROWS, rows)
+    return _Source(f'{rows.name}_rows' if rows.name in _RESERVED else rows.name, rows)
+
+
+def _write(format: str, file: BinaryIO, sources: Sequence[_Source]) -> None:
+    """Writes a file.
+
+    Args:
+      format: one of `files.FORMATS`.
+      file: which is written.
+      sources: what it will hold; in a `.npy` file one.
+    """
+    if format == 'parquet':
+        _write_parquet(file, sources)
+        return
+    if format == 'npy':
+        tensor = sources[0].tensor
+        np.lib.format.write_array_header_1_0(file, {
+            'descr': np.dtype(tensor.code).str, 'fortran_order': False, 'shape': tensor.shape})
+    else:
+        file.write(_header([(one.column, one.tensor) for one in sources]))
+    for one in sources:
+        for rows in one.read(step_of(one.tensor.row_bytes)):
+            file.write(np.ascontiguousarray(rows).data)
+
+
+def _header(tensors: Sequence[tuple[str, Tensor]]) -> bytes:
+    """Returns the beginning of a `.safetensors` file; its library would hold all rows in memory."""
+    header, end = {}, 0
+    for name, tensor in tensors:
+        begin, end = end, end + tensor.rows * tensor.row_bytes
+        header[name] = {'dtype': SAFETENSORS_KINDS[tensor.kind], 'shape': tensor.shape,
+                        'data_offsets': [begin, end]}
+    text = json.dumps(header).encode()
+    text += b' ' * (-len(text) % 8)  # So that numbers lie at multiples of their size.
+    return len(text).to_bytes(8, 'little') + text
+
+
+def _write_parquet(file: BinaryIO, sources: Sequence[_Source]) -> None:
+    """Writes a column `id` of int64, and for each tensor one of lists of one length."""
+    import pyarrow
+    from pyarrow import parquet
+    fields = [pyarrow.field(ID, pyarrow.int64(), nullable=False)]
+    for one in sources:
+        number = pyarrow.from_numpy_dtype(np.dtype(one.tensor.code))
+        fields.append(pyarrow.field(one.column, pyarrow.list_(pyarrow.field(
+            'element', number, nullable=False), one.tensor.shape[1]), nullable=False))
+    step = min(step_of(one.tensor.row_bytes) for one in sources)
+    # Trained rows hardly compress, and a dictionary of floats is as large as they are.
+    with parquet.ParquetWriter(file, pyarrow.schema(fields), compression='none',
+                               use_dictionary=False, write_statistics=[ID]) as writer:
+        first = 0
+        for parts in zip(*[one.read(step) for one in sources]):
+            count = len(parts[0])
+            writer.write_table(pyarrow.Table.from_arrays([
+                pyarrow.array(np.arange(first, first + count, dtype=np.int64)),
+                *(pyarrow.FixedSizeListArray.from_arrays(
+                    pyarrow.array(np.ascontiguousarray(rows).reshape(-1)), type=field.type)
+                  for field, rows in zip(fields[1:], parts))], schema=writer.schema))
+            first += count

@@ -74,8 +74,7 @@ def test_the_check_of_20_steps_finds_the_same_job(at_300, form, system):
         cwd=EXAMPLES)
     assert done.returncode == 0, done.stderr[-4000:]
     assert done.stdout.endswith('the same job: 20 steps equal up to 1e-05\n')
-    assert re.search(r'^activation +327,680$', done.stdout, re.MULTILINE)  # 512 * 32 * 20
-    assert (' "labels"' in done.stdout) == (form == 'tfrs')  # Keras iterates by itself.
+    assert 'not compared' not in done.stdout, done.stdout
 
 
 @pytest.mark.parametrize('form', OPTIONS)

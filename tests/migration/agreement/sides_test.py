@@ -3,14 +3,15 @@
 import pytest
 import tensorflow as tf
 
-from estimator_tpu_embedding.migration import EstimatorSide, KerasSide, LoopSide, Side
-from estimator_tpu_embedding.migration.agreement.sides import problems_of, seen_by
+from estimator_tpu_embedding.errors import CallError
+from estimator_tpu_embedding.migration import EstimatorSide, KerasSide, LoopSide
+from estimator_tpu_embedding.migration.agreement.sides import problems_of
 
 
 class Own:
     """A side of a user's own."""
 
-    def train(self, checkpoint, steps):
+    def train(self, checkpoint, steps, folder):
         """Trains."""
 
 
@@ -41,22 +42,24 @@ def test_an_estimator_alone_is_no_side():
     assert problem.code == 'E682' and 'EstimatorSide(make_estimator' in problem.remedy
 
 
-def test_a_side_of_a_users_own_trains_as_it_is():
-    side = Own()
-    assert isinstance(side, Side) and seen_by(side, print) is side
-
-
-def test_a_loop_restores_first_and_makes_one_step_more_for_an_update_that_comes_late(tmp_path):
+def test_a_loop_restores_trains_and_saves(tmp_path):
     path = tf.train.Checkpoint(value=tf.Variable(5.)).write(str(tmp_path / 'ckpt'))
     value, seen = tf.Variable(0.), []
-    side = LoopSide(tf.train.Checkpoint(value=value), 'abcdef',
-                    lambda batch: seen.append((batch, float(value))))
-    assert side.train(path, 2) == []
-    assert seen == [('a', 5.), ('b', 5.), ('c', 5.)]
+
+    def step(batch):
+        seen.append((batch, float(value)))
+        value.assign_add(1.)
+
+    side = LoopSide(tf.train.Checkpoint(value=value), 'abc', step)
+    assert side.train(path, 2, str(tmp_path)) == [] and seen == [('a', 5.), ('b', 6.)]
+    saved = tf.train.latest_checkpoint(str(tmp_path))
+    assert tf.train.load_variable(saved, 'value/.ATTRIBUTES/VARIABLE_VALUE') == 7
+    with pytest.raises(CallError, match='E687 .*must make and save 4 steps; got 3'):
+        side.train(path, 4, str(tmp_path))
 
 
 def test_an_object_that_the_checkpoint_lacks_is_a_remark(tmp_path):
     path = tf.train.Checkpoint(value=tf.Variable(5.)).write(str(tmp_path / 'ckpt'))
     side = LoopSide(tf.train.Checkpoint(other=tf.Variable(0., name='lonely')), [], print)
-    remark, = side.train(path, 2)
+    remark, = side.train(path, 0, str(tmp_path))
     assert 'not restored' in remark and 'lonely' in remark
