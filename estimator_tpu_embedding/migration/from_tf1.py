@@ -17,9 +17,8 @@ from ..core.partition import Partition
 from ..errors import ConfigError, IncompatibleCheckpointError, Problem, UnreadableConfigError, shown
 from ..proto import reading
 from ..proto.codec import Config
-from .contents import Contents, Variable
+from .contents import Contents, Variable, recognized, suffixes
 from .map_file import Map
-from .names import recognized, suffixes
 
 STEP = 'global_step'
 _DUMMY = 'tpu_embedding_dummy_table_variable_'

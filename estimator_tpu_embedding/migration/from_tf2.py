@@ -10,9 +10,8 @@ from ..checkpoint.file_names import label
 from ..checkpoint.manifest import read_manifest
 from ..checkpoint.object_graph import GRAPH_KEY, Graph, Place, joined, unescaped
 from ..errors import ConfigError, IncompatibleCheckpointError, Problem, quoted, shown
-from .contents import Contents, Variable
+from .contents import Contents, Variable, recognized, suffixes
 from .map_file import Map
-from .names import recognized, suffixes
 from .target import COUNTER, PARAMETERS, VARIABLES, of_layer, step_paths
 
 _ATTRIBUTE = '/.ATTRIBUTES/'

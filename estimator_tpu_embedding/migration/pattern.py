@@ -18,23 +18,12 @@ from ..checkpoint.file_names import label
 from ..checkpoint.object_graph import GRAPH_KEY, Graph, Place, joined
 from ..checkpoint.tensors import Tensor
 from ..errors import Problem, quoted, shown
-from .contents import Variable
-from .moves import INT64, Made, Move
-from .names import Family
-from .target import (
-    COUNTER,
-    KERAS,
-    MIDLEVEL,
-    PARAMETERS,
-    TFRS,
-    VARIABLES,
-    Target,
-    of_layer,
-    step_paths,
-)
+from .contents import Family, Variable
+from .target import KERAS, MIDLEVEL, PARAMETERS, TFRS, VARIABLES, Target, of_layer, step_paths
 
 if TYPE_CHECKING:  # The tools that read maps do not write.
     from ..checkpoint.bundle_writer import BundleWriter
+    from .plan import Made, Move
 
 _CHUNK = 2**21
 
@@ -128,12 +117,10 @@ class Pattern:
             found[key or move.target] = move._replace(target=key or move.target)
         return sorted(found.values(), key=lambda move: move.target), problems
 
-    def made(self, made: Sequence[Made], step: int) -> list[Made]:
+    def fitting(self, made: Sequence[Made]) -> list[Made]:
         """Returns the variables that are computed, as far as the checkpoint has them."""
-        counter = Place(COUNTER)
-        keys = [(one, self._key_of(one.place)) for one in (
-            *made, Made(counter.key, INT64, step, counter)) if one.place is not None]
-        return [one._replace(target=key) for one, key in keys if key is not None]
+        return [one._replace(target=key) for one in made if one.place is not None
+                and (key := self._key_of(one.place)) is not None]
 
     def kept(self, written: Collection[str]) -> list[str]:
         """Returns the tensors that keep their values."""

@@ -32,7 +32,7 @@ from ...checkpoint.object_graph import Place
 from ...checkpoint.options import CheckpointOptions
 from ...checkpoint.rotation import GONE, is_gone, rotated_away
 from ...errors import CheckpointError, CorruptCheckpointError, Problem, bytes_text, quoted, shown
-from ...migration import map_text
+from ...migration import map_file
 from ...migration import plan as planning
 from ...migration.plan import Plan
 from ...migration.target import KERAS, TF1, TF2, TFRS, of_layer
@@ -68,7 +68,7 @@ def report(parsed: argparse.Namespace) -> Report:
     """Returns the report about a migration."""
     given = options.options(parsed)
     for path in filter(None, [parsed.template, parsed.map_back]):
-        map_text.require_new(path)
+        map_file.require_new(path)
     if not _writes(parsed):
         return _migrated(parsed, given, given)
     quick = dataclasses.replace(given, verify='size')
@@ -101,7 +101,7 @@ def _migrated(parsed: argparse.Namespace, way: CheckpointOptions, given: Checkpo
         verify()
         made = planning.draft(*found)
         if parsed.template is not None:
-            map_text.write(parsed.template, map_text.template(made, found.choices.map))
+            map_file.write(parsed.template, map_file.template(made, found.choices.map))
         return _report(parsed, made, notes, chosen.skipped, verify)
     except CorruptCheckpointError:
         if is_gone(chosen.prefix):
@@ -122,7 +122,7 @@ def _report(parsed: argparse.Namespace, made: Plan, notes: list[str],
         done = carry_out.carry_out(made, parsed.dst, overwrite=parsed.overwrite, verify=verify)
         rows, cleaned = done.rows, done.cleaned
         if parsed.map_back is not None:
-            map_text.write(parsed.map_back, map_text.way_back(made, _comments(parsed, made)))
+            map_file.write(parsed.map_back, map_file.way_back(made, _comments(parsed, made)))
     elif parsed.template is None:
         carry_out.check_destination(made, parsed.dst, prefix, parsed.overwrite)
     data: dict[str, Any] = {

@@ -8,9 +8,7 @@ from typing import Any
 from ...checkpoint.tensors import KINDS
 from ...core.partition import Partition
 from ...migration.map_file import UNKNOWN
-from ...migration.moves import Move
-from ...migration.naming import text_of
-from ...migration.plan import Plan
+from ...migration.plan import Move, Plan
 from ..report import Grid, Line
 from ..stored.texts import count_text
 
@@ -111,7 +109,7 @@ def _left_out(plan: Plan, asks_for_names: bool) -> Iterator[tuple[str, str, str]
             those = [slot for slot, each in gone if each == reason]
             yield f'slots of {one.name}', str(len(those)), reason
     for tensor, why in rest.items():
-        yield text_of(plan.contents, tensor), '', why
+        yield plan.contents.text_of(tensor), '', why
 
 
 def _nameless(plan: Plan) -> Iterator[Line]:
@@ -143,7 +141,7 @@ def _slots_text(slots: list[Any], optimizer: str | None) -> str:
 
 
 def _text(plan: Plan, move: Move) -> str:
-    return text_of(plan.contents, move.source)
+    return plan.contents.text_of(move.source)
 
 
 def _target_text(move: Move) -> str:
