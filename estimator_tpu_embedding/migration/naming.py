@@ -60,6 +60,12 @@ class Names(NamedTuple):
     variables: Sequence[Named]
     others: Mapping[str, str | Rule]
 
+    @property
+    def tables(self) -> list[tuple[Variable, str]]:
+        """Pairs of a table and its new name."""
+        return [(named.variable, named.new) for named in self.variables
+                if named.variable.is_table and named.new is not None]
+
 
 def names(contents: Contents, map: Map, stays_in_api: bool) -> Names:
     """Finds the new names.

@@ -91,7 +91,6 @@ class Plan:
       target: what the other one is for.
       step: its step.
       moves: the tensors that go along, sorted by their names.
-      tables: pairs of a table and its new name.
       made: the variables that are computed.
       left_out: why each other tensor stays behind, by its name.
       names: by which the moves were found.
@@ -102,7 +101,6 @@ class Plan:
     target: Target
     step: int
     moves: Sequence[Move]
-    tables: Sequence[tuple[Variable, str]]
     made: Sequence[Made]
     left_out: Mapping[str, str]
     names: Names
@@ -112,6 +110,11 @@ class Plan:
     def written(self) -> set[str]:
         """The names of the tensors that go along or are computed."""
         return {move.target for move in self.moves} | {one.target for one in self.made}
+
+    @property
+    def tables(self) -> list[tuple[Variable, str]]:
+        """Pairs of a table and its new name."""
+        return self.names.tables
 
     @property
     def bytes(self) -> int:
@@ -148,7 +151,6 @@ class _Moves:
 
     Attributes:
       found: the moves.
-      tables: pairs of a table and its new name.
       left_out: why each other tensor stays behind, by its name.
       lacks: problems E655 with what the target has no place for.
     """
@@ -158,7 +160,6 @@ class _Moves:
         self._contents, self._target, self._drop_slots = contents, target, drop_slots
         self._keeps_suffixes = target.kind == TF1 and not contents.is_tf2
         self.found: list[Move] = []
-        self.tables: list[tuple[Variable, str]] = []
         self.left_out: dict[str, str] = dict(contents.own)
         self.lacks: list[Problem] = []
 
@@ -171,8 +172,6 @@ class _Moves:
         if new is None:
             self.left_out |= dict.fromkeys(along, named.why)
             return
-        if one.is_table:
-            self.tables.append((one, new))
         if one.family is not None and len(along) > 1 and not self._keeps_suffixes and (
                 not self._target.slots_of(one.family, one.is_table)):
             self._add_lacking(one, along[1:])
@@ -200,7 +199,7 @@ class _Moves:
             if tensor not in named:
                 self._add(tensor, tensor, None)
 
-    def ordered(self) -> list[Move]:
+    def ordered(self, names: Names) -> list[Move]:
         """Returns the moves by their names; tensors below a table of TF1 have its order.
 
         Readers take slots, moving averages and the like to be in the order of their table.
@@ -209,7 +208,7 @@ class _Moves:
         if self._target.kind != TF1:
             return moves
         tensors = {move.target: move.tensor for move in moves}
-        tables = {new for _, new in self.tables if new in tensors}
+        tables = {new for _, new in names.tables if new in tensors}
         return [move if from_tf1.table_of(move.target, tensors, tables) not in tables
                 else move._replace(after=self._target.order(move.tensor.rows)) for move in moves]
 
@@ -297,10 +296,10 @@ def draft(contents: Contents, target: Target, choices: Choices) -> Plan:
     problems += problems_of_targets(contents, target, [
         *((move.target, move.source, move.place) for move in moves.found),
         *((one.target, 'a variable that is made', one.place) for one in made)])
-    moved = moves.ordered()
+    moved = moves.ordered(found)
     pattern = Pattern(choices.like, target) if choices.like is not None else None
     if pattern is not None:
-        moved, unfit = pattern.fitted(moved, moves.tables)
+        moved, unfit = pattern.fitted(moved, found.tables)
         counter = Place(COUNTER)
         made = pattern.fitting([*made, Made(counter.key, INT64, step, counter)])
         problems += unfit
@@ -311,7 +310,7 @@ def draft(contents: Contents, target: Target, choices: Choices) -> Plan:
     if moves.lacks:
         raise IncompatibleCheckpointError(*moves.lacks)
     return Plan(contents=contents, target=target, step=step, made=made, names=found,
-                moves=moved, tables=moves.tables, pattern=pattern,
+                moves=moved, pattern=pattern,
                 left_out=dict(sorted(moves.left_out.items())))
 
 
