@@ -278,7 +278,7 @@ def _write_graph(plan: Plan, out: BundleWriter) -> None:
         out.rows(counter.key, INT64, ())[0].append(np.int64(plan.step).tobytes())
     above = joined(plan.target.tables_path, VARIABLES)
     written = {move.place for move in plan.moves}
-    for one, table in plan.tables:
+    for one, table in plan.names.tables:
         own, *slots = plan.target.places(table, one.family, is_table=True)
         graph.alias(joined(joined(above, escaped(table)), PARAMETERS), own.path)
         for place in slots if plan.target.slots != KERAS else ():
@@ -344,7 +344,7 @@ def _tables(plan: Plan) -> dict[str, StoredTable]:
         return {}
     names = {move.source: move.target for move in plan.moves if move.after is not None}
     found = {}
-    for one, table in plan.tables:
+    for one, table in plan.names.tables:
         tensor = plan.contents.tensor(one.tensor)
         found[table] = StoredTable(
             rows=tensor.rows, width=tensor.shape[1], strategy=plan.target.strategy,

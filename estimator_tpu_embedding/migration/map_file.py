@@ -343,7 +343,7 @@ def way_back(plan: Plan, comments: Iterable[str] = ()) -> str:
       comments: lines to begin with.
     """
     contents = plan.contents
-    tables = {one.tensor: (new, one.name) for one, new in plan.tables}
+    tables = {one.tensor: (new, one.name) for one, new in plan.names.tables}
     lines = []
     for move in plan.moves:
         new, old = tables.get(move.source, (_target_text(move), contents.text_of(move.source)))

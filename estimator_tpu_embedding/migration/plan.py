@@ -12,19 +12,10 @@ from ..checkpoint.object_graph import GRAPH_KEY, Place
 from ..checkpoint.tensors import NO_ROW, Tensor
 from ..core.partition import Partition
 from ..errors import ConfigError, IncompatibleCheckpointError, Problem, quoted, shown
-from . import from_tf1
+from . import from_tf1, naming
 from .contents import Contents, Variable
 from .map_file import Map, Rule
-from .naming import (
-    Named,
-    Names,
-    names,
-    problems_of_map,
-    problems_of_nameless,
-    problems_of_names,
-    problems_of_targets,
-    why,
-)
+from .naming import Named, Names
 from .pattern import Pattern
 from .target import COUNTER, TF1, Target, step_paths
 
@@ -112,11 +103,6 @@ class Plan:
         return {move.target for move in self.moves} | {one.target for one in self.made}
 
     @property
-    def tables(self) -> list[tuple[Variable, str]]:
-        """Pairs of a table and its new name."""
-        return self.names.tables
-
-    @property
     def bytes(self) -> int:
         """The bytes of all tensors that go along."""
         return sum(move.tensor.size for move in self.moves)
@@ -172,11 +158,11 @@ class _Moves:
         if new is None:
             self.left_out |= dict.fromkeys(along, named.why)
             return
-        if one.family is not None and len(along) > 1 and not self._keeps_suffixes and (
-                not self._target.slots_of(one.family, one.is_table)):
+        there = self._names(one, new)
+        if len(along) > 1 and len(there) == 1:
             self._add_lacking(one, along[1:])
-        for tensor, (name, place) in zip(named.tensors, self._names(one, new)):
-            if tensor in along and tensor not in self.left_out:
+        for tensor, (name, place) in zip(named.tensors, there):
+            if tensor in along:
                 self._add(tensor, name, place, one)
 
     def add_others(self, named: Mapping[str, str | Rule]) -> None:
@@ -226,7 +212,7 @@ class _Moves:
     def _add_alone(self, tensor: str, new: str | Rule, one: Variable | None = None) -> None:
         """Moves a tensor whose name does not follow from a variable's name."""
         if isinstance(new, Rule):
-            self.left_out[tensor] = why(new)
+            self.left_out[tensor] = naming.why(new)
             return
         place = None if self._target.kind == TF1 else Place.of(new)
         self._add(tensor, new if place is None else place.key, place, one)
@@ -271,7 +257,7 @@ def plan(contents: Contents, target: Target, choices: Choices = Choices()) -> Pl
     """
     made = draft(contents, target, choices)
     if not choices.drop_rest and made.nameless:
-        raise ConfigError(*problems_of_nameless(contents, made.names))
+        raise ConfigError(*naming.problems_of_nameless(contents, made.names))
     return made
 
 
@@ -284,16 +270,16 @@ def draft(contents: Contents, target: Target, choices: Choices) -> Plan:
     problems = list(target.problems())
     if problems:
         raise ConfigError(*problems)
-    found = names(contents, choices.map, contents.is_tf2 == (target.kind != TF1))
+    found = naming.names(contents, choices.map, contents.is_tf2 == (target.kind != TF1))
     step, problems = _step(contents, choices)
     moves = _Moves(contents, target, choices.drop_slots)
     for named in found.variables:
         moves.add_variable(named)
     moves.add_others(found.others)
     made = _made(contents, target, choices, step)
-    problems += problems_of_map(contents, target, choices.map)
-    problems += problems_of_names(contents, target, found, choices.map)
-    problems += problems_of_targets(contents, target, [
+    problems += naming.problems_of_map(contents, target, choices.map)
+    problems += naming.problems_of_names(contents, target, found, choices.map)
+    problems += naming.problems_of_targets(contents, target, [
         *((move.target, move.source, move.place) for move in moves.found),
         *((one.target, 'a variable that is made', one.place) for one in made)])
     moved = moves.ordered(found)
@@ -304,14 +290,13 @@ def draft(contents: Contents, target: Target, choices: Choices) -> Plan:
         made = pattern.fitting([*made, Made(counter.key, INT64, step, counter)])
         problems += unfit
     if problems and not choices.drop_rest:
-        problems += problems_of_nameless(contents, found)
+        problems += naming.problems_of_nameless(contents, found)
     if problems:
         raise ConfigError(*problems, *moves.lacks)
     if moves.lacks:
         raise IncompatibleCheckpointError(*moves.lacks)
-    return Plan(contents=contents, target=target, step=step, made=made, names=found,
-                moves=moved, pattern=pattern,
-                left_out=dict(sorted(moves.left_out.items())))
+    return Plan(contents=contents, target=target, step=step, made=made, names=found, moves=moved,
+                pattern=pattern, left_out=dict(sorted(moves.left_out.items())))
 
 
 def _step(contents: Contents, choices: Choices) -> tuple[int, list[Problem]]:

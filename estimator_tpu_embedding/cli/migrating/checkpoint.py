@@ -158,7 +158,7 @@ def _comments(parsed: argparse.Namespace, made: Plan) -> Iterator[str]:
             flags += ['--slots', KERAS]
         path = parsed.source_path if parsed.source_path is not None else parsed.object_path
         flags += [] if path is None else ['--object-path', path]
-    orders = {_order_text(one.order) for one, _ in made.tables} - {'ids'}
+    orders = {_order_text(one.order) for one, _ in made.names.tables} - {'ids'}
     if to == TF1 and len(orders) == 1:
         flags += ['--order', orders.pop()]
     if optimizer is not None:
@@ -200,7 +200,7 @@ def _as_data(plan: Plan, drops_rest: bool) -> dict[str, Any]:
              'slots': [move.source for move in slots.get(one.tensor, [])],
              'before': _order_text(one.order), 'after': _order_text(moves[one.tensor].after),
              'reordered': moves[one.tensor].is_reordered}
-            for one, new in plan.tables],
+            for one, new in plan.names.tables],
         'moves': [
             {'from': move.source, 'to': move.target, 'kind': move.tensor.kind,
              'shape': list(move.tensor.shape), 'reordered': move.is_reordered}
