@@ -210,19 +210,21 @@ def write(plan: Plan, prefix: str) -> dict[str, StoredFile]:
     """
     with BundleWriter(prefix) as out:
         for move in plan.moves:
-            _write_one(plan, move, out)
+            _write_one(plan.contents.bundle, move, out)
         for made in plan.made:
             value = np.array(made.value, KINDS[made.dtype][1])
             out.rows(made.target, made.dtype, ())[0].append(value.tobytes())
         if plan.pattern is not None:
-            plan.pattern.write(out, plan.written)
+            for name in (GRAPH_KEY, *plan.pattern.kept(plan.written)):
+                move = Move(name, name, plan.pattern.verified(name))
+                _write_one(plan.pattern.bundle, move, out)
         elif plan.target.kind != TF1:
             _write_graph(plan, out)
         return out.finish()
 
 
-def _write_one(plan: Plan, move: Move, out: BundleWriter) -> None:
-    bundle, tensor = plan.contents.bundle, move.tensor
+def _write_one(bundle: Bundle, move: Move, out: BundleWriter) -> None:
+    tensor = move.tensor
     if not tensor.code:
         piece, = tensor.pieces
         part = out.copied(move.target, tensor.dtype, tensor.shape, piece.size, piece.crc)

@@ -21,11 +21,8 @@ from ..errors import Problem, quoted, shown
 from .contents import Family, Variable
 from .target import KERAS, MIDLEVEL, PARAMETERS, TFRS, VARIABLES, Target, of_layer, step_paths
 
-if TYPE_CHECKING:  # The tools that read maps do not write.
-    from ..checkpoint.bundle_writer import BundleWriter
+if TYPE_CHECKING:
     from .plan import Made, Move
-
-_CHUNK = 2**21
 
 
 class Objects(NamedTuple):
@@ -126,26 +123,6 @@ class Pattern:
         """Returns the tensors that keep their values."""
         return sorted(self.bundle.tensors.keys() - set(written) - {GRAPH_KEY})
 
-    def write(self, out: BundleWriter, written: Collection[str]) -> None:
-        """Writes the graph, and the tensors that keep their values.
-
-        Raises:
-          CorruptCheckpointError: if one of them is damaged.
-        """
-        for name in (GRAPH_KEY, *self.kept(written)):
-            tensor = self.bundle.tensors[name]
-            self._check(tensor)
-            if len(tensor.pieces) == 1:
-                piece, = tensor.pieces
-                part = out.copied(name, tensor.dtype, tensor.shape, piece.size, piece.crc)
-                for content in self.bundle.content(piece):
-                    part.append(content)
-                continue
-            part, = out.rows(name, tensor.dtype, tensor.shape)
-            step = max(_CHUNK // max(tensor.row_bytes, 1), 1)
-            for first in range(0, tensor.rows, step):
-                part.append(self.bundle.read_bytes(name, first, min(first + step, tensor.rows)))
-
     def _of_table(self, one: Variable, table: str) -> Iterator[tuple[str, str]]:
         """Yields tensors of a table and its slots with their keys, whoever has made the slots."""
         there = self._tables.get(table, {})
@@ -182,9 +159,16 @@ class Pattern:
             yield Problem('E654', where, f'"{shown(move.place, 200)}" must have one source',
                           f'"{shown(move.source, 200)}" and another one')
 
-    def _check(self, tensor: Tensor) -> None:
+    def verified(self, name: str) -> Tensor:
+        """Returns the description of a tensor that is to be copied.
+
+        Raises:
+          CorruptCheckpointError: if its bytes are damaged.
+        """
+        tensor = self.bundle.tensors[name]
         for piece in tensor.pieces:
             with opened(self.bundle.prefix, piece.file) as file:
                 if checksums.holds(file, piece, tensor) is False:
                     raise corrupt(self.bundle.prefix, f'the checksum of tensor '
                                   f'"{shown(tensor.name)}" must hold', 'another one')
+        return tensor

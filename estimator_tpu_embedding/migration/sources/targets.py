@@ -154,10 +154,14 @@ def _python(declaration: Declaration, target: str) -> Written:
     is_old = target == 'tf1'
     used = {feature.spec.table for feature in declaration.features}
     tables = [table for table in declaration.tables if table.name in used or not is_old]
-    rates = _Rates([table for table in tables if _is_writable(table, target)])
+    rates = _rates(table for table in tables if _is_writable(table, target))
     own = _notes_of_tf1(declaration, used) if is_old else _notes_of_tf2(declaration, target, used)
-    notes = [*declaration.notes, *own, *rates.notes()]
-    functions = rates.functions(_RATE if is_old else _RATE_OF_TF2)
+    notes = [*declaration.notes, *own, *(NOT_WRITABLE(
+        JOB, f'the learning rate of {named} is a function of the step ({_origin(rate)})',
+        f'Write {name}.') for rate, (name, named) in rates.items())]
+    functions = [string.Template(_RATE if is_old else _RATE_OF_TF2).substitute(
+        name=name, job=comment(f'The rate of {named}. The job had {_origin(rate)}.'))
+        for rate, (name, named) in rates.items()]
     if declaration.multiplier and is_old:
         functions.append(_MULTIPLIER)
     definitions, training = _optimizers(declaration.tables, rates, target)
@@ -211,38 +215,25 @@ def _dict(name: str, kind: str, notes: Iterable[Note], values: Mapping[str, Call
         for key, value in values.items()]))
 
 
-class _Rates:
-    """The learning rates that are functions, each with a name and a function to be written.
+_Rates = Mapping[DynamicRate, tuple[str, str]]
+"""The name of each rate that is a function, and its tables.
 
-    A function of a program cannot be copied, and a config holds a mere number in its place.
-    """
-
-    def __init__(self, tables: Iterable[Table]):
-        self._tables: dict[DynamicRate, list[str]] = {}
-        for table in tables:
-            if table.dynamic is not None:
-                self._tables.setdefault(table.dynamic, []).append(table.name)
-        self._names = {rate: f'learning_rate_{tag}' for tag, rate in enumerate(self._tables)}
-
-    def name(self, table: Table) -> str | None:
-        """Returns the name of the function of a table, or `None`."""
-        return None if table.dynamic is None else self._names[table.dynamic]
-
-    def notes(self) -> Iterator[Note]:
-        """Yields a note for each function."""
-        for rate, name in self._names.items():
-            yield NOT_WRITABLE(JOB, f'the learning rate of {some(self._tables[rate])} is a '
-                               f'function of the step ({_origin(rate.function)})', f'Write {name}.')
-
-    def functions(self, template: str) -> list[str]:
-        """Returns the functions, which raise an error until they are written."""
-        return [string.Template(template).substitute(name=name, job=comment(
-            f'The rate of {some(self._tables[rate])}. The job had {_origin(rate.function)}.'))
-            for rate, name in self._names.items()]
+A function of a program cannot be copied, and a config holds a mere number in its place. So it
+becomes a function that raises an error until it is written."""
 
 
-def _origin(function: Any) -> str:
+def _rates(tables: Iterable[Table]) -> _Rates:
+    found: dict[DynamicRate, list[str]] = {}
+    for table in tables:
+        if table.dynamic is not None:
+            found.setdefault(table.dynamic, []).append(table.name)
+    return {rate: (f'learning_rate_{tag}', some(names))
+            for tag, (rate, names) in enumerate(found.items())}
+
+
+def _origin(rate: DynamicRate) -> str:
     """Returns the function in the job, as far as it is known."""
+    function: Any = rate.function
     if isinstance(function, RateOfTag):
         return f'tag {function.tag} in its config'
     return name_of(getattr(function, 'function', function))  # TF2's, which takes no step.
@@ -276,7 +267,7 @@ def _optimizers(tables: Sequence[Table], rates: _Rates, target: str
                 ) if is_old else own(table)
 
     def made(table: Table, rate: float | None = None) -> Call:
-        name = None if is_old else rates.name(table)
+        name = None if is_old or table.dynamic is None else rates[table.dynamic][0]
         return calls.optimizer(table, target, name or number(_rate(table) if rate is None
                                                              else rate))
 
@@ -297,9 +288,9 @@ def _optimizers(tables: Sequence[Table], rates: _Rates, target: str
         made(common[0], rate if is_old else None) if common else 'None'))
     training: dict[str, dict[str, Expression]] = {table.name: {} for table in trained}
     for table in trained:
-        found, name = training[table.name], rates.name(table) if is_old else None
-        if name is not None:
-            found['learning_rate_fn'] = name
+        found, function = training[table.name], table.dynamic
+        if is_old and function is not None and function in rates:
+            found['learning_rate_fn'] = rates[function][0]
         elif is_old and (table in common and _rate(table) != rate or (
                 table.algorithm == calls.WITHOUT_TAIL and _rate(table) != 1.0)):
             found['learning_rate'] = number(_rate(table))  # The parameters may have none.

@@ -206,7 +206,9 @@ def test_what_tpu_estimator_lacks_is_told():
 
 def test_a_table_without_a_feature_is_left_out_and_told():
     config = read(GOLDEN / 'configs' / 'Adagrad_defaults.pbtxt')
-    config.table_descriptor.add(name='idle', vocabulary_size=3, dimension=2)
+    idle = config.table_descriptor.add(name='idle', vocabulary_size=3, dimension=2)
+    idle.optimization_parameters.adagrad.SetInParent()
+    idle.optimization_parameters.learning_rate.dynamic.tag = 3
     made = written(config, 'tf1')
     assert 'idle' not in run_tf1(made.text).TABLES
     assert 'table "idle" has no feature, and TPUEstimator refuses such a table' in {
