@@ -120,12 +120,7 @@ def _refuse(error: Exception) -> NoReturn:
 
 
 def _require_unchanged(plan: Plan, before: Signature) -> None:
-    """Makes sure that the source is the one that was planned for, and was not written meanwhile.
-
-    Raises:
-      CheckpointError: E628 if a job has deleted it.
-      CheckpointWriteError: E658 if not.
-    """
+    """Makes sure that the source is the one that was planned for: E628 or E658 otherwise."""
     bundle = plan.contents.bundle
     if is_gone(bundle.prefix):
         raise rotated_away(bundle.prefix)
@@ -156,11 +151,7 @@ def _ended_in_order() -> Iterator[None]:
 
 
 def check_destination(plan: Plan, destination: str, prefix: str, overwrite: bool) -> None:
-    """Makes sure that nothing is overwritten unasked.
-
-    Raises:
-      CheckpointError: E656 if the destination is in use.
-    """
+    """Makes sure that nothing is overwritten unasked: E656 otherwise."""
     got, found = None, _checkpoints(destination)
     source = os.path.dirname(plan.contents.bundle.prefix) or '.'
     if os.path.lexists(destination) and not os.path.isdir(destination):
@@ -178,8 +169,7 @@ def check_destination(plan: Plan, destination: str, prefix: str, overwrite: bool
 
 
 def _checkpoints(destination: str) -> set[str]:
-    """Returns the names of the checkpoints in a directory, without those that are half published.
-    """
+    """Returns the names of the checkpoints in a directory, but of none that is half published."""
     files = os.listdir(destination) if os.path.isdir(destination) else []
     return {name for name in file_names.by_checkpoint(files)
             if file_names.partial_of(name) not in files}
@@ -195,14 +185,7 @@ def _check_room(plan: Plan, destination: str) -> None:
 
 
 def write(plan: Plan, prefix: str) -> dict[str, StoredFile]:
-    """Writes the files of the checkpoint; a few MB of memory are enough.
-
-    Args:
-      plan: what to write.
-      prefix: of the new files, none of which exists.
-
-    Returns:
-      As `BundleWriter.finish`.
+    """Writes the files of the checkpoint, none of which exists; returns what the writer does.
 
     Raises:
       CorruptCheckpointError: if the source cannot be read.
@@ -292,10 +275,7 @@ def _write_graph(plan: Plan, out: BundleWriter) -> None:
 
 
 def compare(plan: Plan, written: Bundle) -> int:
-    """Compares what was written with the source, row by row by id.
-
-    Returns:
-      The number of rows of numbers that were compared.
+    """Compares what was written with the source by id, and returns the number of rows.
 
     Raises:
       CheckpointWriteError: E658 with the first difference.

@@ -181,11 +181,7 @@ def parse(text: str, where: str = 'map') -> Map:
 
 
 def _rule(line: str, where: str) -> Rule:
-    """Returns what a line says.
-
-    Raises:
-      ValueError: if it cannot be read.
-    """
+    """Returns what a line says; a ValueError says why it cannot be read."""
     old, *others = _ARROW.split(line)
     word, words = '', set()
     while (found := _WORD.match(old)) is not None and found[1] not in words:
@@ -294,12 +290,7 @@ def _too_many(rules: list[Rule], where: str) -> Iterator[Problem]:
 
 
 def template(plan: Plan, map: Map) -> str:
-    """Returns the map of a plan with a line for each variable.
-
-    Args:
-      plan: a draft may lack names; `?` stands for them.
-      map: by which it was made.
-    """
+    """Returns the map of a plan with a line for each variable; `?` stands for a missing name."""
     contents = plan.contents
     tables: list[str] = []
     others: list[str] = []
@@ -336,12 +327,7 @@ def _lines_alone(plan: Plan, named: Iterable[tuple[str, str | Rule]]) -> Iterato
 
 
 def way_back(plan: Plan, comments: Iterable[str] = ()) -> str:
-    """Returns a map that gives the tensors of the new checkpoint their old names.
-
-    Args:
-      plan: of the migration.
-      comments: lines to begin with.
-    """
+    """Returns a map that gives the tensors of the new checkpoint their old names."""
     contents = plan.contents
     tables = {one.tensor: (new, one.name) for one, new in plan.names.tables}
     lines = []
@@ -369,11 +355,7 @@ def _line(old: str, new: str | None, is_table: bool = False) -> str:
 
 
 def require_new(path: str) -> None:
-    """Makes sure that a file can be made at `path`, before much time is spent.
-
-    Raises:
-      CheckpointWriteError: E659 if there is something, or no folder for it.
-    """
+    """Makes sure that a file can be made at `path`, before much time is spent: E659 otherwise."""
     if os.path.lexists(path):
         raise _refused(path, 'something there')
     if not os.path.isdir(os.path.dirname(path) or '.'):
@@ -381,11 +363,7 @@ def require_new(path: str) -> None:
 
 
 def write(path: str, text: str) -> None:
-    """Writes a map into a new file.
-
-    Raises:
-      CheckpointWriteError: E659 if it is there already, or cannot be made.
-    """
+    """Writes a map into a file that is not there yet: E659 otherwise."""
     try:
         with created(path) as file:
             file.write(text.encode(errors='backslashreplace'))

@@ -68,13 +68,7 @@ class Names(NamedTuple):
 
 
 def names(contents: Contents, map: Map, stays_in_api: bool) -> Names:
-    """Finds the new names.
-
-    Args:
-      contents: of the checkpoint.
-      map: its lines come before other names.
-      stays_in_api: whether the other checkpoint is of the same API: then names stay as they are.
-    """
+    """Finds the new names; within one API they stay as they are, unless the map says otherwise."""
     if stays_in_api:
         defaults = {one.tensor: one.name for one in contents.variables}
     elif contents.is_tf2:
@@ -170,10 +164,7 @@ def problems_of_targets(contents: Contents, target: Target,
                         sources: Sequence[tuple[str, str, Place | None]]) -> Iterator[Problem]:
     """Yields a problem for each name with two sources, and each variable inside of another one.
 
-    Args:
-      contents: of the checkpoint.
-      target: what the other one is for.
-      sources: of each new tensor its name, the name of its source, and its place.
+    `sources` has for each new tensor its name, the name of its source, and its place.
     """
     where = label(contents.bundle.prefix)
     by_name = collections.defaultdict(list)

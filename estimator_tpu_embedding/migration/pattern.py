@@ -54,14 +54,7 @@ class Objects(NamedTuple):
         return cls(tables, optimizers, MIDLEVEL if parts - {PARAMETERS} else KERAS)
 
     def fill(self, target: Target, *, path: bool, optimizer: bool, slots: bool) -> Target:
-        """Returns a target with these objects, where there is only one of a kind.
-
-        Args:
-          target: as the user gives it.
-          path: whether to change the path of the tables.
-          optimizer: whether to change the path of the optimizer.
-          slots: whether to change who makes slots.
-        """
+        """Returns a target with these objects, as far as asked, where there is one of a kind."""
         changes: dict[str, Any] = {}
         if path and len(self.tables) == 1:
             found, end = self.tables[0], of_layer('')
@@ -75,19 +68,9 @@ class Objects(NamedTuple):
 
 
 class Pattern:
-    """A checkpoint of TF2 whose places are filled.
-
-    Attributes:
-      bundle: the checkpoint.
-    """
+    """A checkpoint of TF2 whose places are filled; `target` says where it has its objects."""
 
     def __init__(self, bundle: Bundle, target: Target):
-        """Reads the graph of objects.
-
-        Args:
-          bundle: of a checkpoint of TF2.
-          target: where its program has its objects.
-        """
         self.bundle = bundle
         self._target = target
         self._graph = Graph(bundle.read_text(GRAPH_KEY))
@@ -95,12 +78,7 @@ class Pattern:
 
     def fitted(self, moves: Sequence[Move], tables: Sequence[tuple[Variable, str]]
                ) -> tuple[list[Move], list[Problem]]:
-        """Returns moves to the keys that the checkpoint has, and what does not fit.
-
-        Args:
-          moves: with the places that follow from paths alone.
-          tables: pairs of a table and its new name.
-        """
+        """Returns moves to the keys that the checkpoint has, and what does not fit."""
         keys = {tensor: key for one, table in tables for tensor, key in self._of_table(one, table)}
         found: dict[str, Move] = {}
         problems: list[Problem] = []

@@ -133,16 +133,9 @@ class Choices:
 
 
 class _Moves:
-    """Collects the moves of a plan.
-
-    Attributes:
-      found: the moves.
-      left_out: why each other tensor stays behind, by its name.
-      lacks: problems E655 with what the target has no place for.
-    """
+    """Collects the moves of a plan, and the problems E655 of what the target has no place for."""
 
     def __init__(self, contents: Contents, target: Target, drop_slots: bool):
-        """Takes what `plan` takes."""
         self._contents, self._target, self._drop_slots = contents, target, drop_slots
         self._keeps_suffixes = target.kind == TF1 and not contents.is_tf2
         self.found: list[Move] = []
@@ -166,11 +159,7 @@ class _Moves:
                 self._add(tensor, name, place, one)
 
     def add_others(self, named: Mapping[str, str | Rule]) -> None:
-        """Moves the step, powers of Adam, and other tensors without slots.
-
-        Args:
-          named: the tensors that the map names, as `Names` has them.
-        """
+        """Moves the step, powers of Adam, and other tensors that are no variables."""
         for tensor, new in named.items():
             self.left_out.pop(tensor, None)
             self._add_alone(tensor, new)
@@ -244,11 +233,6 @@ class _Moves:
 def plan(contents: Contents, target: Target, choices: Choices = Choices()) -> Plan:
     """Plans a migration.
 
-    Args:
-      contents: of the checkpoint.
-      target: what the other one is for.
-      choices: of the user.
-
     Raises:
       ConfigError: E654 if the map fits another job, names a target twice, or a variable has no
         new name; with the problems of E655 if there are any.
@@ -262,11 +246,7 @@ def plan(contents: Contents, target: Target, choices: Choices = Choices()) -> Pl
 
 
 def draft(contents: Contents, target: Target, choices: Choices) -> Plan:
-    """Plans a migration that may lack names, for a user who wants to know which.
-
-    Raises:
-      As `plan`, but not for variables without names.
-    """
+    """Plans a migration as `plan` does, but one that may lack names, for a user who asks which."""
     problems = list(target.problems())
     if problems:
         raise ConfigError(*problems)

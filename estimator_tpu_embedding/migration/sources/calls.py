@@ -72,13 +72,9 @@ _MODULES = ('tensorflow.', 'tf_keras.', 'keras.')
 
 
 class Argument(NamedTuple):
-    """One argument of a call, or one entry of a dict.
+    """One argument of a call, or one entry of a dict, with comments above it and a remark behind.
 
-    Attributes:
-      before: text before the value, such as `'dim='`.
-      value: the value.
-      comments: sentences that stand above it.
-      remark: a few words that stand behind it.
+    `before` is the text before the value, such as `'dim='`.
     """
 
     before: str
@@ -179,11 +175,7 @@ def number(value: Any) -> str:
 
 
 def initializer(table: Table, target: str) -> Call | None:
-    """Returns the call that makes the initializer of a table.
-
-    Returns:
-      `None` for the default of both APIs, and for one that cannot be written.
-    """
+    """Returns the call of an initializer; `None` for the default, or if it cannot be written."""
     made = table.spec.initializer
     arguments = _arguments_of(made)
     if arguments is None or _is_default(table):
@@ -234,11 +226,7 @@ def optimizer(table: Table, target: str, rate: Expression) -> Call:
     """Returns the call that makes the optimizer of a table, with everything the target takes.
 
     The arguments of its own are all written, because their defaults differ between the APIs.
-
-    Args:
-      table: with an optimizer that the target has.
-      target: a key of `CLASSES`.
-      rate: the learning rate, as Python.
+    The target must have it. The rate is Python.
     """
     made = table.spec.optimizer
     assert made is not None

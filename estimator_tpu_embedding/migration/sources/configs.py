@@ -33,7 +33,7 @@ def declaration_of(config: Config, where: str, others: Sequence[Config] = ()) ->
     Args:
       config: any config.
       where: its place, for the reader.
-      others: configs of the same job for evaluation or prediction.
+      others: those of the same job for evaluation or prediction.
 
     Raises:
       ConfigError: with every problem for which no API can declare it, such as a table of 0 rows.
@@ -103,22 +103,19 @@ def _feature_names(config: Config) -> list[str]:
                   for one in config.feature_descriptor] or [('', name) for name in tables]
     many = collections.Counter(table for name, table in of_feature if not name)
     seen: collections.Counter[str] = collections.Counter()
-    taken = {name for name, _ in of_feature if name}
-    given: set[str] = set()
-    found = []
+    declared = frozenset(name for name, _ in of_feature if name)
+    found: dict[str, None] = {}
     for name, table in of_feature:
+        avoided = frozenset() if name else declared
         if not name:
             seen[table] += 1
             name = table.removeprefix(_OF_COLUMNS) or table
             if many[table] > 1:
                 name += f'_{seen[table]:0{len(str(many[table]))}}'
-            while name in taken:
-                name += '_'
-        while name in given:  # Features of TF2 may share a name.
+        while name in found or name in avoided:  # Features of TF2 may share a name.
             name += '_'
-        given.add(name)
-        found.append(name)
-    return found
+        found[name] = None
+    return list(found)
 
 
 def _problems(config: Config, tables: Sequence[Table]) -> Iterator[Problem]:

@@ -89,13 +89,7 @@ def _of_spec(spec: Any, where: str) -> Declaration:
 
 
 def _of_plan(plan: Plan, where: str, weight_keys: Mapping[str, str | None]) -> Declaration:
-    """Returns what a plan declares.
-
-    Args:
-      plan: the plan.
-      where: its place, for the reader.
-      weight_keys: the key of the weights of each feature.
-    """
+    """Returns what a plan declares; `weight_keys` has that of each feature."""
     return Declaration(
         where=where, origin='TF1', tables=tuple(_trained(table, None) for table in plan.tables),
         features=tuple(_feature(dataclasses.replace(one, weight_feature=weight_keys[one.name]))
