@@ -36,6 +36,7 @@ from ...core.partition import Partition
 from ...errors import CheckpointError, CorruptCheckpointError, Problem, bytes_text, quoted, shown
 from ...migration import map_file
 from ...migration import plan as planning
+from ...migration.contents import Variable
 from ...migration.plan import Move, Plan
 from ...migration.target import KERAS, TF1, TF2, TFRS, of_layer
 from ..report import Grid, Line, Report
@@ -188,19 +189,28 @@ def _blocks(parsed: argparse.Namespace, made: Plan, data: dict[str, Any]
             yield Line(f'{data["map"]}: the map that leads back', 'good')
 
 
+def _along(plan: Plan) -> Iterator[tuple[Variable, Move, list[Move]]]:
+    """Yields each variable that goes along, its move, and those of its slots."""
+    moves = {move.source: move for move in plan.moves}
+    for named in plan.names.variables:
+        one = named.variable
+        if one.tensor in moves:
+            yield one, moves[one.tensor], [moves[slot] for slot in one.slots
+                                           if slot in moves and slot not in named.alone]
+
+
 def _as_data(plan: Plan, drops_rest: bool) -> dict[str, Any]:
     """Returns a plan for programs; a draft may lack names."""
-    slots, moves = _slots(plan), {move.source: move for move in plan.moves}
+    names = {one.tensor: new for one, new in plan.names.tables}
     return {
         'step': plan.step,
         'tables': [
-            {'from': one.name, 'to': new, 'rows': plan.contents.tensor(one.tensor).rows,
-             'width': plan.contents.tensor(one.tensor).shape[1],
+            {'from': one.name, 'to': names[one.tensor], 'rows': move.tensor.rows,
+             'width': move.tensor.shape[1],
              'optimizer': one.family.name if one.family is not None else None,
-             'slots': [move.source for move in slots.get(one.tensor, [])],
-             'before': _order_text(one.order), 'after': _order_text(moves[one.tensor].after),
-             'reordered': moves[one.tensor].is_reordered}
-            for one, new in plan.names.tables],
+             'slots': [slot.source for slot in slots], 'before': _order_text(one.order),
+             'after': _order_text(move.after), 'reordered': move.is_reordered}
+            for one, move, slots in _along(plan) if one.is_table],
         'moves': [
             {'from': move.source, 'to': move.target, 'kind': move.tensor.kind,
              'shape': list(move.tensor.shape), 'reordered': move.is_reordered}
@@ -221,38 +231,31 @@ def _order_text(order: Partition | None) -> str:
 
 def _plan_blocks(plan: Plan, data: dict[str, Any]) -> Iterator[Line | Grid]:
     """Yields a plan for people: a line for each table and variable, its slots included."""
-    slots = _slots(plan)
     if data['tables']:
         yield Grid(('table', 'becomes', '>rows', '>width', 'slots', 'order of rows'), [
             (one['from'], one['to'], f'{one["rows"]:,}', f'{one["width"]:,}', _slots_text(
                 one['slots'], one['optimizer']),
              f'{one["before"]} -> {one["after"]}' if one['reordered'] else one['after'])
             for one in data['tables']])
-    variables = [move for move in plan.moves if move.variable is not None
-                 and move.source == move.variable.tensor and not move.variable.is_table]
+    shown_already, variables = set[str](), []
+    for one, move, slots in _along(plan):
+        shown_already |= {move.source, *(slot.source for slot in slots)}
+        if not one.is_table:
+            variables.append((*_cells(plan, move), _slots_text(
+                slots, one.family.name if one.family is not None else None)))
     if variables:
-        yield Grid(('variable', 'becomes', 'type', 'shape', 'slots'), [
-            (*_cells(plan, move), _slots_text(
-                slots.get(move.source, []), move.variable.family.name
-                if move.variable is not None and move.variable.family is not None else None))
-            for move in variables])
-    yield from _others(plan)
+        yield Grid(('variable', 'becomes', 'type', 'shape', 'slots'), variables)
+    # The step, slots with names of their own, what is computed.
+    others = [_cells(plan, move) for move in plan.moves if move.source not in shown_already]
+    others += [(f'made: {each.value:.9g}', str(each.place or each.target), KINDS[each.dtype][0],
+                '[]') for each in plan.made]
+    if others:
+        yield Grid(('other', 'becomes', 'type', 'shape'), others)
     left = list(_left_out(plan, bool(data['unnamed'])))
     if left:
         yield Grid(('left out', '>slots', 'why'), left)
     if data['unnamed']:
         yield from _nameless(plan)
-
-
-def _others(plan: Plan) -> Iterator[Grid]:
-    """Yields what is no variable: the step, slots with names of their own, what is computed."""
-    alone = {slot for named in plan.names.variables for slot in named.alone}
-    rows = [_cells(plan, move) for move in plan.moves
-            if move.variable is None or move.source in alone]
-    rows += [(f'made: {one.value:.9g}', str(one.place or one.target), KINDS[one.dtype][0], '[]')
-             for one in plan.made]
-    if rows:
-        yield Grid(('other', 'becomes', 'type', 'shape'), rows)
 
 
 def _left_out(plan: Plan, asks_for_names: bool) -> Iterator[tuple[str, str, str]]:
@@ -285,17 +288,6 @@ def _nameless(plan: Plan) -> Iterator[Line]:
         yield Line(f'  {mark}{one.name} -> {map_file.UNKNOWN}')
     if len(nameless) > _MOST_NAMELESS:
         yield Line(f'  ... and {len(nameless) - _MOST_NAMELESS:,} more: --template FILE')
-
-
-def _slots(plan: Plan) -> dict[str, list[Move]]:
-    """Returns the slots that go along with their variables, by the tensor of the variable."""
-    alone = {slot for named in plan.names.variables for slot in named.alone}
-    found: dict[str, list[Move]] = {}
-    for move in plan.moves:
-        one = move.variable
-        if one is not None and move.source != one.tensor and move.source not in alone:
-            found.setdefault(one.tensor, []).append(move)
-    return found
 
 
 def _slots_text(slots: list[Any], optimizer: str | None) -> str:
