@@ -9,11 +9,13 @@ from typing import NamedTuple
 from ..checkpoint.bundle import Bundle
 from ..checkpoint.file_names import label
 from ..checkpoint.object_graph import GRAPH_KEY, Place
+from ..checkpoint.options import CheckpointOptions
 from ..checkpoint.tensors import NO_ROW, Tensor
 from ..core.partition import Partition
 from ..errors import ConfigError, IncompatibleCheckpointError, Problem, quoted, shown
-from . import from_tf1, naming
-from .contents import Contents, Variable
+from . import from_tf1, from_tf2, naming
+from .contents import Contents, Variable, is_tf2
+from .from_tf2 import Paths
 from .map_file import Map, Rule
 from .naming import Named, Names
 from .pattern import Pattern
@@ -228,6 +230,28 @@ class _Moves:
             f'the optimizer of "{shown(one.name, 200)}" must be one that --to {self._target.kind} '
             'has', f'{one.family.name if one.family else "none"}, with slots {names}',
             '--drop-slots keeps the rows; the new optimizer then begins anew.'))
+
+
+def read(prefix: str, paths: Paths = Paths(), map: Map = Map(),
+         options: CheckpointOptions = CheckpointOptions()) -> Contents:
+    """Reads what a checkpoint of either API holds.
+
+    Args:
+      prefix: of the checkpoint.
+      paths: of its objects, if it is of TF2.
+      map: its lines with `table` say which variables are tables.
+      options: `assume` counts for TF1.
+
+    Raises:
+      CorruptCheckpointError: if it cannot be read.
+      ConfigError: E653 if there are no tables at the path, E654 if the map calls something a table
+        that cannot be one.
+      IncompatibleCheckpointError: E652 if nothing says how the rows of tables are ordered, E655 if
+        tables are stacked.
+    """
+    if is_tf2(Bundle.open(prefix)):
+        return from_tf2.read(prefix, paths, map)
+    return from_tf1.read(prefix, options, map)
 
 
 def plan(contents: Contents, target: Target, choices: Choices = Choices()) -> Plan:

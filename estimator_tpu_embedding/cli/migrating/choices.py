@@ -10,7 +10,7 @@ from ...checkpoint.bundle import Bundle
 from ...checkpoint.options import VERIFY, CheckpointOptions
 from ...core.names import name_problems
 from ...errors import ConfigError
-from ...migration import contents, from_tf2, map_file
+from ...migration import contents, from_tf2, map_file, pattern
 from ...migration import plan as planning
 from ...migration.contents import Contents
 from ...migration.plan import Choices, Plan
@@ -73,13 +73,12 @@ def read(parsed: argparse.Namespace, prefix: str, given: CheckpointOptions
     """
     for argument, why in _unused(parsed, contents.is_tf2(Bundle.open(prefix))):
         parsed.refuse(f'argument {argument}: {why}')
-    from ...migration import checkpoints, pattern  # NumPy is not for the parser.
     map, target, like = read_map(parsed), _target(parsed), _like(parsed, given)
     if like is not None:
         target = pattern.Objects.of(like).fill(
             target, path=parsed.object_path is None, optimizer=parsed.optimizer_path is None,
             slots=parsed.slots is None)
-    return checkpoints.read(prefix, paths(parsed), map, given), target, Choices(
+    return planning.read(prefix, paths(parsed), map, given), target, Choices(
         map=map, drop_rest=parsed.drop_rest, drop_slots=parsed.drop_slots, step=parsed.step,
         like=like)
 
