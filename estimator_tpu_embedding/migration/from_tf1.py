@@ -34,18 +34,7 @@ _OF_COLUMN = 'tbl_'
 
 
 def read(prefix: str, options: CheckpointOptions, map: Map) -> Contents:
-    """Returns the contents of a checkpoint.
-
-    Args:
-      prefix: of the checkpoint.
-      options: `assume` counts.
-      map: its lines with `table` say which variables are tables, beside manifest and config.
-
-    Raises:
-      CorruptCheckpointError: if it or its manifest cannot be read.
-      ConfigError: E654 if the map calls something a table that cannot be one.
-      IncompatibleCheckpointError: E652 if nothing says how the rows of its tables are ordered.
-    """
+    """Returns the contents of a checkpoint, as `plan.read`."""
     bundle, manifest = Bundle.open(prefix), read_manifest(prefix)
     check_manifest(Held.of(bundle, manifest))
     config = _config(prefix, manifest)

@@ -34,18 +34,7 @@ class Paths(NamedTuple):
 
 
 def read(prefix: str, paths: Paths, map: Map = Map()) -> Contents:
-    """Returns the contents of a checkpoint.
-
-    Args:
-      prefix: of the checkpoint.
-      paths: of the objects in it.
-      map: its lines with `table` name tables elsewhere, by their paths.
-
-    Raises:
-      CorruptCheckpointError: if it cannot be read.
-      ConfigError: E653 if there is no table at the path of the object.
-      IncompatibleCheckpointError: E655 if tables are stacked, as SparseCores have them.
-    """
+    """Returns the contents of a checkpoint, as `plan.read`."""
     bundle, manifest = Bundle.open(prefix), read_manifest(prefix)
     places = {name: place for name in bundle.tensors
               if (place := Place.of_key(name)) is not None}

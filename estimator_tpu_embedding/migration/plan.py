@@ -239,7 +239,8 @@ def read(prefix: str, paths: Paths = Paths(), map: Map = Map(),
     Args:
       prefix: of the checkpoint.
       paths: of its objects, if it is of TF2.
-      map: its lines with `table` say which variables are tables.
+      map: its lines with `table` say which variables are tables, beside manifest and config of
+        TF1, and beside the object of TF2.
       options: `assume` counts for TF1.
 
     Raises:
