@@ -277,10 +277,10 @@ def _optimizers(tables: Sequence[Table], rates: _Rates, target: str
     of_all = _commonest(map(shared, in_order)) if len(trained) == len(tables) else None
     common = [table for table in trained if shared(table) == of_all]
     rate = _commonest(_rate(table) for table in common if table.dynamic is None) or 0.0
-    others = {table.name: table for table in trained if shared(table) != of_all}
-    names = _constants([(own(table), made(table)) for table in others.values()])
-    lines = [calls.written(f'{name} = ', made(next(
-        table for table in others.values() if own(table) == key))) for key, name in names.items()]
+    others = {table.name: own(table) for table in trained if shared(table) != of_all}
+    calls_of = {own(table): made(table) for table in trained if table.name in others}
+    names = _constants([(key, calls_of[key]) for key in others.values()])
+    lines = [calls.written(f'{name} = ', calls_of[key]) for key, name in names.items()]
     if trained and not common:
         lines.append('# Some tables have no optimizer here, so there is none for all.')
     lines.append(calls.written(
@@ -291,12 +291,12 @@ def _optimizers(tables: Sequence[Table], rates: _Rates, target: str
         found, function = training[table.name], table.dynamic
         if is_old and function is not None and function in rates:
             found['learning_rate_fn'] = rates[function][0]
-        elif is_old and (table in common and _rate(table) != rate or (
+        elif is_old and (table.name not in others and _rate(table) != rate or (
                 table.algorithm == calls.WITHOUT_TAIL and _rate(table) != 1.0)):
             found['learning_rate'] = number(_rate(table))  # The parameters may have none.
         if table.name in others:
             key = 'optimization_parameters' if is_old else 'optimizer'
-            found[key] = names.get(own(table)) or made(table)
+            found[key] = names.get(others[table.name]) or calls_of[others[table.name]]
     return '\n'.join(lines), training
 
 
