@@ -53,7 +53,7 @@ _TOKEN = re.compile(r"""
       (?P<repeat>(?:[*+?] | \{\d*,?\d*\})[?+]?)?
       (?=\)*(?:(?P<next>\\\W | [^\\()\[.*+?{|^$])(?![*+?{]) | (?P<last>$)) |)
     """, re.VERBOSE | re.DOTALL)
-_MOST_BYTES, _MOST_RULES, _MOST_EXPRESSIONS, _MOST_PROBLEMS = 2**23, 50_000, 1_000, 50
+_MOST_BYTES, _MOST_RULES, _MOST_EXPRESSIONS, _MOST_PROBLEMS = 2**26, 250_000, 1_000, 50
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
