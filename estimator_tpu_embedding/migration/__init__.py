@@ -17,6 +17,6 @@ def __getattr__(name: str) -> object:
         from .agreement import sides
         return getattr(sides, name)
     if name in _OF_MIGRATE:
-        from . import checkpoints
-        return checkpoints.map_file.read if name == 'read_map' else getattr(checkpoints, name)
+        from . import carry_out, map_file
+        return map_file.read if name == 'read_map' else getattr(carry_out, name)
     raise AttributeError(f'module {__name__!r} has no attribute {name!r}')

@@ -1,9 +1,13 @@
-"""Carries out the plan of a migration: writes the tensors, compares them, and commits."""
+"""Migrates a checkpoint: plans, writes the tensors, compares them, and commits.
+
+Tensors are read and written a few MB at a time, in the order of rows that the target wants.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import os
 import signal
 import time
@@ -15,17 +19,25 @@ import numpy as np
 
 from ..checkpoint import commit, directory, file_names
 from ..checkpoint.bundle import Bundle
+from ..checkpoint.bundle_writer import BundleWriter, Part
 from ..checkpoint.file_names import label
 from ..checkpoint.files import Storage, free_bytes
 from ..checkpoint.manifest import Manifest, StoredFile, StoredTable, read_manifest
+from ..checkpoint.object_graph import GRAPH_KEY, GraphBuilder, Place, escaped, joined
+from ..checkpoint.options import CheckpointOptions
 from ..checkpoint.rotation import Signature, is_gone, rotated_away, signature
-from ..checkpoint.rows import Ordered
+from ..checkpoint.rows import Ordered, evenly
+from ..checkpoint.tensors import KINDS
+from ..core.partition import Partition
 from ..errors import CheckpointError, CheckpointWriteError, NonFiniteCheckpointError, Problem, shown
 from ..version import VERSION
-from .moves import Move
-from .plan import Plan, size_of_files
-from .target import TF1
-from .writing import batches, write
+from . import plan as planning
+from .from_tf2 import Paths
+from .plan import INT64, Choices, Move, Plan, size_of_files
+from .target import COUNTER, KERAS, PARAMETERS, TF1, VARIABLES, Target
+
+_CHUNK = 2**21
+"""Bytes at once: few enough to stay in the cache of a processor until they are written."""
 
 
 class Done(NamedTuple):
@@ -40,6 +52,37 @@ class Done(NamedTuple):
     prefix: str
     rows: int
     cleaned: int
+
+
+def migrate(prefix: str, destination: str, target: Target, choices: Choices = Choices(), *,
+            paths: Paths = Paths(), options: CheckpointOptions = CheckpointOptions(),
+            overwrite: bool = False) -> Done:
+    """Writes a checkpoint as a program of another API restores it, and compares every row.
+
+    Args:
+      prefix: of the checkpoint.
+      destination: a directory for the new one, which is made if it is missing.
+      target: what the new one is for.
+      choices: the map, and what may stay behind.
+      paths: of the objects of a checkpoint of TF2 that is read.
+      options: `assume` and `verify` count.
+      overwrite: whether a checkpoint of the same name is replaced.
+
+    Raises:
+      The errors of `read`, `plan` and `carry_out`.
+
+    Example:
+
+        from estimator_tpu_embedding.migration import Choices, Target, migrate, read_map
+
+        done = migrate('model_dir/model.ckpt-300', 'migrated', Target(kind='tf2'),
+                       Choices(map=read_map('map.txt')))
+        print(done.prefix, done.rows)
+    """
+    from ..checkpoint import recover
+    made = planning.plan(planning.read(prefix, paths, choices.map, options), target, choices)
+    return carry_out(made, destination, overwrite=overwrite,
+                     verify=functools.partial(recover.verify, prefix, options))
 
 
 def carry_out(plan: Plan, destination: str, *, overwrite: bool = False,
@@ -112,12 +155,7 @@ def _refuse(error: Exception) -> NoReturn:
 
 
 def _require_unchanged(plan: Plan, before: Signature) -> None:
-    """Makes sure that the source is the one that was planned for, and was not written meanwhile.
-
-    Raises:
-      CheckpointError: E628 if a job has deleted it.
-      CheckpointWriteError: E658 if not.
-    """
+    """Makes sure that the source is the one that was planned for: E628 or E658 otherwise."""
     bundle = plan.contents.bundle
     if is_gone(bundle.prefix):
         raise rotated_away(bundle.prefix)
@@ -148,11 +186,7 @@ def _ended_in_order() -> Iterator[None]:
 
 
 def check_destination(plan: Plan, destination: str, prefix: str, overwrite: bool) -> None:
-    """Makes sure that nothing is overwritten unasked.
-
-    Raises:
-      CheckpointError: E656 if the destination is in use.
-    """
+    """Makes sure that nothing is overwritten unasked: E656 otherwise."""
     got, found = None, _checkpoints(destination)
     source = os.path.dirname(plan.contents.bundle.prefix) or '.'
     if os.path.lexists(destination) and not os.path.isdir(destination):
@@ -170,8 +204,7 @@ def check_destination(plan: Plan, destination: str, prefix: str, overwrite: bool
 
 
 def _checkpoints(destination: str) -> set[str]:
-    """Returns the names of the checkpoints in a directory, without those that are half published.
-    """
+    """Returns the names of the checkpoints in a directory, but of none that is half published."""
     files = os.listdir(destination) if os.path.isdir(destination) else []
     return {name for name in file_names.by_checkpoint(files)
             if file_names.partial_of(name) not in files}
@@ -186,11 +219,98 @@ def _check_room(plan: Plan, destination: str) -> None:
             f'{free:,}', 'Make room, or name a directory on another disk.'))
 
 
-def compare(plan: Plan, written: Bundle) -> int:
-    """Compares what was written with the source, row by row by id.
+def write(plan: Plan, prefix: str) -> dict[str, StoredFile]:
+    """Writes the files of the checkpoint, none of which exists; returns what the writer does.
 
-    Returns:
-      The number of rows of numbers that were compared.
+    Raises:
+      CorruptCheckpointError: if the source cannot be read.
+      OSError: if a file cannot be written.
+    """
+    with BundleWriter(prefix) as out:
+        for move in plan.moves:
+            _write_one(plan.contents.bundle, move, out)
+        for made in plan.made:
+            value = np.array(made.value, KINDS[made.dtype][1])
+            out.rows(made.target, made.dtype, ())[0].append(value.tobytes())
+        if plan.pattern is not None:
+            for name in (GRAPH_KEY, *plan.pattern.kept(plan.written)):
+                move = Move(name, name, plan.pattern.verified(name))
+                _write_one(plan.pattern.bundle, move, out)
+        elif plan.target.kind != TF1:
+            _write_graph(plan, out)
+        return out.finish()
+
+
+def _write_one(bundle: Bundle, move: Move, out: BundleWriter) -> None:
+    tensor = move.tensor
+    if not tensor.code:
+        piece, = tensor.pieces
+        part = out.copied(move.target, tensor.dtype, tensor.shape, piece.size, piece.crc)
+        for content in bundle.content(piece):
+            part.append(content)
+        return
+    parts = out.rows(move.target, tensor.dtype, tensor.shape, _pieces(move))
+    source = Ordered(bundle, move.source, move.before)
+    for ids in _batches(move):
+        _spread(source.read_bytes(ids), ids, move.after, parts)
+
+
+def _pieces(move: Move) -> list[int]:
+    """Returns the rows of each host, if there are several."""
+    after = move.after
+    if after is None or after.num_hosts == 1:
+        return []
+    hosts = min(after.num_hosts, after.vocabulary_size)
+    return [after.rows_on(host) for host in range(hosts)]
+
+
+def _batches(move: Move) -> Iterator[np.ndarray]:
+    """Yields the ids, or rows, of a tensor of numbers in order: int64, for a few MB at a time."""
+    tensor = move.tensor
+    step = max(_CHUNK // max(tensor.row_bytes, 1), 1)
+    for first in range(0, tensor.rows if tensor.row_bytes else 0, step):
+        yield np.arange(first, min(first + step, tensor.rows), dtype=np.int64)
+
+
+def _spread(rows: np.ndarray, ids: np.ndarray, after: Partition | None, parts: list[Part]) -> None:
+    """Appends rows to the parts of their hosts, where they lie in the order of ids."""
+    if len(parts) == 1:
+        parts[0].append(rows)
+        return
+    assert after is not None
+    hosts, _ = after.locate(ids, np.maximum)
+    for host in np.unique(hosts):
+        parts[host].append(np.ascontiguousarray(rows[evenly(np.flatnonzero(hosts == host))]))
+
+
+def _write_graph(plan: Plan, out: BundleWriter) -> None:
+    """Writes the graph of objects, and the counter that `tf.train.Checkpoint` expects."""
+    graph = GraphBuilder()
+    for move in plan.moves:
+        if move.place is not None:  # Others are for the way back.
+            graph.add(move.place, move.source)
+    for made in plan.made:
+        if made.place is not None:
+            graph.add(made.place, made.target)
+    counter = Place(COUNTER)
+    if all(move.target != counter.key for move in plan.moves):
+        graph.add(counter, COUNTER)
+        out.rows(counter.key, INT64, ())[0].append(np.int64(plan.step).tobytes())
+    above = joined(plan.target.tables_path, VARIABLES)
+    written = {move.place for move in plan.moves}
+    for one, table in plan.names.tables:
+        own, *slots = plan.target.places(table, one.family, is_table=True)
+        graph.alias(joined(joined(above, escaped(table)), PARAMETERS), own.path)
+        for place in slots if plan.target.slots != KERAS else ():
+            if place in written:
+                slot = place.path.rpartition('.S')[2]
+                graph.alias(joined(joined(above, escaped(table)), slot), place.path)
+    graph.load_into_tpu(plan.target.tables_path)
+    out.text(GRAPH_KEY, graph.content())
+
+
+def compare(plan: Plan, written: Bundle) -> int:
+    """Compares what was written with the source by id, and returns the number of rows.
 
     Raises:
       CheckpointWriteError: E658 with the first difference.
@@ -202,7 +322,7 @@ def compare(plan: Plan, written: Bundle) -> int:
             continue
         source = Ordered(plan.contents.bundle, move.source, move.before)
         target = Ordered(written, move.target, move.after)
-        for ids in batches(move):
+        for ids in _batches(move):
             before, after = source.read_bytes(ids), target.read_bytes(ids)
             if not np.array_equal(before, after):
                 row = int(np.flatnonzero((before != after).any(axis=1))[0])
@@ -241,7 +361,7 @@ def _tables(plan: Plan) -> dict[str, StoredTable]:
         return {}
     names = {move.source: move.target for move in plan.moves if move.after is not None}
     found = {}
-    for one, table in plan.tables:
+    for one, table in plan.names.tables:
         tensor = plan.contents.tensor(one.tensor)
         found[table] = StoredTable(
             rows=tensor.rows, width=tensor.shape[1], strategy=plan.target.strategy,

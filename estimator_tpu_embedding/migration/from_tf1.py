@@ -17,9 +17,8 @@ from ..core.partition import Partition
 from ..errors import ConfigError, IncompatibleCheckpointError, Problem, UnreadableConfigError, shown
 from ..proto import reading
 from ..proto.codec import Config
-from .contents import Contents, Variable
+from .contents import Contents, Variable, recognized, suffixes
 from .map_file import Map
-from .names import recognized, suffixes
 
 STEP = 'global_step'
 _DUMMY = 'tpu_embedding_dummy_table_variable_'
@@ -35,18 +34,7 @@ _OF_COLUMN = 'tbl_'
 
 
 def read(prefix: str, options: CheckpointOptions, map: Map) -> Contents:
-    """Returns the contents of a checkpoint.
-
-    Args:
-      prefix: of the checkpoint.
-      options: `assume` counts.
-      map: its lines with `table` say which variables are tables, beside manifest and config.
-
-    Raises:
-      CorruptCheckpointError: if it or its manifest cannot be read.
-      ConfigError: E654 if the map calls something a table that cannot be one.
-      IncompatibleCheckpointError: E652 if nothing says how the rows of its tables are ordered.
-    """
+    """Returns the contents of a checkpoint, as `plan.read`."""
     bundle, manifest = Bundle.open(prefix), read_manifest(prefix)
     check_manifest(Held.of(bundle, manifest))
     config = _config(prefix, manifest)
@@ -66,11 +54,7 @@ def read(prefix: str, options: CheckpointOptions, map: Map) -> Contents:
 
 
 def _named_as_tables(bundle: Bundle, map: Map) -> set[str]:
-    """Returns the variables that lines of the map call tables.
-
-    Raises:
-      ConfigError: E654 if one of them cannot be a table.
-    """
+    """Returns the variables that lines of the map call tables: E654 if one cannot be one."""
     rules = {name: rule for name in bundle.tensors
              if (rule := map.rule_for(name)) is not None and rule.is_table}
     # An expression that fits a table and its slots means the table.
@@ -89,9 +73,8 @@ def _named_as_tables(bundle: Bundle, map: Map) -> set[str]:
 def _check_others(bundle: Bundle, tables: set[str], options: CheckpointOptions, map: Map) -> None:
     """Makes sure that no table goes along as another variable, whose rows would stay in `mod`.
 
-    Raises:
-      ConfigError: E654 if a variable that the map names is in slices just as `mod` tables are, or
-        in any slices where nothing says how rows are ordered.
+    A variable that the map names may be in no slices as `mod` tables are, nor in any where nothing
+    says how rows are ordered: E654.
     """
     order = options.assumed_order()
     problems = []
@@ -121,12 +104,11 @@ def may_be_table(bundle: Bundle, name: str) -> bool:
 
 
 def _is_by_id(prefix: str, options: CheckpointOptions) -> bool:
-    """Whether the user, or what lies beside a checkpoint, says that rows are in the order of ids.
-    """
+    """Whether the user, or what lies beside it, says that rows are in the order of ids."""
     order = options.assumed_order()
     if order is not None:
         return _partition(order, 2).stores_by_id
-    return evidence.of_mod(prefix) is None and _says_config(prefix)
+    return evidence.of_mod(prefix) is None and _config(prefix, None) is not None
 
 
 def _config(prefix: str, manifest: Manifest | None) -> Config | None:
@@ -190,11 +172,7 @@ def _is_below(name: str, owners: Container[str]) -> bool:
 
 def _orders(bundle: Bundle, manifest: Manifest | None, names: set[str],
             options: CheckpointOptions) -> Mapping[str, Partition]:
-    """Returns how the rows of each table are ordered.
-
-    Raises:
-      IncompatibleCheckpointError: E652 if nothing says it, or slices say otherwise.
-    """
+    """Returns how the rows of each table are ordered: E652 if nothing says it, or slices differ."""
     if manifest is not None:
         return {name: partition_of(table) for name, table in manifest.tables.items()}
     assumed = options.assumed_order()
@@ -206,7 +184,7 @@ def _orders(bundle: Bundle, manifest: Manifest | None, names: set[str],
         return found
     sign = evidence.of_mod(bundle.prefix)
     split = sorted(name for name in names if len(bundle.tensors[name].pieces) > 1)
-    if names and (sign is not None or split and not _says_config(bundle.prefix)):
+    if names and (sign is not None or split and _config(bundle.prefix, None) is None):
         tables = ', '.join(f'"{shown(name, 100)}"' for name in (split or sorted(names))[:5])
         raise IncompatibleCheckpointError(evidence.problem(
             'E652', label(bundle.prefix), tables, sign))
@@ -233,11 +211,6 @@ def _of_other_hosts(bundle: Bundle, orders: Mapping[str, Partition]) -> Iterator
                 'the order of ids is named without "table".')
 
 
-def _says_config(prefix: str) -> bool:
-    """Whether a graph with a config lies beside a checkpoint."""
-    return _config(prefix, None) is not None
-
-
 def _variables(bundle: Bundle, tables: set[str], orders: Mapping[str, Partition],
                left: set[str]) -> Iterator[Variable]:
     """Yields all variables with their slots."""
@@ -261,13 +234,7 @@ def _variables(bundle: Bundle, tables: set[str], orders: Mapping[str, Partition]
 
 
 def table_of(name: str, tensors: Mapping[str, Tensor], tables: Container[str]) -> str:
-    """Returns the table in whose order the rows of a tensor are, perhaps its moving average.
-
-    Args:
-      name: of the tensor.
-      tensors: all of a checkpoint of TF1, by name.
-      tables: the names of its tables.
-    """
+    """Returns the table in whose order the rows of a tensor of TF1 are, or its own name."""
     above = name
     for _ in range(_DEEPEST):
         if above in tables and tensors[above].shape == tensors[name].shape:

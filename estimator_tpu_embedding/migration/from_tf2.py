@@ -10,9 +10,8 @@ from ..checkpoint.file_names import label
 from ..checkpoint.manifest import read_manifest
 from ..checkpoint.object_graph import GRAPH_KEY, Graph, Place, joined, unescaped
 from ..errors import ConfigError, IncompatibleCheckpointError, Problem, quoted, shown
-from .contents import Contents, Variable
+from .contents import Contents, Variable, recognized, suffixes
 from .map_file import Map
-from .names import recognized, suffixes
 from .target import COUNTER, PARAMETERS, VARIABLES, of_layer, step_paths
 
 _ATTRIBUTE = '/.ATTRIBUTES/'
@@ -35,18 +34,7 @@ class Paths(NamedTuple):
 
 
 def read(prefix: str, paths: Paths, map: Map = Map()) -> Contents:
-    """Returns the contents of a checkpoint.
-
-    Args:
-      prefix: of the checkpoint.
-      paths: of the objects in it.
-      map: its lines with `table` name tables elsewhere, by their paths.
-
-    Raises:
-      CorruptCheckpointError: if it cannot be read.
-      ConfigError: E653 if there is no table at the path of the object.
-      IncompatibleCheckpointError: E655 if tables are stacked, as SparseCores have them.
-    """
+    """Returns the contents of a checkpoint, as `plan.read`."""
     bundle, manifest = Bundle.open(prefix), read_manifest(prefix)
     places = {name: place for name in bundle.tensors
               if (place := Place.of_key(name)) is not None}

@@ -1,4 +1,4 @@
-r"""Reads maps: text files that say which variable of a checkpoint becomes which one of another.
+r"""Maps: text files that say which variable of a checkpoint becomes which one of another.
 
     # A comment.
     dense/kernel -> model/dense/kernel
@@ -16,17 +16,26 @@ variable, unless an exact line names them, or an expression that does not fit th
 Of several lines for a name, the exact one counts; otherwise the first expression does. An
 expression fits names of up to 250 characters. `power NAME BETA` makes a variable of TF1's Adam:
 BETA to the power step + 1. White space around names does not count.
+
+A migration also writes maps: one to begin with, which the user completes, and one that leads back.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import os
 import re
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
-from ..errors import ConfigError, Problem, shown
+from ..checkpoint.files import created
+from ..checkpoint.object_graph import Place
+from ..errors import CheckpointWriteError, ConfigError, Problem, shown
 from ..proto import files
-from .expressions import LONGEST_NAME, compiled
+from .target import TF1
+
+if TYPE_CHECKING:
+    from .plan import Move, Plan
 
 UNKNOWN = '?'
 """Stands for a new name that the user has to fill in."""
@@ -34,7 +43,17 @@ _END_OF_LINE = re.compile(r'\r\n?|\n')
 _ARROW = re.compile(r'\s+->\s+')
 _WORD = re.compile(r'(table|re|drop)\s+')
 _REFERENCE = re.compile(r'\\(?:([0-9]{1,2})|g<(\w+)>)')
-_MOST_BYTES, _MOST_RULES, _MOST_EXPRESSIONS, _MOST_PROBLEMS = 2**23, 50_000, 1_000, 50
+_PLAIN = re.compile(r'(?!(?:table|re|drop)\s|#|.*\s->\s|\s)[^\\]*(?<!\s)')
+LONGEST_NAME = 250
+"""An expression fits no longer name; the time of a search grows with a power of it."""
+_MOST_REPEATS, _MOST_WAYS = 3, 32
+_TOKEN = re.compile(r"""
+    (?P<begin>\((?:\?:|\?P<\w+>)?) | (?P<end>\)\??) | (?P<bar>\|) | [\^$] | \\[bBAZ]
+    | (?P<item>\\[dDsSwW] | \\[^\w] | \[\^?\]?(?:\\.|[^\]\\])*\] | [^\\()\[*+?{|^$])
+      (?P<repeat>(?:[*+?] | \{\d*,?\d*\})[?+]?)?
+      (?=\)*(?:(?P<next>\\\W | [^\\()\[.*+?{|^$])(?![*+?{]) | (?P<last>$)) |)
+    """, re.VERBOSE | re.DOTALL)
+_MOST_BYTES, _MOST_RULES, _MOST_EXPRESSIONS, _MOST_PROBLEMS = 2**26, 250_000, 1_000, 50
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -162,11 +181,7 @@ def parse(text: str, where: str = 'map') -> Map:
 
 
 def _rule(line: str, where: str) -> Rule:
-    """Returns what a line says.
-
-    Raises:
-      ValueError: if it cannot be read.
-    """
+    """Returns what a line says; a ValueError says why it cannot be read."""
     old, *others = _ARROW.split(line)
     word, words = '', set()
     while (found := _WORD.match(old)) is not None and found[1] not in words:
@@ -189,6 +204,53 @@ def _rule(line: str, where: str) -> Rule:
     if pattern is not None and new is not None:
         _check_groups(pattern, new)
     return Rule(where, old, new, is_table, pattern)
+
+
+def compiled(text: str) -> re.Pattern[str]:
+    r"""Returns an expression whose search ends soon, whatever the name.
+
+    Python's search tries all ways in which an expression can fit. Some expressions have more ways
+    than can be tried in a lifetime, and a map may come from a stranger. So repeats of groups are
+    refused, and so are many choices one after the other.
+
+    Raises:
+      ValueError: if it cannot be read, or could take too long.
+
+    >>> compiled(r'layer_(\d+)/.*').fullmatch('layer_3/kernel')[1]
+    '3'
+    """
+    try:
+        expression = re.compile(text)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise ValueError(f'no regular expression: {error}') from error
+    at, ways, branches, repeats, most = 0, 1, [1], 0, 0
+    while at < len(text):
+        found = _TOKEN.match(text, at)
+        if found is None:
+            raise ValueError('only a single character may be repeated, and no group; groups must '
+                             'be (...) or (?:...), without references to them; and characters '
+                             'must be written as they are')
+        at, repeat = found.end(), found['repeat'] or ''
+        if found['begin']:
+            branches.append(1)
+        elif found['bar']:
+            branches[-1] += 1
+            repeats *= len(branches) > 1
+        elif found['end']:
+            ways *= branches.pop() * len(found['end'])
+        elif repeat and not _is_tight(found):
+            ways, repeats = (ways * 2, repeats) if repeat[0] == '?' else (ways, repeats + 1)
+        most = max(most, repeats)
+    if most > _MOST_REPEATS or ways * branches[0] > _MOST_WAYS:
+        raise ValueError('too many repeats or branches, which could take very long; [^/]+ before '
+                         '/ does not count, .+ does')
+    return expression
+
+
+def _is_tight(found: re.Match[str]) -> bool:
+    """Whether a repeat of one character can end in one place only: before one it does not fit."""
+    return found['last'] is not None or found['next'] is not None and (
+        re.fullmatch(found['item'], found['next'][-1]) is None)
 
 
 def _check_groups(pattern: re.Pattern[str], new: str) -> None:
@@ -225,3 +287,91 @@ def _too_many(rules: list[Rule], where: str) -> Iterator[Problem]:
         yield Problem('E651', where, f'it must have at most {_MOST_RULES:,} lines, and '
                       f'{_MOST_EXPRESSIONS:,} of them with "re"',
                       f'{len(rules):,}, and {expressions:,} of them')
+
+
+def template(plan: Plan, map: Map) -> str:
+    """Returns the map of a plan with a line for each variable; `?` stands for a missing name."""
+    contents = plan.contents
+    tables: list[str] = []
+    others: list[str] = []
+    for named in plan.names.variables:
+        one = named.variable
+        new = UNKNOWN if named.is_nameless else named.new
+        lines = tables if one.is_table or one.may_be_table else others
+        is_table = one.is_table and not contents.is_tf2 or named.is_nameless and one.may_be_table
+        lines.append(_line(one.name, new, is_table))
+        others += _lines_alone(plan, named.alone.items())
+    others += _lines_alone(plan, plan.names.others.items())
+    others += [f'power {name} {base!r}' for name, base in map.powers]
+    return '\n'.join([
+        f'# Write the new names in the places of {UNKNOWN}. A line "drop OLD" leaves a variable '
+        'out.', '# Slots go with their variables. More: etpe docs migrating',
+        *sorted(tables), *sorted(others), *_free(plan), ''])
+
+
+def _free(plan: Plan) -> Iterator[str]:
+    """Yields comments about variables of the new program that get no value."""
+    tensors = plan.pattern.bundle.tensors if plan.pattern is not None else {}
+    kept = plan.pattern.kept(plan.written) if plan.pattern is not None else []
+    places = {place: tensors[name] for name in kept if (place := Place.of_key(name)) is not None
+              and not place.slot and tensors[name].shape}
+    if places:
+        yield '# --like has places without a value from SRC:'
+    for place, tensor in places.items():
+        yield f'# {shown(place, 1000)} {tensor.kind} {list(tensor.shape)}'
+
+
+def _lines_alone(plan: Plan, named: Iterable[tuple[str, str | Rule]]) -> Iterator[str]:
+    for tensor, new in named:
+        yield _line(plan.contents.text_of(tensor), new if isinstance(new, str) else None)
+
+
+def way_back(plan: Plan, comments: Iterable[str] = ()) -> str:
+    """Returns a map that gives the tensors of the new checkpoint their old names."""
+    contents = plan.contents
+    tables = {one.tensor: (new, one.name) for one, new in plan.names.tables}
+    lines = []
+    for move in plan.moves:
+        new, old = tables.get(move.source, (_target_text(move), contents.text_of(move.source)))
+        if new != old or move.variable is not None:
+            lines.append(_line(new, old, move.source in tables and contents.is_tf2
+                               and plan.target.kind == TF1))
+    left = [f'# Left behind: {shown(name, 1000)}' for name in plan.left_out]
+    return '\n'.join([*(f'# {line}' for line in comments), *sorted(lines), *left, ''])
+
+
+def _target_text(move: Move) -> str:
+    return str(Place.of_key(move.target) or move.target)
+
+
+def _line(old: str, new: str | None, is_table: bool = False) -> str:
+    """Returns the line for a name; `None` drops it."""
+    left = old if _PLAIN.fullmatch(old) else f're {re.escape(old)}'
+    text = f'drop {left}' if new is None else f'{"table " if is_table else ""}{left} -> {new}'
+    if not old.isprintable() or new is not None and not (new.isprintable() and (
+            _PLAIN.fullmatch(new))):
+        return f'# No line can say this: {shown(text, 1000)}'
+    return text
+
+
+def require_new(path: str) -> None:
+    """Makes sure that a file can be made at `path`, before much time is spent: E659 otherwise."""
+    if os.path.lexists(path):
+        raise _refused(path, 'something there')
+    if not os.path.isdir(os.path.dirname(path) or '.'):
+        raise _refused(path, 'no folder for it')
+
+
+def write(path: str, text: str) -> None:
+    """Writes a map into a file that is not there yet: E659 otherwise."""
+    try:
+        with created(path) as file:
+            file.write(text.encode(errors='backslashreplace'))
+    except (OSError, ValueError) as error:
+        raise _refused(path, shown(getattr(error, 'strerror', None) or error, 200)) from error
+
+
+def _refused(path: str, got: str) -> CheckpointWriteError:
+    return CheckpointWriteError(Problem(
+        'E659', f'map {shown(path, 300)}', 'it must be possible to make a new file there', got,
+        'Name another file.'))

@@ -7,11 +7,10 @@ from typing import NamedTuple
 
 from ..core.partition import Partition
 from ..errors import ConfigError
-from . import checks, from_tf1
-from .contents import Contents, Variable
+from . import from_tf1
+from .contents import Contents, Family, Variable
 from .map_file import Map, Rule
-from .names import Family
-from .naming import Named, names, text_of
+from .naming import Named, names, problems_of_map
 from .target import TF1, TF2, Target
 
 
@@ -40,11 +39,11 @@ def pairs(a: Contents, b: Contents, map: Map) -> Pairs:
     Raises:
       ConfigError: E654 if the map is about another checkpoint.
     """
-    problems = list(checks.of_map(a, Target(kind=TF2 if b.is_tf2 else TF1), map))
+    problems = list(problems_of_map(a, Target(kind=TF2 if b.is_tf2 else TF1), map))
     if problems:
         raise ConfigError(*problems)
     given = names(a, map, stays_in_api=a.is_tf2 == b.is_tf2)
-    texts = {text_of(b, tensor): tensor for tensor in b.bundle.tensors}
+    texts = {b.text_of(tensor): tensor for tensor in b.bundle.tensors}
     by_name = _by_name(b)
     found: list[tuple[str, str]] = []
     dropped = [tensor for tensor, new in given.others.items() if isinstance(new, Rule)]

@@ -18,25 +18,11 @@ from ..checkpoint.file_names import label
 from ..checkpoint.object_graph import GRAPH_KEY, Graph, Place, joined
 from ..checkpoint.tensors import Tensor
 from ..errors import Problem, quoted, shown
-from .contents import Variable
-from .moves import INT64, Made, Move
-from .names import Family
-from .target import (
-    COUNTER,
-    KERAS,
-    MIDLEVEL,
-    PARAMETERS,
-    TFRS,
-    VARIABLES,
-    Target,
-    of_layer,
-    step_paths,
-)
+from .contents import Family, Variable
+from .target import KERAS, MIDLEVEL, PARAMETERS, TFRS, VARIABLES, Target, of_layer, step_paths
 
-if TYPE_CHECKING:  # The tools that read maps do not write.
-    from ..checkpoint.bundle_writer import BundleWriter
-
-_CHUNK = 2**21
+if TYPE_CHECKING:
+    from .plan import Made, Move
 
 
 class Objects(NamedTuple):
@@ -68,14 +54,7 @@ class Objects(NamedTuple):
         return cls(tables, optimizers, MIDLEVEL if parts - {PARAMETERS} else KERAS)
 
     def fill(self, target: Target, *, path: bool, optimizer: bool, slots: bool) -> Target:
-        """Returns a target with these objects, where there is only one of a kind.
-
-        Args:
-          target: as the user gives it.
-          path: whether to change the path of the tables.
-          optimizer: whether to change the path of the optimizer.
-          slots: whether to change who makes slots.
-        """
+        """Returns a target with these objects, as far as asked, where there is one of a kind."""
         changes: dict[str, Any] = {}
         if path and len(self.tables) == 1:
             found, end = self.tables[0], of_layer('')
@@ -89,19 +68,9 @@ class Objects(NamedTuple):
 
 
 class Pattern:
-    """A checkpoint of TF2 whose places are filled.
-
-    Attributes:
-      bundle: the checkpoint.
-    """
+    """A checkpoint of TF2 whose places are filled; `target` says where it has its objects."""
 
     def __init__(self, bundle: Bundle, target: Target):
-        """Reads the graph of objects.
-
-        Args:
-          bundle: of a checkpoint of TF2.
-          target: where its program has its objects.
-        """
         self.bundle = bundle
         self._target = target
         self._graph = Graph(bundle.read_text(GRAPH_KEY))
@@ -109,12 +78,7 @@ class Pattern:
 
     def fitted(self, moves: Sequence[Move], tables: Sequence[tuple[Variable, str]]
                ) -> tuple[list[Move], list[Problem]]:
-        """Returns moves to the keys that the checkpoint has, and what does not fit.
-
-        Args:
-          moves: with the places that follow from paths alone.
-          tables: pairs of a table and its new name.
-        """
+        """Returns moves to the keys that the checkpoint has, and what does not fit."""
         keys = {tensor: key for one, table in tables for tensor, key in self._of_table(one, table)}
         found: dict[str, Move] = {}
         problems: list[Problem] = []
@@ -128,36 +92,14 @@ class Pattern:
             found[key or move.target] = move._replace(target=key or move.target)
         return sorted(found.values(), key=lambda move: move.target), problems
 
-    def made(self, made: Sequence[Made], step: int) -> list[Made]:
+    def fitting(self, made: Sequence[Made]) -> list[Made]:
         """Returns the variables that are computed, as far as the checkpoint has them."""
-        counter = Place(COUNTER)
-        keys = [(one, self._key_of(one.place)) for one in (
-            *made, Made(counter.key, INT64, step, counter)) if one.place is not None]
-        return [one._replace(target=key) for one, key in keys if key is not None]
+        return [one._replace(target=key) for one in made if one.place is not None
+                and (key := self._key_of(one.place)) is not None]
 
     def kept(self, written: Collection[str]) -> list[str]:
         """Returns the tensors that keep their values."""
         return sorted(self.bundle.tensors.keys() - set(written) - {GRAPH_KEY})
-
-    def write(self, out: BundleWriter, written: Collection[str]) -> None:
-        """Writes the graph, and the tensors that keep their values.
-
-        Raises:
-          CorruptCheckpointError: if one of them is damaged.
-        """
-        for name in (GRAPH_KEY, *self.kept(written)):
-            tensor = self.bundle.tensors[name]
-            self._check(tensor)
-            if len(tensor.pieces) == 1:
-                piece, = tensor.pieces
-                part = out.copied(name, tensor.dtype, tensor.shape, piece.size, piece.crc)
-                for content in self.bundle.content(piece):
-                    part.append(content)
-                continue
-            part, = out.rows(name, tensor.dtype, tensor.shape)
-            step = max(_CHUNK // max(tensor.row_bytes, 1), 1)
-            for first in range(0, tensor.rows, step):
-                part.append(self.bundle.read_bytes(name, first, min(first + step, tensor.rows)))
 
     def _of_table(self, one: Variable, table: str) -> Iterator[tuple[str, str]]:
         """Yields tensors of a table and its slots with their keys, whoever has made the slots."""
@@ -195,9 +137,16 @@ class Pattern:
             yield Problem('E654', where, f'"{shown(move.place, 200)}" must have one source',
                           f'"{shown(move.source, 200)}" and another one')
 
-    def _check(self, tensor: Tensor) -> None:
+    def verified(self, name: str) -> Tensor:
+        """Returns the description of a tensor that is to be copied.
+
+        Raises:
+          CorruptCheckpointError: if its bytes are damaged.
+        """
+        tensor = self.bundle.tensors[name]
         for piece in tensor.pieces:
             with opened(self.bundle.prefix, piece.file) as file:
                 if checksums.holds(file, piece, tensor) is False:
                     raise corrupt(self.bundle.prefix, f'the checksum of tensor '
                                   f'"{shown(tensor.name)}" must hold', 'another one')
+        return tensor

@@ -4,18 +4,75 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from ..checkpoint.bundle import Bundle
 from ..checkpoint.file_names import label
 from ..checkpoint.object_graph import GRAPH_KEY, Place
-from ..errors import ConfigError, IncompatibleCheckpointError, Problem
-from . import checks, from_tf1
-from .contents import Contents, Variable
-from .map_file import Map
-from .moves import FLOAT32, INT64, Made, Move, Moves
-from .naming import Named, Names, names
+from ..checkpoint.options import CheckpointOptions
+from ..checkpoint.tensors import NO_ROW, Tensor
+from ..core.partition import Partition
+from ..errors import ConfigError, IncompatibleCheckpointError, Problem, quoted, shown
+from . import from_tf1, from_tf2, naming
+from .contents import Contents, Variable, is_tf2
+from .from_tf2 import Paths
+from .map_file import Map, Rule
+from .naming import Named, Names
 from .pattern import Pattern
-from .target import TF1, Target, step_path
+from .target import COUNTER, TF1, Target, step_paths
+
+FLOAT32, INT64 = 1, 9
+"""Numbers of the enum `DataType`."""
+
+
+class Move(NamedTuple):
+    """A tensor that goes along.
+
+    Attributes:
+      source: its name in the checkpoint.
+      target: its name in the other one.
+      tensor: what the checkpoint says of it.
+      before: the order of its rows; `None` if they are in the order of ids, or no rows of ids.
+      after: their order afterwards.
+      place: where the graph of objects has it; `None` in TF1.
+      variable: the variable whose slot it is, or itself; `None` if it belongs to none.
+    """
+
+    source: str
+    target: str
+    tensor: Tensor
+    before: Partition | None = None
+    after: Partition | None = None
+    place: Place | None = None
+    variable: Variable | None = None
+
+    @property
+    def is_reordered(self) -> bool:
+        """Whether rows change their places."""
+        rows = self.tensor.rows
+        return _order(self.before, rows) != _order(self.after, rows)
+
+
+def _order(partition: Partition | None, rows: int) -> tuple[object, ...]:
+    if partition is None or partition.stores_by_id:
+        return ()
+    return partition.strategy, min(partition.num_hosts, rows)
+
+
+class Made(NamedTuple):
+    """A variable without dimensions that the other checkpoint needs, and this one lacks.
+
+    Attributes:
+      target: its name there.
+      dtype: a number of the enum `DataType`.
+      value: its number.
+      place: where the graph of objects has it; `None` in TF1.
+    """
+
+    target: str
+    dtype: int
+    value: float
+    place: Place | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +84,6 @@ class Plan:
       target: what the other one is for.
       step: its step.
       moves: the tensors that go along, sorted by their names.
-      tables: pairs of a table and its new name.
       made: the variables that are computed.
       left_out: why each other tensor stays behind, by its name.
       names: by which the moves were found.
@@ -38,7 +94,6 @@ class Plan:
     target: Target
     step: int
     moves: Sequence[Move]
-    tables: Sequence[tuple[Variable, str]]
     made: Sequence[Made]
     left_out: Mapping[str, str]
     names: Names
@@ -79,13 +134,129 @@ class Choices:
     like: Bundle | None = None
 
 
-def plan(contents: Contents, target: Target, choices: Choices = Choices()) -> Plan:
-    """Plans a migration.
+class _Moves:
+    """Collects the moves of a plan, and the problems E655 of what the target has no place for."""
+
+    def __init__(self, contents: Contents, target: Target, drop_slots: bool):
+        self._contents, self._target, self._drop_slots = contents, target, drop_slots
+        self._keeps_suffixes = target.kind == TF1 and not contents.is_tf2
+        self.found: list[Move] = []
+        self.left_out: dict[str, str] = dict(contents.own)
+        self.lacks: list[Problem] = []
+
+    def add_variable(self, named: Named) -> None:
+        """Moves a variable and its slots."""
+        one, new = named.variable, named.new
+        for slot, name in named.alone.items():
+            self._add_alone(slot, name, one)
+        along = [tensor for tensor in named.tensors if tensor not in named.alone]
+        if new is None:
+            self.left_out |= dict.fromkeys(along, named.why)
+            return
+        there = self._names(one, new)
+        if len(along) > 1 and len(there) == 1:
+            self._add_lacking(one, along[1:])
+        for tensor, (name, place) in zip(named.tensors, there):
+            if tensor in along:
+                self._add(tensor, name, place, one)
+
+    def add_others(self, named: Mapping[str, str | Rule]) -> None:
+        """Moves the step, powers of Adam, and other tensors that are no variables."""
+        for tensor, new in named.items():
+            self.left_out.pop(tensor, None)
+            self._add_alone(tensor, new)
+        step, target = self._contents.step, self._target
+        if step is not None and step not in named:
+            if target.kind == TF1:
+                self._add_alone(step, from_tf1.STEP)
+            else:  # Versions of Keras have it at different paths.
+                self._add_alone(step, self._contents.text_of(step) if self._contents.is_tf2
+                                else step_paths(target.optimizer_path)[0])
+        for tensor in self._contents.aside:  # The way back looks for its old name.
+            if tensor not in named:
+                self._add(tensor, tensor, None)
+
+    def ordered(self, names: Names) -> list[Move]:
+        """Returns the moves by their names; tensors below a table of TF1 have its order.
+
+        Readers take slots, moving averages and the like to be in the order of their table.
+        """
+        moves = sorted(self.found, key=lambda move: move.target)
+        if self._target.kind != TF1:
+            return moves
+        tensors = {move.target: move.tensor for move in moves}
+        tables = {new for _, new in names.tables if new in tensors}
+        return [move if from_tf1.table_of(move.target, tensors, tables) not in tables
+                else move._replace(after=self._target.order(move.tensor.rows)) for move in moves]
+
+    def _names(self, one: Variable, new: str) -> Sequence[tuple[str, Place | None]]:
+        """Returns the tensor and the place of a variable and of its slots."""
+        if self._target.kind != TF1:
+            return [(place.key, place)
+                    for place in self._target.places(new, one.family, one.is_table)]
+        ends = [f'/{name}' for name in self._target.slots_of(one.family, one.is_table)
+                ] if one.family is not None else []
+        if self._keeps_suffixes:
+            ends = [slot.removeprefix(one.tensor) for slot in one.slots]
+        return [(f'{new}{end}', None) for end in ('', *ends)]
+
+    def _add_alone(self, tensor: str, new: str | Rule, one: Variable | None = None) -> None:
+        """Moves a tensor whose name does not follow from a variable's name."""
+        if isinstance(new, Rule):
+            self.left_out[tensor] = naming.why(new)
+            return
+        place = None if self._target.kind == TF1 else Place.of(new)
+        self._add(tensor, new if place is None else place.key, place, one)
+
+    def _add(self, tensor: str, name: str, place: Place | None, one: Variable | None = None
+             ) -> None:
+        found = self._contents.tensor(tensor)
+        if found.code and any(piece.first_row == NO_ROW for piece in found.pieces) or (
+                not found.code and len(found.pieces) != 1):
+            self.lacks.append(Problem(
+                'E655', label(self._contents.bundle.prefix),
+                f'tensor "{shown(tensor, 200)}" must be stored as rows', 'slices of columns',
+                'Drop it in the map.'))
+        self.found.append(Move(tensor, name, found, one.order if one is not None else None,
+                               place=place, variable=one))
+
+    def _add_lacking(self, one: Variable, slots: Sequence[str]) -> None:
+        if self._drop_slots:
+            self.left_out |= dict.fromkeys(slots, f'--to {self._target.kind} has no place for it')
+            return
+        names = quoted(shown(tensor, 200) for tensor in slots)
+        self.lacks.append(Problem(
+            'E655', label(self._contents.bundle.prefix),
+            f'the optimizer of "{shown(one.name, 200)}" must be one that --to {self._target.kind} '
+            'has', f'{one.family.name if one.family else "none"}, with slots {names}',
+            '--drop-slots keeps the rows; the new optimizer then begins anew.'))
+
+
+def read(prefix: str, paths: Paths = Paths(), map: Map = Map(),
+         options: CheckpointOptions = CheckpointOptions()) -> Contents:
+    """Reads what a checkpoint of either API holds.
 
     Args:
-      contents: of the checkpoint.
-      target: what the other one is for.
-      choices: of the user.
+      prefix: of the checkpoint.
+      paths: of its objects, if it is of TF2.
+      map: its lines with `table` say which variables are tables, beside manifest and config of
+        TF1, and beside the object of TF2.
+      options: `assume` counts for TF1.
+
+    Raises:
+      CorruptCheckpointError: if it cannot be read.
+      ConfigError: E653 if there are no tables at the path, E654 if the map calls something a table
+        that cannot be one.
+      IncompatibleCheckpointError: E652 if nothing says how the rows of tables are ordered, E655 if
+        tables are stacked.
+    """
+    if is_tf2(Bundle.open(prefix)):
+        return from_tf2.read(prefix, paths, map)
+    return from_tf1.read(prefix, options, map)
+
+
+def plan(contents: Contents, target: Target, choices: Choices = Choices()) -> Plan:
+    """Plans a migration.
 
     Raises:
       ConfigError: E654 if the map fits another job, names a target twice, or a variable has no
@@ -95,46 +266,42 @@ def plan(contents: Contents, target: Target, choices: Choices = Choices()) -> Pl
     """
     made = draft(contents, target, choices)
     if not choices.drop_rest and made.nameless:
-        raise ConfigError(*checks.of_nameless(contents, made.nameless))
+        raise ConfigError(*naming.problems_of_nameless(contents, made.names))
     return made
 
 
 def draft(contents: Contents, target: Target, choices: Choices) -> Plan:
-    """Plans a migration that may lack names, for a user who wants to know which.
-
-    Raises:
-      As `plan`, but not for variables without names.
-    """
-    problems = list(checks.of_target(target))
+    """Plans a migration as `plan` does, but one that may lack names, for a user who asks which."""
+    problems = list(target.problems())
     if problems:
         raise ConfigError(*problems)
-    found = names(contents, choices.map, contents.is_tf2 == (target.kind != TF1))
+    found = naming.names(contents, choices.map, contents.is_tf2 == (target.kind != TF1))
     step, problems = _step(contents, choices)
-    moves = Moves(contents, target, choices.drop_slots)
+    moves = _Moves(contents, target, choices.drop_slots)
     for named in found.variables:
         moves.add_variable(named)
     moves.add_others(found.others)
     made = _made(contents, target, choices, step)
-    problems += checks.of_map(contents, target, choices.map)
-    problems += checks.of_names(contents, target, found, choices.map)
-    problems += checks.of_targets(contents, target, [
+    problems += naming.problems_of_map(contents, target, choices.map)
+    problems += naming.problems_of_names(contents, target, found, choices.map)
+    problems += naming.problems_of_targets(contents, target, [
         *((move.target, move.source, move.place) for move in moves.found),
         *((one.target, 'a variable that is made', one.place) for one in made)])
-    moved = moves.ordered()
+    moved = moves.ordered(found)
     pattern = Pattern(choices.like, target) if choices.like is not None else None
     if pattern is not None:
-        moved, unfit = pattern.fitted(moved, moves.tables)
-        made, problems = pattern.made(made, step), [*problems, *unfit]
+        moved, unfit = pattern.fitted(moved, found.tables)
+        counter = Place(COUNTER)
+        made = pattern.fitting([*made, Made(counter.key, INT64, step, counter)])
+        problems += unfit
     if problems and not choices.drop_rest:
-        problems += checks.of_nameless(contents, [
-            named for named in found.variables if named.is_nameless])
+        problems += naming.problems_of_nameless(contents, found)
     if problems:
         raise ConfigError(*problems, *moves.lacks)
     if moves.lacks:
         raise IncompatibleCheckpointError(*moves.lacks)
-    return Plan(contents=contents, target=target, step=step, made=made, names=found,
-                moves=moved, tables=moves.tables, pattern=pattern,
-                left_out=dict(sorted(moves.left_out.items())))
+    return Plan(contents=contents, target=target, step=step, made=made, names=found, moves=moved,
+                pattern=pattern, left_out=dict(sorted(moves.left_out.items())))
 
 
 def _step(contents: Contents, choices: Choices) -> tuple[int, list[Problem]]:
@@ -159,7 +326,7 @@ def _made(contents: Contents, target: Target, choices: Choices, step: int) -> li
     made = [Made(name, FLOAT32, base**(step + 1)) for name, base in choices.map.powers
             if target.kind == TF1]
     if contents.step is None:
-        place = None if target.kind == TF1 else Place.of(step_path(target.optimizer_path))
+        place = None if target.kind == TF1 else Place.of(step_paths(target.optimizer_path)[0])
         made.append(Made(from_tf1.STEP if place is None else place.key, INT64, step, place))
     return made
 

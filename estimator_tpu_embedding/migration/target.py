@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
 
 from ..checkpoint.object_graph import Place, escaped, joined
-from ..core.partition import Partition
-from .names import Family
+from ..core.limits import MAX_HOSTS
+from ..core.partition import STRATEGIES, Partition
+from ..core.specs import is_count
+from ..errors import Problem, quoted, shown
+from .contents import Family
 
 TF1, TF2, TFRS = 'tf1', 'tf2', 'tfrs'
 KINDS = (TF2, TFRS, TF1)
@@ -27,11 +31,6 @@ def of_layer(path: str) -> str:
 def step_paths(optimizer_path: str) -> list[str]:
     """Returns the paths of the step in Keras optimizers, the one of `optimizers.legacy` first."""
     return [joined(optimizer_path, name) for name in ('iter', '_iterations')]
-
-
-def step_path(optimizer_path: str) -> str:
-    """Returns the path of the step in a Keras optimizer of `optimizers.legacy`."""
-    return step_paths(optimizer_path)[0]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,29 +62,32 @@ class Target:
         """Returns the order of rows in a checkpoint of TF1."""
         return Partition(strategy=self.strategy, vocabulary_size=rows, num_hosts=self.hosts)
 
-    def lacks(self, family: Family, is_table: bool) -> bool:
-        """Whether there is no place for the slots of an optimizer."""
+    def slots_of(self, family: Family, is_table: bool) -> tuple[str, ...]:
+        """Returns the names of the slots of an optimizer there; none if there is no place."""
         if self.kind == TF1:
-            return not (family.tf1 if is_table else family.train)
+            return family.tf1 if is_table else family.train
         if not is_table:
-            return not family.keras
+            return family.keras
         if self.slots == KERAS:
-            return not family.keras or not family.midlevel
-        return not family.midlevel or self.kind == TFRS and not family.layer
+            return family.keras if family.midlevel else ()
+        return family.midlevel if self.kind != TFRS or family.layer else ()
 
-    def table_places(self, table: str, family: Family | None) -> list[Place]:
-        """Returns the places of a table of TF2 and of its slots, in the order of the family."""
-        own = Place(joined(self.tables_path, escaped(table)))
-        if family is None:
-            return [own]
-        if self.slots == KERAS:
-            return [own, *(own._replace(optimizer=self.optimizer_path, slot=slot)
-                           for slot in family.keras)]
-        return [own, *(Place(joined(self.tables_path, escaped(f'{table}/{slot}')))
-                       for slot in family.midlevel)]
+    def places(self, name: str, family: Family | None, is_table: bool) -> list[Place]:
+        """Returns the places in TF2 of a table or another variable, and of its slots."""
+        slots = self.slots_of(family, is_table) if family is not None else ()
+        own = Place(joined(self.tables_path, escaped(name))) if is_table else Place.of(name)
+        if is_table and self.slots != KERAS:
+            return [own, *(Place(joined(self.tables_path, escaped(f'{name}/{slot}')))
+                           for slot in slots)]
+        return [own, *(own._replace(optimizer=self.optimizer_path, slot=slot) for slot in slots)]
 
-    def variable_places(self, path: str, family: Family | None) -> list[Place]:
-        """Returns the places of another variable of TF2 and of its slots."""
-        own = Place.of(path)
-        return [own, *(own._replace(optimizer=self.optimizer_path, slot=slot)
-                       for slot in (family.keras if family is not None else ()))]
+    def problems(self) -> Iterator[Problem]:
+        """Yields a problem E654 for each value that a target cannot have."""
+        for name, allowed in (('kind', KINDS), ('slots', (KERAS, MIDLEVEL)),
+                              ('strategy', STRATEGIES)):
+            if getattr(self, name) not in allowed:
+                yield Problem('E654', f'Target.{name}', f'it must be one of {quoted(allowed)}',
+                              shown(repr(getattr(self, name)), 200))
+        if not is_count(self.hosts, 1, MAX_HOSTS):
+            yield Problem('E654', 'Target.hosts', f'it must be an int from 1 to {MAX_HOSTS}',
+                          shown(repr(self.hosts), 200))

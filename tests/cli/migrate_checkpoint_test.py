@@ -8,7 +8,7 @@ from harness.migrations import DENSE, OBJECTS, ROWS, USER, config, tf1, tf2
 from estimator_tpu_embedding.checkpoint.bundle import Bundle
 from estimator_tpu_embedding.checkpoint.manifest import read_manifest
 from estimator_tpu_embedding.errors import CheckpointWriteError
-from estimator_tpu_embedding.migration import map_text
+from estimator_tpu_embedding.migration import map_file
 
 MAP = f'{USER} -> user\ndense/kernel -> net/w\ndense/bias -> net/b\n'
 
@@ -177,7 +177,7 @@ def test_e659_no_file_is_replaced_by_a_map_and_nothing_migrated_then(
 def test_e659_a_map_that_cannot_be_written_after_all(tmp_path):
     with pytest.raises(CheckpointWriteError, match='E659 .*File exists'):
         (tmp_path / 'map').touch()
-        map_text.write(str(tmp_path / 'map'), '')
+        map_file.write(str(tmp_path / 'map'), '')
 
 
 @pytest.mark.parametrize('source, arguments, why', [

@@ -31,7 +31,7 @@ from estimator_tpu_embedding.checkpoint.recover import recover, verify
 from estimator_tpu_embedding.cli.main import main as etpe
 from estimator_tpu_embedding.core.partition import Partition
 from estimator_tpu_embedding.errors import CorruptCheckpointError
-from estimator_tpu_embedding.migration import carry_out, from_tf1, map_file, writing
+from estimator_tpu_embedding.migration import carry_out, from_tf1, map_file
 from estimator_tpu_embedding.migration import plan as plans
 from estimator_tpu_embedding.migration.target import Target
 
@@ -185,7 +185,7 @@ def replacements(faults):
 
     return ((bundle_writer.Part, 'append', append),
             (carry_out, 'Storage', lambda path: FaultyStorage(path, faults)),
-            (writing, '_CHUNK', 32))  # Rows of 8 bytes: so it takes several turns.
+            (carry_out, '_CHUNK', 32))  # Rows of 8 bytes: so it takes several turns.
 
 
 def killed(work):

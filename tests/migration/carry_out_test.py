@@ -21,7 +21,7 @@ from estimator_tpu_embedding.errors import (
     CheckpointWriteError,
     NonFiniteCheckpointError,
 )
-from estimator_tpu_embedding.migration import carry_out, writing
+from estimator_tpu_embedding.migration import carry_out
 
 pytestmark = pytest.mark.no_rerun
 DATA, INDEX, MANIFEST = '.data-00000-of-00001', '.index', '.tables.json'
@@ -331,7 +331,7 @@ def test_files_get_the_permissions_that_the_user_has_chosen(tmp_path, source, ma
 def test_rows_go_there_and_back_byte_for_byte_however_few_fit_into_a_turn(
         tmp_path, map, monkeypatch, strategy, hosts):
     prefix = job.make(tmp_path / 'source', strategy=strategy, hosts=hosts)
-    monkeypatch.setattr(writing, '_CHUNK', 24)  # Three rows.
+    monkeypatch.setattr(carry_out, '_CHUNK', 24)  # Three rows.
     done = job.carried_out(prefix, map, tmp_path / 'there')
     assert job.content(done.prefix) == job.NEW and done.rows == 2 * job.ROWS + 1
     status, _, error = job.run('migrate', 'checkpoint', done.prefix, tmp_path / 'back', '--to',

@@ -31,14 +31,19 @@ from ...checkpoint import file_names
 from ...checkpoint.object_graph import Place
 from ...checkpoint.options import CheckpointOptions
 from ...checkpoint.rotation import GONE, is_gone, rotated_away
+from ...checkpoint.tensors import KINDS
+from ...core.partition import Partition
 from ...errors import CheckpointError, CorruptCheckpointError, Problem, bytes_text, quoted, shown
-from ...migration import map_text
+from ...migration import map_file
 from ...migration import plan as planning
-from ...migration.plan import Plan
+from ...migration.contents import Variable
+from ...migration.plan import Move, Plan
 from ...migration.target import KERAS, TF1, TF2, TFRS, of_layer
 from ..report import Grid, Line, Report
 from ..stored import choice, options, texts
-from . import choices, plan_report
+from . import choices
+
+_MOST_NAMELESS = 50
 
 HELP = 'take a checkpoint to TF2 or TFRS, or back, and compare every row'
 
@@ -68,7 +73,7 @@ def report(parsed: argparse.Namespace) -> Report:
     """Returns the report about a migration."""
     given = options.options(parsed)
     for path in filter(None, [parsed.template, parsed.map_back]):
-        map_text.require_new(path)
+        map_file.require_new(path)
     if not _writes(parsed):
         return _migrated(parsed, given, given)
     quick = dataclasses.replace(given, verify='size')
@@ -101,7 +106,7 @@ def _migrated(parsed: argparse.Namespace, way: CheckpointOptions, given: Checkpo
         verify()
         made = planning.draft(*found)
         if parsed.template is not None:
-            map_text.write(parsed.template, map_text.template(made, found.choices.map))
+            map_file.write(parsed.template, map_file.template(made, found[2].map))
         return _report(parsed, made, notes, chosen.skipped, verify)
     except CorruptCheckpointError:
         if is_gone(chosen.prefix):
@@ -122,12 +127,12 @@ def _report(parsed: argparse.Namespace, made: Plan, notes: list[str],
         done = carry_out.carry_out(made, parsed.dst, overwrite=parsed.overwrite, verify=verify)
         rows, cleaned = done.rows, done.cleaned
         if parsed.map_back is not None:
-            map_text.write(parsed.map_back, map_text.way_back(made, _comments(parsed, made)))
+            map_file.write(parsed.map_back, map_file.way_back(made, _comments(parsed, made)))
     elif parsed.template is None:
         carry_out.check_destination(made, parsed.dst, prefix, parsed.overwrite)
     data: dict[str, Any] = {
         'source': made.contents.bundle.prefix, 'destination': prefix, 'to': parsed.to,
-        **plan_report.as_data(made, parsed.drop_rest), 'rows': rows, 'cleaned': cleaned,
+        **_as_data(made, parsed.drop_rest), 'rows': rows, 'cleaned': cleaned,
         'map': parsed.template or parsed.map_back, 'notes': notes,
         'findings': texts.as_data(skipped)}
     return Report([*texts.as_lines(skipped, 'warn'), *_blocks(parsed, made, data)], data,
@@ -154,7 +159,7 @@ def _comments(parsed: argparse.Namespace, made: Plan) -> Iterator[str]:
             flags += ['--slots', KERAS]
         path = parsed.source_path if parsed.source_path is not None else parsed.object_path
         flags += [] if path is None else ['--object-path', path]
-    orders = {plan_report.order_text(one.order) for one, _ in made.tables} - {'ids'}
+    orders = {_order_text(one.order) for one, _ in made.names.tables} - {'ids'}
     if to == TF1 and len(orders) == 1:
         flags += ['--order', orders.pop()]
     if optimizer is not None:
@@ -167,7 +172,7 @@ def _blocks(parsed: argparse.Namespace, made: Plan, data: dict[str, Any]
     for note in data['notes']:
         yield Line(note, 'warn')
     if parsed.template is None:
-        yield from plan_report.blocks(made, data)
+        yield from _plan_blocks(made, data)
     if data['cleaned']:
         yield Line(f'removed what {texts.count_text(data["cleaned"], "save")} that did not end '
                    'had left', 'warn')
@@ -182,3 +187,114 @@ def _blocks(parsed: argparse.Namespace, made: Plan, data: dict[str, Any]
                    'compared with the source, all equal', 'good')
         if data['map'] is not None:
             yield Line(f'{data["map"]}: the map that leads back', 'good')
+
+
+def _along(plan: Plan) -> Iterator[tuple[Variable, Move, list[Move]]]:
+    """Yields each variable that goes along, its move, and those of its slots."""
+    moves = {move.source: move for move in plan.moves}
+    for named in plan.names.variables:
+        one = named.variable
+        if one.tensor in moves:
+            yield one, moves[one.tensor], [moves[slot] for slot in one.slots
+                                           if slot in moves and slot not in named.alone]
+
+
+def _as_data(plan: Plan, drops_rest: bool) -> dict[str, Any]:
+    """Returns a plan for programs; a draft may lack names."""
+    names = {one.tensor: new for one, new in plan.names.tables}
+    return {
+        'step': plan.step,
+        'tables': [
+            {'from': one.name, 'to': names[one.tensor], 'rows': move.tensor.rows,
+             'width': move.tensor.shape[1],
+             'optimizer': one.family.name if one.family is not None else None,
+             'slots': [slot.source for slot in slots], 'before': _order_text(one.order),
+             'after': _order_text(move.after), 'reordered': move.is_reordered}
+            for one, move, slots in _along(plan) if one.is_table],
+        'moves': [
+            {'from': move.source, 'to': move.target, 'kind': move.tensor.kind,
+             'shape': list(move.tensor.shape), 'reordered': move.is_reordered}
+            for move in plan.moves],
+        'made': [{'name': one.target, 'kind': KINDS[one.dtype][0], 'value': one.value}
+                 for one in plan.made],
+        'left_out': [{'name': name, 'why': why} for name, why in plan.left_out.items()],
+        'unnamed': [] if drops_rest else [named.variable.name for named in plan.nameless],
+        'bytes': plan.bytes}
+
+
+def _order_text(order: Partition | None) -> str:
+    """Returns how rows are ordered, for people."""
+    if order is None or order.stores_by_id:
+        return 'ids'
+    return f'{order.strategy}:{order.num_hosts}'
+
+
+def _plan_blocks(plan: Plan, data: dict[str, Any]) -> Iterator[Line | Grid]:
+    """Yields a plan for people: a line for each table and variable, its slots included."""
+    if data['tables']:
+        yield Grid(('table', 'becomes', '>rows', '>width', 'slots', 'order of rows'), [
+            (one['from'], one['to'], f'{one["rows"]:,}', f'{one["width"]:,}', _slots_text(
+                one['slots'], one['optimizer']),
+             f'{one["before"]} -> {one["after"]}' if one['reordered'] else one['after'])
+            for one in data['tables']])
+    shown_already, variables = set[str](), []
+    for one, move, slots in _along(plan):
+        shown_already |= {move.source, *(slot.source for slot in slots)}
+        if not one.is_table:
+            variables.append((*_cells(plan, move), _slots_text(
+                slots, one.family.name if one.family is not None else None)))
+    if variables:
+        yield Grid(('variable', 'becomes', 'type', 'shape', 'slots'), variables)
+    # The step, slots with names of their own, what is computed.
+    others = [_cells(plan, move) for move in plan.moves if move.source not in shown_already]
+    others += [(f'made: {each.value:.9g}', str(each.place or each.target), KINDS[each.dtype][0],
+                '[]') for each in plan.made]
+    if others:
+        yield Grid(('other', 'becomes', 'type', 'shape'), others)
+    left = list(_left_out(plan, bool(data['unnamed'])))
+    if left:
+        yield Grid(('left out', '>slots', 'why'), left)
+    if data['unnamed']:
+        yield from _nameless(plan)
+
+
+def _left_out(plan: Plan, asks_for_names: bool) -> Iterator[tuple[str, str, str]]:
+    """Yields what stays behind, its slots, and why; variables that need a name come later."""
+    rest = dict(plan.left_out)
+    for named in plan.names.variables:
+        one = named.variable
+        gone = [(slot, why) for slot in one.slots if (why := rest.pop(slot, None)) is not None]
+        why = rest.pop(one.tensor, None)
+        if named.is_nameless and asks_for_names:
+            continue
+        if why is not None:
+            yield one.name, str(sum(other == why for _, other in gone) or ''), why
+        for reason in dict.fromkeys(each for _, each in gone if each != why):
+            those = [slot for slot, each in gone if each == reason]
+            yield f'slots of {one.name}', str(len(those)), reason
+    for tensor, why in rest.items():
+        yield plan.contents.text_of(tensor), '', why
+
+
+def _nameless(plan: Plan) -> Iterator[Line]:
+    """Yields lines for a map that the user can copy."""
+    nameless = plan.nameless
+    count = texts.count_text(len(nameless), "variable")
+    yield Line(f'without a new name: {count}; --map needs a line '
+               'for each, or --drop-rest leaves them out', 'bad')
+    for named in nameless[:_MOST_NAMELESS]:
+        one = named.variable
+        mark = 'table ' if one.may_be_table or one.is_table and not plan.contents.is_tf2 else ''
+        yield Line(f'  {mark}{one.name} -> {map_file.UNKNOWN}')
+    if len(nameless) > _MOST_NAMELESS:
+        yield Line(f'  ... and {len(nameless) - _MOST_NAMELESS:,} more: --template FILE')
+
+
+def _slots_text(slots: list[Any], optimizer: str | None) -> str:
+    return f'{len(slots)} of {optimizer}' if slots else ''
+
+
+def _cells(plan: Plan, move: Move) -> tuple[str, str, str, str]:
+    """Returns old and new name, type and shape of a tensor."""
+    return (plan.contents.text_of(move.source), str(move.place or move.target), move.tensor.kind,
+            str(list(move.tensor.shape)))

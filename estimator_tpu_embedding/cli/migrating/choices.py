@@ -5,13 +5,12 @@ from __future__ import annotations
 import argparse
 import dataclasses
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from ...checkpoint.bundle import Bundle
 from ...checkpoint.options import VERIFY, CheckpointOptions
 from ...core.names import name_problems
 from ...errors import ConfigError
-from ...migration import contents, from_tf2, map_file
+from ...migration import contents, from_tf2, map_file, pattern
 from ...migration import plan as planning
 from ...migration.contents import Contents
 from ...migration.plan import Choices, Plan
@@ -19,20 +18,6 @@ from ...migration.target import KERAS, KINDS, MIDLEVEL, TF1, Target
 from ..stored import choice
 
 _OBJECT, _OPTIMIZER = 'embedding', 'optimizer'
-
-
-class Read(NamedTuple):
-    """What a plan is made of.
-
-    Attributes:
-      contents: of the checkpoint.
-      target: what the other one is for.
-      choices: of the user.
-    """
-
-    contents: Contents
-    target: Target
-    choices: Choices
 
 
 def configure(parser: argparse.ArgumentParser, *, needs_target: bool) -> None:
@@ -78,7 +63,8 @@ def planned(parsed: argparse.Namespace, prefix: str, given: CheckpointOptions) -
     return planning.plan(*read(parsed, prefix, given))
 
 
-def read(parsed: argparse.Namespace, prefix: str, given: CheckpointOptions) -> Read:
+def read(parsed: argparse.Namespace, prefix: str, given: CheckpointOptions
+         ) -> tuple[Contents, Target, Choices]:
     """Reads the map and a checkpoint; arguments that do not apply end the command.
 
     Raises:
@@ -87,15 +73,14 @@ def read(parsed: argparse.Namespace, prefix: str, given: CheckpointOptions) -> R
     """
     for argument, why in _unused(parsed, contents.is_tf2(Bundle.open(prefix))):
         parsed.refuse(f'argument {argument}: {why}')
-    from ...migration import checkpoints, pattern  # NumPy is not for the parser.
     map, target, like = read_map(parsed), _target(parsed), _like(parsed, given)
     if like is not None:
         target = pattern.Objects.of(like).fill(
             target, path=parsed.object_path is None, optimizer=parsed.optimizer_path is None,
             slots=parsed.slots is None)
-    return Read(checkpoints.read(prefix, paths(parsed), map, given), target, Choices(
+    return planning.read(prefix, paths(parsed), map, given), target, Choices(
         map=map, drop_rest=parsed.drop_rest, drop_slots=parsed.drop_slots, step=parsed.step,
-        like=like))
+        like=like)
 
 
 def _like(parsed: argparse.Namespace, given: CheckpointOptions) -> Bundle | None:
@@ -134,25 +119,20 @@ def _path(parsed: argparse.Namespace, argument: str, given: str | None, default:
 def _unused(parsed: argparse.Namespace, is_tf2: bool) -> Iterator[tuple[str, str]]:
     """Yields each argument that means nothing here, with the reason."""
     to_tf1 = parsed.to == TF1
-    objects = is_tf2 or not to_tf1
-    if parsed.order is not None and not to_tf1:
-        yield '--order', 'only --to tf1 has an order'
-    if getattr(parsed, 'like', None) is not None and to_tf1:
-        yield '--like', 'the graph of objects is one of TF2'
-    if parsed.slots is not None and to_tf1:
-        yield '--slots', 'TF1 has one kind of slots'
-    if parsed.object_path is not None and not objects:
-        yield '--object-path', 'neither SRC nor --to tf1 has objects'
-    if parsed.optimizer_path is not None and not objects:
-        yield '--optimizer-path', 'neither SRC nor --to tf1 has objects'
-    if parsed.source_path is not None and not is_tf2:
-        yield '--source-path', 'SRC is a checkpoint of TF1, which has no objects'
-    elif parsed.source_path is not None and parsed.object_path is not None and to_tf1:
-        yield '--object-path', '--source-path says where SRC has them, and TF1 has no objects'
-    if parsed.assume is not None and is_tf2:
-        yield '--assume', 'SRC is a checkpoint of TF2, whose rows are in the order of ids'
-    if parsed.step is not None and not 0 <= parsed.step < 2**63:
-        yield '--step', 'it must be >= 0, and below 2**63'
+    rules = (
+        ('order', not to_tf1, 'only --to tf1 has an order'),
+        ('like', to_tf1, 'the graph of objects is one of TF2'),
+        ('slots', to_tf1, 'TF1 has one kind of slots'),
+        ('object_path', to_tf1 and not is_tf2, 'neither SRC nor --to tf1 has objects'),
+        ('optimizer_path', to_tf1 and not is_tf2, 'neither SRC nor --to tf1 has objects'),
+        ('source_path', not is_tf2, 'SRC is a checkpoint of TF1, which has no objects'),
+        ('object_path', to_tf1 and parsed.source_path is not None,
+         '--source-path says where SRC has them, and TF1 has no objects'),
+        ('assume', is_tf2, 'SRC is a checkpoint of TF2, whose rows are in the order of ids'),
+        ('step', not 0 <= (parsed.step or 0) < 2**63, 'it must be >= 0, and below 2**63'))
+    for name, is_idle, why in rules:
+        if is_idle and getattr(parsed, name, None) is not None:
+            yield f'--{name.replace("_", "-")}', why
 
 
 def _target(parsed: argparse.Namespace) -> Target:

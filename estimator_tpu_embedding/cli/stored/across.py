@@ -8,6 +8,7 @@ from ...checkpoint.options import CheckpointOptions
 from ...migration import contents
 from ...migration.map_file import Map
 from ...migration.pairs import orders, pairs
+from ...migration.plan import read
 from ..migrating import choices
 from .opened import Stored
 from .texts import count_text
@@ -38,9 +39,8 @@ def paired(a: Stored, b: Stored, parsed: argparse.Namespace, given: CheckpointOp
         the map is about another checkpoint.
       IncompatibleCheckpointError: E652 if nothing says how rows are ordered.
     """
-    from ...migration import checkpoints  # NumPy is not for the parser.
     map = choices.read_map(parsed)
-    of_a, of_b = (checkpoints.read(one.prefix, choices.paths(parsed), names, given)
+    of_a, of_b = (read(one.prefix, choices.paths(parsed), names, given)
                   for one, names in ((a, map), (b, Map())))
     found = pairs(of_a, of_b, map)
     for one, its in ((a, of_a), (b, of_b)):

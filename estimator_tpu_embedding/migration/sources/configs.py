@@ -15,14 +15,7 @@ from ...core.rates import DynamicRate
 from ...core.specs import FeatureSpec, TableSpec
 from ...errors import ConfigError, Problem, counted, shown
 from ...proto import quantization
-from ...proto.codec import (
-    Config,
-    HotIds,
-    LowDimensionalPacking,
-    Parameters,
-    RateOfTag,
-    decode_optimizer,
-)
+from ...proto.codec import Config, HotIds, LowDimensionalPacking, RateOfTag, decode_optimizer
 from ...proto.decoding import batch_of, layout
 from .facts import JOB, LOST, NO_OPTIMIZER, Declaration, Feature, Note, Sizes, Table, place, some
 
@@ -30,8 +23,8 @@ _OF_COLUMNS = 'tbl_'
 """How the names of tables begin that feature columns make."""
 
 _UNKNOWN = Note(
-    where=JOB, fact='A config holds no combiners, initializers, weights and first values of slots',
-    remedy="Here are 'mean' and the defaults. Copy the others from the program of the job.")
+    JOB, 'A config holds no combiners, initializers, weights and first values of slots',
+    "Here are 'mean' and the defaults. Copy the others from the program of the job.")
 
 
 def declaration_of(config: Config, where: str, others: Sequence[Config] = ()) -> Declaration:
@@ -40,7 +33,7 @@ def declaration_of(config: Config, where: str, others: Sequence[Config] = ()) ->
     Args:
       config: any config.
       where: its place, for the reader.
-      others: configs of the same job for evaluation or prediction.
+      others: those of the same job for evaluation or prediction.
 
     Raises:
       ConfigError: with every problem for which no API can declare it, such as a table of 0 rows.
@@ -64,9 +57,8 @@ def declaration_of(config: Config, where: str, others: Sequence[Config] = ()) ->
     return Declaration(
         where=where, origin=_origin(config, features, tables), tables=tuple(tables),
         features=tuple(features),
-        sizes=Sizes(batch_size_per_core=per_core,
-                    hosts=config.num_hosts if is_sized else None,
-                    cores=config.num_tensor_cores if is_sized else None),
+        sizes=Sizes(per_core, config.num_hosts, config.num_tensor_cores) if is_sized
+        else Sizes(per_core),
         pipelined=config.pipeline_execution_with_tensor_core,
         strategy='mod' if config.sharding_strategy == Config.MOD else 'div',
         profile_directory=config.profile_data_directory,
@@ -111,22 +103,19 @@ def _feature_names(config: Config) -> list[str]:
                   for one in config.feature_descriptor] or [('', name) for name in tables]
     many = collections.Counter(table for name, table in of_feature if not name)
     seen: collections.Counter[str] = collections.Counter()
-    taken = {name for name, _ in of_feature if name}
-    given: set[str] = set()
-    found = []
+    declared = frozenset(name for name, _ in of_feature if name)
+    found: dict[str, None] = {}
     for name, table in of_feature:
+        avoided = frozenset() if name else declared
         if not name:
             seen[table] += 1
             name = table.removeprefix(_OF_COLUMNS) or table
             if many[table] > 1:
                 name += f'_{seen[table]:0{len(str(many[table]))}}'
-            while name in taken:
-                name += '_'
-        while name in given:  # Features of TF2 may share a name.
+        while name in found or name in avoided:  # Features of TF2 may share a name.
             name += '_'
-        given.add(name)
-        found.append(name)
-    return found
+        found[name] = None
+    return list(found)
 
 
 def _problems(config: Config, tables: Sequence[Table]) -> Iterator[Problem]:
@@ -154,34 +143,37 @@ def _notes(config: Config, names: Sequence[str], others: Sequence[Config]) -> It
     yield _UNKNOWN
     unnamed = [name for name, one in zip(names, config.feature_descriptor) if not one.name]
     if unnamed:
-        yield Note(where=JOB, fact=f'The config has no names of {counted(len(unnamed), "feature")}',
-                   remedy='TF1 writes none. Names here come from the tables. Put in the keys of '
-                   'the dict that the dataset gives.')
+        yield Note(JOB, f'The config has no names of {counted(len(unnamed), "feature")}', 'TF1 '
+                   'writes none. Names here come from the tables. Put in the keys of the dict '
+                   'that the dataset gives.')
     if config.mode == Config.INFERENCE:
-        yield Note(where=JOB, fact='The config is of a job that trains nothing: it has SGD with a '
-                   'rate of 1.0 for every table', remedy='Choose optimizers before you train.')
+        yield Note(JOB, 'The config is of a job that trains nothing: it has SGD with a rate of '
+                   '1.0 for every table', 'Choose optimizers before you train.')
     if not config.feature_descriptor:
-        yield Note(where=JOB, fact='The config, of TensorFlow 2.3, does not list its features',
-                   remedy='Here is one for each table, without sequences. Correct them.')
+        yield Note(JOB, 'The config, of TensorFlow 2.3, does not list its features', 'Here is '
+                   'one for each table, without sequences. Correct them.')
     raised = [one.name for one in config.table_descriptor
               if config.num_hosts > 1 and one.vocabulary_size == config.num_hosts]
     if raised:
-        yield Note(where=JOB, fact=f'The {counted(config.num_hosts, "row")} of {some(raised)} '
-                   'may be fewer in the program: TensorFlow gives every host a row')
+        yield Note(JOB, f'The {counted(config.num_hosts, "row")} of {some(raised)} may be fewer '
+                   'in the program: TensorFlow gives every host a row')
     for descriptor in config.table_descriptor:
         yield from _notes_of_table(descriptor)
     if config.HasField('spmd_sharding'):
-        yield Note(where=JOB, code=LOST, fact='The config splits a replica over several cores '
-                   '(spmd_sharding), which neither API declares here')
-    if _has_unknown(config):
-        yield Note(where=JOB, code=LOST, fact='The config has fields that this version does not '
-                   'know', remedy='Look at the program that wrote it.')
+        yield LOST(JOB, 'The config splits a replica over several cores (spmd_sharding), which '
+                   'neither API declares here')
+    known = Config()
+    known.CopyFrom(config)
+    known.DiscardUnknownFields()
+    if known.ByteSize() != config.ByteSize():
+        yield LOST(JOB, 'The config has fields that this version does not know',
+                   'Look at the program that wrote it.')
     batch = batch_of(config)
     sizes = sorted({batch_of(other) for other in others if other.feature_descriptor} - {batch})
     if sizes:
-        yield Note(where=JOB, code=LOST, fact='Evaluation or prediction has '
-                   f'{", ".join(map(str, sizes))} samples per core and training {batch}, but '
-                   'TPUEmbedding of TF2 has one batch size', remedy='Give both the same size.')
+        yield LOST(JOB, f'Evaluation or prediction has {", ".join(map(str, sizes))} samples per '
+                   f'core and training {batch}, but TPUEmbedding of TF2 has one batch size',
+                   'Give both the same size.')
 
 
 def _notes_of_table(descriptor: Config.TableDescriptor) -> Iterator[Note]:
@@ -189,23 +181,10 @@ def _notes_of_table(descriptor: Config.TableDescriptor) -> Iterator[Note]:
     parameters = descriptor.optimization_parameters
     kept = parameters.hot_id_replication_configuration.status
     if kept not in (HotIds.UNSPECIFIED, HotIds.ENABLED, HotIds.DISABLED):
-        yield Note(where=where, code=LOST, fact=f'the replication of hot ids has status {kept}, '
-                   'which no API sets')
-    if not parameters.WhichOneof('parameters') and parameters.ByteSize():
-        yield Note(where=where, code=NO_OPTIMIZER, fact='the config names no optimizer that this '
-                   'version knows', remedy='Take it from the program of the job.')
-    elif _rate_is_missing(parameters):
-        yield Note(where=where, fact='the config states no learning rate, so 0.0 stands here')
-
-
-def _rate_is_missing(parameters: Parameters) -> bool:
-    return (parameters.WhichOneof('parameters') is not None
-            and parameters.learning_rate.WhichOneof('learning_rate') is None)
-
-
-def _has_unknown(config: Config) -> bool:
-    """Whether a config has fields that are not in its schema."""
-    known = Config()
-    known.CopyFrom(config)
-    known.DiscardUnknownFields()
-    return known.ByteSize() != config.ByteSize()
+        yield LOST(where, f'the replication of hot ids has status {kept}, which no API sets')
+    is_known = parameters.WhichOneof('parameters') is not None
+    if not is_known and parameters.ByteSize():
+        yield NO_OPTIMIZER(where, 'the config names no optimizer that this version knows',
+                           'Take it from the program of the job.')
+    elif is_known and parameters.learning_rate.WhichOneof('learning_rate') is None:
+        yield Note(where, 'the config states no learning rate, so 0.0 stands here')

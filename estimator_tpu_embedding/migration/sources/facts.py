@@ -1,12 +1,11 @@
-"""What a job declares, in a form of neither API, and what somebody must know who reads it.
-
-The modules `source_*` read a declaration into these classes, and write them as Python.
-"""
+"""What a job declares, in a form of neither API, and what somebody must know who reads it."""
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from ...core.limits import MAX_NAME_LENGTH
 from ...core.rates import DynamicRate
@@ -14,19 +13,12 @@ from ...core.specs import FeatureSpec, TableSpec, Topology
 from ...errors import ConfigError, Problem, counted, quoted, shown
 from ...proto.codec import Config
 
-LOST = 'E671'
-NO_OPTIMIZER = 'E672'
-NOT_WRITABLE = 'E673'
 JOB = 'job'
 """The place of notes about the whole declaration."""
 
 
 def place(kind: str, name: str) -> str:
-    """Returns how notes call a table or a feature.
-
-    >>> place('table', 'video')
-    'table "video"'
-    """
+    """Returns how notes call a table or a feature, such as `'table "video"'`."""
     return f'{kind} "{shown(name, MAX_NAME_LENGTH)}"'
 
 
@@ -42,12 +34,22 @@ def some(names: Sequence[str], noun: str = 'table', most: int = 3) -> str:
     return f'{listed} and {counted(rest, "other")}' if rest > 0 else listed
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Note:
+def name_of(value: Any) -> str:
+    """Returns where a function or the class of an object is defined, fit for a message.
+
+    A `functools.partial` is called as its function.
+    """
+    while isinstance(value, functools.partial):
+        value = value.func
+    named = value if hasattr(value, '__qualname__') else type(value)
+    return shown(f'{getattr(named, "__module__", "?")}.{named.__qualname__}', 200)
+
+
+class Note(NamedTuple):
     """One thing that a maintainer must know of the new declaration.
 
     Attributes:
-      where: the table or feature, fit for a message; `'job'` for the whole declaration.
+      where: the table or feature, as of `place`; `JOB` for the whole declaration.
       fact: the difference, or the gap.
       remedy: what to do; may be empty.
       code: of the error that it is with `--strict`; `''` for a mere remark.
@@ -67,6 +69,13 @@ class Note:
         """Returns the sentences of a comment, which stands beside the table or feature."""
         text = f'{self.fact[0].upper()}{self.fact[1:]}'
         return f'{text}{"" if text.endswith((".", "?")) else "."} {self.remedy}'.rstrip()
+
+
+LOST = functools.partial(Note, code='E671')
+"""The note of something that the target cannot say."""
+NO_OPTIMIZER = functools.partial(Note, code='E672')
+NOT_WRITABLE = functools.partial(Note, code='E673')
+"""The note of a function or an object of a program."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,15 +124,8 @@ class Feature:
     validate: bool = True
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Sizes:
-    """The system and the batch, as far as they are known.
-
-    Attributes:
-      batch_size_per_core: samples per core and step, or `None`.
-      hosts: number of hosts, or `None`.
-      cores: of all hosts, or `None`.
-    """
+class Sizes(NamedTuple):
+    """Samples per core and step, hosts, and cores of all hosts, as far as they are known."""
 
     batch_size_per_core: int | None = None
     hosts: int | None = None
@@ -181,5 +183,4 @@ class Declaration:
         if problems:
             raise ConfigError(*problems)
         return dataclasses.replace(self, sizes=Sizes(
-            batch_size_per_core=batch_size // topology.num_cores, hosts=topology.num_hosts,
-            cores=topology.num_cores))
+            batch_size // topology.num_cores, topology.num_hosts, topology.num_cores))

@@ -15,8 +15,7 @@ from ...core.rates import ConstantRate, DynamicRate
 from ...core.specs import FeatureSpec, TableSpec
 from ...errors import ConfigError, Problem, shown
 from ...proto.codec import plan_to_config
-from .facts import JOB, LOST, Declaration, Feature, Note, Sizes, Table, place, some
-from .initializers import name_of
+from .facts import JOB, LOST, Declaration, Feature, Note, Sizes, Table, name_of, place, some
 
 
 def prepare() -> None:
@@ -90,19 +89,12 @@ def _of_spec(spec: Any, where: str) -> Declaration:
 
 
 def _of_plan(plan: Plan, where: str, weight_keys: Mapping[str, str | None]) -> Declaration:
-    """Returns what a plan declares.
-
-    Args:
-      plan: the plan.
-      where: its place, for the reader.
-      weight_keys: the key of the weights of each feature.
-    """
+    """Returns what a plan declares; `weight_keys` has that of each feature."""
     return Declaration(
         where=where, origin='TF1', tables=tuple(_trained(table, None) for table in plan.tables),
         features=tuple(_feature(dataclasses.replace(one, weight_feature=weight_keys[one.name]))
                        for one in plan.features),
-        sizes=Sizes(batch_size_per_core=plan.batch_size_per_core, hosts=plan.topology.num_hosts,
-                    cores=plan.topology.num_cores),
+        sizes=Sizes(plan.batch_size_per_core, plan.topology.num_hosts, plan.topology.num_cores),
         pipelined=plan.pipelined, strategy=plan.strategy,
         profile_directory=plan.profile_directory, config=plan_to_config(plan))
 
@@ -125,16 +117,16 @@ def _feature(spec: FeatureSpec, validate: bool = True) -> Feature:
 
 def _notes_of_spec(spec: Any, with_words: list[str]) -> Iterator[Note]:
     if spec.clipping_limit is not None:
-        yield Note(where=JOB, fact=f'The spec has clipping_limit={spec.clipping_limit}, '
-                   'which has no effect', remedy='It is left out.')
+        yield Note(JOB, f'The spec has clipping_limit={spec.clipping_limit}, which has no effect',
+                   'It is left out.')
     dense = [column.get_feature_key_name() for column in spec.tensor_core_feature_columns or []]
     if dense:
-        yield Note(where=JOB, code=LOST, fact=f'The columns of {some(dense, "feature")} look up on '
-                   'the tensor core (embedding_lookup_device)', remedy='Their tables are variables '
-                   'of the model. TPUEmbeddingV0 is nearest to them.')
+        yield LOST(JOB, f'The columns of {some(dense, "feature")} look up on the tensor core '
+                   '(embedding_lookup_device)', 'Their tables are variables of the model. '
+                   'TPUEmbeddingV0 is nearest to them.')
     if with_words:
-        yield Note(where=JOB, fact=f'The columns of {some(with_words, "feature")} map words to ids',
-                   remedy='A dict of features takes ids: map the words in the dataset.')
+        yield Note(JOB, f'The columns of {some(with_words, "feature")} map words to ids',
+                   'A dict of features takes ids: map the words in the dataset.')
 
 
 def _of_tf2(found: Any, where: str) -> Declaration:
@@ -165,31 +157,29 @@ def _shape_of(config: Any) -> tuple[int, ...] | None:
 
 
 def _sizes_of(config: Any) -> Sizes:
-    if config is None:
-        return Sizes()
-    sizes = {one.input_shape[0] for one in config.feature_descriptor}
-    return Sizes(batch_size_per_core=max(sizes), hosts=config.num_hosts,
-                 cores=config.num_tensor_cores)
+    return Sizes() if config is None else Sizes(
+        max(one.input_shape[0] for one in config.feature_descriptor), config.num_hosts,
+        config.num_tensor_cores)
 
 
 def _notes_of_tf2(declared: Any) -> Iterator[Note]:
     from ...midlevel import declaration, optimizers
     if any('/' in path for path in declared.paths):
-        yield Note(where=JOB, fact='The structure of feature_config is nested',
-                   remedy='Here it is one dict, whose keys are the paths of the features.')
+        yield Note(JOB, 'The structure of feature_config is nested',
+                   'Here it is one dict, whose keys are the paths of the features.')
     for config in declared.tables:
         where = place('table', config.name)
         if config.optimizer is not None and optimizers.has_own_slots(config.optimizer):
-            yield Note(where=where, code=LOST, fact='its optimizer has a function that makes slots '
+            yield LOST(where, 'its optimizer has a function that makes slots '
                        '(slot_variable_creation_fn), which cannot be written',
-                       remedy='Give it to the optimizer again.')
+                       'Give it to the optimizer again.')
         if getattr(config, 'layout', None) is not None:
-            yield Note(where=where, code=LOST, fact='its layout, for SparseCore, is left out')
+            yield LOST(where, 'its layout, for SparseCore, is left out')
         kind = getattr(getattr(config, 'dtype', None), 'name', 'float32')
         if kind != 'float32':
-            yield Note(where=where, code=LOST, fact=f'its dtype {kind} is left out')
+            yield LOST(where, f'its dtype {kind} is left out')
     for name, config in zip(declaration.feature_names(declared), declared.features):
         shape = config.output_shape
         if shape.rank is not None and not shape.is_fully_defined():
-            yield Note(where=place('feature', name), code=LOST, fact='its output_shape is not '
-                       f'fully known ({shown(shape)}), and is left out')
+            yield LOST(place('feature', name), f'its output_shape is not fully known '
+                       f'({shown(shape)}), and is left out')

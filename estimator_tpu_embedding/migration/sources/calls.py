@@ -1,0 +1,262 @@
+"""Writes numbers, names, comments, optimizers and initializers as Python, in lines that fit.
+
+Names come from files of strangers. `quoted` escapes them, and nothing else puts them into code.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+import re
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ...core.float32 import is_float32, shortest
+from ...core.optimizer_base import Bounds
+from .facts import Table
+
+WIDTH = 79
+_STEP = '    '
+
+OF_SLOTS = 'initial_accumulator'
+"""The attribute of optimizers with a first value of slots, which configs do not hold."""
+WITHOUT_TAIL = 'frequency_estimator'
+"""The optimizer whose class has no rate, bounds, decay or accumulation."""
+_NEGATED = 'use_non_lazy_adam'
+_STRENGTHS = {'l1': 'l1_regularization_strength', 'l2': 'l2_regularization_strength'}
+_FTRL = {'lr_power': 'learning_rate_power', **_STRENGTHS, 'beta': 'beta',
+         OF_SLOTS: 'initial_accumulator_value',
+         'multiply_linear_by_lr': 'multiply_linear_by_learning_rate',
+         'allow_zero_accumulator': 'allow_zero_accumulator'}
+_ADAM = {'epsilon': 'epsilon', _NEGATED: 'lazy_adam', 'use_sum_inside_sqrt': 'sum_inside_sqrt'}
+
+
+def _same(names: str) -> dict[str, str]:
+    return {name: name for name in names.split()}
+
+
+_MOMENTUM = _same('momentum use_nesterov exponent beta2 epsilon')
+_TF2: dict[str, tuple[str, dict[str, str]]] = {
+    'stochastic_gradient_descent': ('api.SGD', {}),
+    'adagrad': ('api.Adagrad', {OF_SLOTS: 'initial_accumulator_value'}),
+    'adagrad_momentum': ('api.AdagradMomentum', _MOMENTUM),
+    'ftrl': ('api.FTRL', _FTRL),
+    'adam': ('api.Adam', {'beta1': 'beta_1', 'beta2': 'beta_2', **_ADAM})}
+_TF1: dict[str, tuple[str, dict[str, str]]] = {
+    'stochastic_gradient_descent': ('api.StochasticGradientDescentParameters', {}),
+    'adagrad': ('api.AdagradParameters', _same(OF_SLOTS)),
+    'adam': ('api.AdamParameters', {**_same('beta1 beta2'), **_ADAM}),
+    'ftrl': ('api.FtrlParameters', _FTRL),
+    'adagrad_momentum': ('tpu_embedding.AdagradMomentumParameters', _MOMENTUM),
+    'proximal_adagrad': ('tpu_embedding.ProximalAdagradParameters',
+                         {**_same(OF_SLOTS), **_STRENGTHS}),
+    'momentum': ('tpu_embedding.MomentumParameters', _same('momentum use_nesterov')),
+    'rms_prop': ('tpu_embedding.RMSPropParameters', _same('rho momentum epsilon')),
+    'proximal_yogi': ('tpu_embedding.ProximalYogiParameters', {
+        **_same('beta1 beta2 epsilon'), **_STRENGTHS, OF_SLOTS: 'initial_accumulator_value'}),
+    WITHOUT_TAIL: ('tpu_embedding.FrequencyEstimatorParameters',
+                   _same('tau max_delta outlier_threshold weight_exponent'))}
+
+CLASSES = {'tf2': _TF2, 'tf1': _TF1,  # The layer of TFRS takes no AdagradMomentum.
+           'tfrs': {name: one for name, one in _TF2.items() if name != 'adagrad_momentum'}}
+"""By target and algorithm: the class, and its arguments by attributes of our optimizer."""
+
+_INITIALIZERS = {
+    'Zeros': '', 'Ones': '', 'Constant': 'value', 'RandomNormal': 'mean stddev seed',
+    'TruncatedNormal': 'mean stddev seed', 'RandomUniform': 'minval maxval seed',
+    'GlorotNormal': 'seed', 'GlorotUniform': 'seed',
+    'VarianceScaling': 'scale mode distribution seed'}
+"""The arguments of each class of initializers, which TensorFlow and Keras share."""
+_MODULES = ('tensorflow.', 'tf_keras.', 'keras.')
+
+
+class Argument(NamedTuple):
+    """One argument of a call, or one entry of a dict, with comments above it and a remark behind.
+
+    `before` is the text before the value, such as `'dim='`.
+    """
+
+    before: str
+    value: Expression
+    comments: Sequence[str] = ()
+    remark: str = ''
+
+
+class Call(NamedTuple):
+    """A call, or a dict if `opening` is `'{'`."""
+
+    opening: str
+    arguments: Sequence[Argument]
+
+
+Expression = str | Call
+
+
+def call(function: str, arguments: Mapping[str, Expression | None], **remarks: str) -> Call:
+    """Returns a call with keyword arguments, those that are not `None`, and remarks behind some.
+
+    >>> written('X = ', call('f', {'a': '1', 'b': quoted('two'), 'c': None}))
+    "X = f(a=1, b='two')"
+    """
+    return Call(f'{function}(', [
+        Argument(f'{name}=', value, remark=remarks.get(name, ''))
+        for name, value in arguments.items() if value is not None])
+
+
+def written(before: str, value: Expression, indent: str = '') -> str:
+    """Returns a statement: text, and an expression that is broken into lines if it must be."""
+    return '\n'.join(_lines(before, value, '', indent))
+
+
+def _lines(before: str, value: Expression, after: str, indent: str) -> Iterator[str]:
+    whole = _flat(value)
+    line = f'{indent}{before}{whole}{after}'
+    if isinstance(value, str) or whole is not None and len(line) <= WIDTH:
+        yield line
+        return
+    yield f'{indent}{before}{value.opening}'
+    for one in value.arguments:
+        for text in one.comments:
+            yield comment(text, indent + _STEP)
+        remark = f'  # {one.remark}' if one.remark else ''
+        yield from _lines(one.before, one.value, f',{remark}', indent + _STEP)
+    yield indent + _closing(value) + after
+
+
+def _closing(value: Call) -> str:
+    return '}' if value.opening == '{' else ')'
+
+
+def _flat(value: Expression) -> str | None:
+    """Returns an expression on one line, or `None` if it has comments."""
+    if isinstance(value, str):
+        return value
+    parts = [_flat(one.value) for one in value.arguments]
+    if None in parts or any(one.comments or one.remark for one in value.arguments):
+        return None
+    inside = ', '.join(f'{one.before}{part}' for one, part in zip(value.arguments, parts))
+    return value.opening + inside + _closing(value)
+
+
+def comment(text: str, indent: str = '', mark: str = '# ') -> str:
+    """Returns the lines of a comment; `text` must not hold unprintable characters."""
+    return '\n'.join(textwrap.wrap(
+        text, max(WIDTH - len(indent), 40), initial_indent=indent + mark,
+        subsequent_indent=f'{indent}#{" " * (len(mark) - 1)}', break_long_words=False,
+        break_on_hyphens=False))
+
+
+def quoted(name: str) -> str:
+    r"""Returns a string of Python that is the name, whatever characters it has.
+
+    >>> print(quoted("a'b\n"))
+    "a'b\n"
+    """
+    return repr(str(name))
+
+
+def number(value: Any) -> str:
+    """Returns a number of Python, in as few digits as give the same float32.
+
+    Args:
+      value: a bool, or a finite number, of Python or NumPy. A number that is no float32 keeps
+        all its digits.
+
+    >>> number(0.10000000149011612), number(0.1), number(1 / 3), number(2), number(True)
+    ('0.1', '0.1', '0.3333333333333333', '2', 'True')
+    """
+    if isinstance(value, bool):
+        return repr(value)
+    if isinstance(value, numbers.Integral):
+        return repr(int(value))
+    value = float(value)
+    return repr(shortest(value) if is_float32(value) else value)
+
+
+def initializer(table: Table, target: str) -> Call | None:
+    """Returns the call of an initializer; `None` for the default, or if it cannot be written."""
+    made = table.spec.initializer
+    arguments = _arguments_of(made)
+    if arguments is None or _is_default(table):
+        return None
+    name = type(made).__name__
+    if target == 'tf1':
+        name = re.sub(r'\B[A-Z]', r'_\g<0>', name).lower()
+    return call(f'tf.initializers.{name}', arguments)
+
+
+def is_initializer_lost(table: Table) -> bool:
+    """Whether the initializer of a table is no instance of a known class."""
+    return table.spec.initializer is not None and _arguments_of(table.spec.initializer) is None
+
+
+def _is_default(table: Table) -> bool:
+    """Whether an initializer is a truncated normal of deviation `1 / sqrt(dimension)`."""
+    made: Any = table.spec.initializer
+    if type(made).__name__ != 'TruncatedNormal':
+        return False
+    config = made.get_config()
+    return config['mean'] == 0 and config.get('seed') is None and math.isclose(
+        config['stddev'], 1 / math.sqrt(table.spec.dimension), rel_tol=1e-6)
+
+
+def _arguments_of(made: Any) -> dict[str, Expression] | None:
+    """Returns the arguments that make an initializer again; `None` if they are not known.
+
+    It is told by its class and by `get_config`, so TensorFlow need not be imported.
+    """
+    kind = type(made)
+    if kind.__name__ not in _INITIALIZERS or not f'{kind.__module__}.'.startswith(_MODULES):
+        return None
+    config = made.get_config()
+    found: dict[str, Expression] = {}
+    for name in _INITIALIZERS[kind.__name__].split():
+        value = config.get(name)
+        if isinstance(value, str):
+            found[name] = quoted(value)
+        elif isinstance(value, numbers.Real) and math.isfinite(value):
+            found[name] = number(value)
+        elif value is not None:
+            return None  # Such as the array of a `Constant`.
+    return found
+
+
+def optimizer(table: Table, target: str, rate: Expression) -> Call:
+    """Returns the call that makes the optimizer of a table, with everything the target takes.
+
+    The arguments of its own are all written, because their defaults differ between the APIs.
+    The target must have it. The rate is Python.
+    """
+    made = table.spec.optimizer
+    assert made is not None
+    function, names = CLASSES[target][made.field]
+    own: dict[str, Expression | None] = {}
+    for attribute, argument in names.items():
+        value = getattr(made, attribute)
+        if attribute != OF_SLOTS or table.is_whole and (target == 'tf1' or value > 0):
+            own[argument] = number(not value if attribute == _NEGATED else value)
+    if made.field == WITHOUT_TAIL:
+        return call(function, own)
+    limits = made.clip_gradients
+    is_old = target == 'tf1'
+    return call(function, {
+        'learning_rate': rate, **own,
+        'use_gradient_accumulation': None if made.accumulate else 'False',
+        **_bounds('clip_weight', made.clip_weights),
+        'weight_decay_factor': number(made.decay) if made.decay else None,
+        'multiply_weight_decay_factor_by_learning_rate':
+            'True' if made.decay and made.decay_times_rate else None,
+        **(_bounds('clip_gradient', limits) if is_old else {}),
+        'clipvalue': None if is_old or limits == Bounds() else
+            f'({_number_or_none(limits.lower)}, {_number_or_none(limits.upper)})',
+        'low_dimensional_packing_status': 'True' if table.packed and not is_old else None})
+
+
+def _bounds(name: str, bounds: Bounds) -> dict[str, Expression]:
+    return {f'{name}_{end}': number(value) for end, value in (
+        ('min', bounds.lower), ('max', bounds.upper)) if value is not None}
+
+
+def _number_or_none(value: float | None) -> str:
+    return 'None' if value is None else number(value)
