@@ -119,7 +119,6 @@ W411 no more rows than hosts
 E412 illegal vocabulary size
 W412 names that differ only in case
 E413 illegal dimension
-W413 tables do not fit
 E414 unknown combiner
 E415 initializer that cannot be called
 E416 illegal number of steps

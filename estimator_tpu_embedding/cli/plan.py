@@ -8,7 +8,7 @@ JSON: `"plans"`, a list of one object per config:
 | `batch_size` | global; `null` if unknown |
 | `tables` | objects with `name`, `rows`, `rows_per_host` and `hosts_of_newest` |
 | `rows_of_host`, `bytes_of_host`, `padded_bytes_of_host` | lists by host |
-| `slots_unknown`, `tpu` | as in `size` |
+| `slots_unknown` | as in `size` |
 | `findings` | a list of messages |
 | `stats` | see `stats.py`; `null` without --stats |
 
@@ -32,18 +32,8 @@ from . import stats as measured
 from .advice import newest_spread
 from .config_view import TableView, View, view_of
 from .report import Grid, Line, Report, as_command
-from .sizes_by_host import (
-    Slice,
-    extent,
-    memory_problems,
-    memory_text,
-    per_host,
-    rows_extent,
-    share_text,
-    slice_called,
-    tpu_data,
-    unknown_slots_text,
-)
+from .size import unknown_slots
+from .sizes_by_host import extent, per_host, rows_extent
 
 _ALL_UP_TO, _AT_EACH_END = 8, 3
 
@@ -55,15 +45,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         'global batch stays. Tables of a config with fewer rows than hosts get a row for each, as '
         'in the config that TensorFlow writes for that many hosts. Ids are often given in order '
         'of arrival, and new ones looked up most: the columns "newest" say how many hosts share '
-        'the highest 1 % of the ids. The exit status is 1 if the batch cannot be split or the '
-        'tables do not fit.')
+        'the highest 1 % of the ids. The exit status is 1 if the batch cannot be split.')
     parser.add_argument('--hosts', type=int, metavar='H', help='number of hosts')
     parser.add_argument('--cores', type=int, metavar='C', help='cores per host')
     parser.add_argument('--strategy', choices=STRATEGIES, help='how rows are spread over hosts')
     parser.add_argument('--stats', metavar='DIR', help='the profile_data_directory of a job: how '
                         'its look-ups would be shared by these hosts, under div and under mod; '
                         'repeated ids count, "~" marks estimates')
-    parser.add_argument('--tpu', metavar='TYPE', type=slice_called, help='such as v3-32')
     as_command(parser, _report, 'INPUT')
 
 
@@ -75,11 +63,10 @@ class _Plan:
     topology: Topology
     strategy: str
     strategies: tuple[str, ...]
-    tpu: Slice | None
     rows: list[int]
     raw: list[int]
     padded: list[int]
-    stats: measured.Stats | None
+    stats: dict[str, Any] | None
 
     @property
     def batch_size(self) -> int | None:
@@ -90,8 +77,7 @@ class _Plan:
     def problems(self) -> list[Problem]:
         """The reasons why the topology is not possible."""
         batch = self.batch_size and self.topology.batch_problem('batch size', self.batch_size)
-        return [*([batch] if batch else []),
-                *memory_problems(extent(self.padded), self.tpu)]
+        return [batch] if batch else []
 
 
 def _report(parsed: argparse.Namespace) -> Report:
@@ -120,10 +106,10 @@ def _plan(view: View, parsed: argparse.Namespace, profiles: Sequence[TableProfil
             f'{view.cores} cores on {view.hosts} hosts', 'Give --cores, those of one host.'))
     if problems:
         raise ConfigError(*problems)
-    stats = None if profiles is None else measured.stats_of(view, hosts, parsed.stats, profiles)
+    stats = None if profiles is None else measured.data(view, hosts, parsed.stats, profiles)
     view = _raised(view, hosts)
     return _Plan(
-        view=view, topology=topology, stats=stats, tpu=parsed.tpu,
+        view=view, topology=topology, stats=stats,
         strategy=parsed.strategy or view.strategy,
         strategies=(parsed.strategy,) if parsed.strategy else STRATEGIES,
         rows=per_host(view.tables, hosts, lambda table: 1),
@@ -151,15 +137,12 @@ def _blocks(plan: _Plan) -> Iterator[Line | Grid]:
     yield Grid(('table', '>rows', '>rows per host', '>max/mean', '>padded per host',
                 *(f'>newest, {strategy}' for strategy in plan.strategies)),
                [_table_cells(table, plan) for table in plan.view.tables])
-    yield Grid(('host', '>rows', '>bytes', '>padded', *([f'>of {plan.tpu.name}'] if plan.tpu
-                                                        else [])), list(_host_rows(plan)))
+    yield Grid(('host', '>rows', '>bytes', '>padded'), list(_host_rows(plan)))
     yield Line(f'rows per host {extent(plan.rows).text(str)}; padded bytes '
                f'{extent(plan.padded).text(bytes_text)}')
-    yield from map(Line, unknown_slots_text(plan.view))
+    yield from unknown_slots(plan.view)
     if plan.stats is not None:
-        yield from measured.blocks(plan.stats)
-    if plan.tpu is not None:
-        yield Line(memory_text(extent(plan.padded), plan.tpu))
+        yield from measured.blocks(plan.stats, plan.view)
     yield from (Line(str(problem), 'bad') for problem in problems)
 
 
@@ -181,16 +164,13 @@ def _newest(table: TableView, plan: _Plan) -> dict[str, int]:
 def _host_rows(plan: _Plan) -> Iterator[tuple[str, ...]]:
     """One row of text per host; only the first and last ones if there are many hosts."""
     hosts = plan.topology.num_hosts
-    columns = 5 if plan.tpu else 4
     for host in range(hosts):
         if hosts > _ALL_UP_TO and _AT_EACH_END <= host < hosts - _AT_EACH_END:
             if host == _AT_EACH_END:
-                yield ('...',) * columns
+                yield ('...',) * 4
             continue
-        cells = (str(host), f'{plan.rows[host]:,}', bytes_text(plan.raw[host]),
-                 bytes_text(plan.padded[host]))
-        yield cells if plan.tpu is None else (
-            *cells, share_text(plan.padded[host], plan.tpu.bytes / hosts))
+        yield (str(host), f'{plan.rows[host]:,}', bytes_text(plan.raw[host]),
+               bytes_text(plan.padded[host]))
 
 
 def _data(plan: _Plan) -> dict[str, Any]:
@@ -203,6 +183,4 @@ def _data(plan: _Plan) -> dict[str, Any]:
                     'hosts_of_newest': _newest(table, plan)} for table in plan.view.tables],
         'rows_of_host': plan.rows, 'bytes_of_host': plan.raw,
         'padded_bytes_of_host': plan.padded, 'slots_unknown': plan.view.slots_unknown,
-        'tpu': tpu_data(extent(plan.padded), plan.tpu),
-        'stats': None if plan.stats is None else measured.data(plan.stats),
-        'findings': list(map(str, plan.problems()))}
+        'stats': plan.stats, 'findings': list(map(str, plan.problems()))}

@@ -85,6 +85,11 @@ def can_move_cursor() -> bool:
     return os.environ.get('TERM', 'dumb') != 'dumb'
 
 
+def wants_colours() -> bool:
+    """Whether a terminal shows colours, and its user wants them (https://no-color.org)."""
+    return can_move_cursor() and not os.environ.get('NO_COLOR')
+
+
 def has_protobuf_in_python() -> bool:
     """Whether protobuf runs in Python alone, where it takes the code of any protoc."""
     return os.environ.get(PROTOBUF) == 'python'

@@ -37,6 +37,10 @@ def estimator(tmp_path, hosts=1, cores=1, strategy='div', directory='profiles', 
             profile_data_directory=directory and str(tmp_path / directory), **spec))
 
 
+def use(ids, most, *histogram):
+    return FeatureUse(ids, most, (*histogram, *[0] * (33 - len(histogram))))
+
+
 def repeated(steps):
     make = jobs.input_fn_of(steps)
     return lambda params: make(params).repeat()
@@ -55,11 +59,11 @@ def test_the_ids_of_the_first_step_by_hand(tmp_path, hosts, cores, strategy):
     found = read(tmp_path)
     f, g = found['tbl_f'], found['tbl_g']
     assert len(os.listdir(tmp_path / 'profiles')) == 2
-    assert (f.subject.topology.num_hosts, f.subject.topology.cores_per_host) == (hosts, cores)
+    assert (f.subject.hosts, f.subject.cores_per_host) == (hosts, cores)
     assert (f.subject.batch_size, f.subject.strategy) == (8, strategy)
     assert (g.first_step, g.last_step, g.steps, g.sampled_steps) == (0, 3, 3, 1)
-    assert f.features == (FeatureUse(8, 1, (0, 8)),)
-    assert g.features == (FeatureUse(10, 3, (1, 5, 2)),)
+    assert f.features == (use(8, 1, 0, 8),)
+    assert g.features == (use(10, 3, 1, 5, 2),)
     assert f.heavy == {1: 2, 2: 1, 3: 1, 9: 4} and f.unique_ids == 4
     assert g.heavy == {0: 1, 1: 2, 2: 2, 5: 4, 6: 1} and g.unique_ids == 5
     # 10 rows on 4 hosts: 0 to 2, 3 to 5, 6 to 7 and 8 to 9 under div.
@@ -197,7 +201,7 @@ def test_ids_that_a_policy_drops_do_not_count(tmp_path):
             feature_columns=columns, optimization_parameters=ete.AdagradParameters(.5),
             profile_data_directory=str(tmp_path / 'profiles')))
     job.train(jobs.input_fn_of([{'f': FIRST['f'], 'label': LABEL}]), steps=1)
-    assert read(tmp_path)['tbl_f'].features == (FeatureUse(4, 1, (4, 4)),)  # 9 is none of 9 rows
+    assert read(tmp_path)['tbl_f'].features == (use(4, 1, 4, 4),)  # 9 is none of 9 rows
 
 
 def test_places_of_a_sequence_are_ids_of_one_example(tmp_path):
@@ -222,4 +226,4 @@ def test_places_of_a_sequence_are_ids_of_one_example(tmp_path):
     found = read(tmp_path)['tbl_g']
     assert found.subject.features == (('g', 2),)
     # The third 5 of the sample with three is cut off.
-    assert found.features == (FeatureUse(9, 2, (1, 5, 2)),) and found.heavy[5] == 3
+    assert found.features == (use(9, 2, 1, 5, 2),) and found.heavy[5] == 3
