@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from .config_view import FeatureView, TableView, Value, View
-from .tags import Tags
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,9 +72,12 @@ def _settings(where: str, a: Mapping[str, Value], b: Mapping[str, Value]) -> Ite
 
 def _of_tables(a: View, b: View) -> Iterator[Difference]:
     pairs, removed, added = _paired(a.tables, b.tables, lambda table: table.name)
-    tags, batch = Tags(pairs), _batch(a, b)
-    renamed, removed, added = _paired(*tags.aligned(removed, added),
-                                      lambda table: _content(table, batch))
+    batch = _batch(a, b)
+    of_a, of_b = (_functions(same, rest) for same, rest in (
+        ([one for one, _ in pairs], removed), ([one for _, one in pairs], added)))
+    functions = {**{id(table): of_a for table in removed}, **{id(table): of_b for table in added}}
+    renamed, removed, added = _paired(
+        removed, added, lambda table: _content(table, batch, functions[id(table)]))
     for before, after in renamed:
         yield Difference(kind='renamed', where=after.name, what='table', before=before.name,
                          after=after.name, breaking=True,
@@ -88,7 +90,15 @@ def _of_tables(a: View, b: View) -> Iterator[Difference]:
                          why='it begins with initial values')
     for before, after in pairs:
         yield from _rows(before, after, a, b)
-        yield from _of_table(before, after, tags)
+        yield from _of_table(before, after)
+        if _rate(before, of_a) != _rate(after, of_b):
+            now, then = (one.learning_rate if one.tag is None else f'tag {one.tag}'
+                         for one in (before, after))
+            if now == then:  # Equal tags that stand for different functions.
+                now, then = (f'{now}, as table {pairs[numbers[one.tag or 0]][0].name}'
+                             for one, numbers in ((before, of_a), (after, of_b)))
+            yield from _changed(after.name, 'learning_rate', now, then)
+        yield from _settings(after.name, before.settings, after.settings)
         yield from _changed(after.name, 'features', _features(before.features, batch),
                             _features(after.features, batch))
 
@@ -111,10 +121,33 @@ def _paired(a: Iterable[TableView], b: Iterable[TableView], key: Callable[[Table
     return pairs, [table for tables in waiting.values() for table in tables], added
 
 
-def _content(table: TableView, batch: int) -> Hashable:
+def _functions(paired: Sequence[TableView], rest: Iterable[TableView]) -> dict[int, int]:
+    """Numbers for the tags of a config, which can be compared with those of the other.
+
+    A tag is a number that stands for a function. TensorFlow numbers the functions of a job in an
+    order that varies from run to run. So two tags are the same if the same tables share them in
+    both configs: a tag gets the number of its first table among those that both have, and the
+    other tags their order of appearance.
+    """
+    found: dict[int, int] = {}
+    for number, table in enumerate(paired):
+        if table.tag is not None:
+            found.setdefault(table.tag, number)
+    first = len(paired) - len(found)
+    for table in rest:
+        if table.tag is not None:
+            found.setdefault(table.tag, first + len(found))
+    return found
+
+
+def _content(table: TableView, batch: int, functions: Mapping[int, int]) -> Hashable:
     """All facts of a table but its name, to find a renamed table."""
-    return (table.rows, table.dimension, table.optimizer, table.slots, _rate(table),
+    return (table.rows, table.dimension, table.optimizer, table.slots, _rate(table, functions),
             tuple(sorted(table.settings.items())), _features(table.features, batch))
+
+
+def _rate(table: TableView, functions: Mapping[int, int]) -> Hashable:
+    return table.learning_rate, None if table.tag is None else functions[table.tag]
 
 
 def _batch(a: View, b: View) -> int:
@@ -126,10 +159,6 @@ def _features(features: Iterable[FeatureView], batch: int) -> tuple[str, ...]:
     """Names and shapes past the batch; positions depend on other tables."""
     return tuple(f'{feature.name or "unnamed"}{list(feature.shape[batch:]) or ""}'
                  for feature in features)
-
-
-def _rate(table: TableView) -> Value:
-    return table.learning_rate if table.tag is None else f'tag {table.tag}'
 
 
 def _shape(table: TableView) -> str:
@@ -153,19 +182,13 @@ def _true_rows(table: TableView, view: View) -> range:
     return range(1 if raised else table.rows, table.rows + 1)
 
 
-def _of_table(a: TableView, b: TableView, tags: Tags) -> Iterator[Difference]:
+def _of_table(a: TableView, b: TableView) -> Iterator[Difference]:
     yield from _changed(b.name, 'dimension', a.dimension, b.dimension, True, 'another shape')
     breaking, why = _effect_of_slots(a, b)
     if a.optimizer != b.optimizer:
         yield from _changed(b.name, 'optimizer', a.optimizer, b.optimizer, breaking, why)
     else:
         yield from _changed(b.name, 'slots', a.slots, b.slots, breaking, why)
-    if not tags.agree(a, b):
-        before, after = _rate(a), _rate(b)
-        if before == after:
-            before, after = tags.others(a, b)
-        yield from _changed(b.name, 'learning_rate', before, after)
-    yield from _settings(b.name, a.settings, b.settings)
 
 
 def _effect_of_slots(a: TableView, b: TableView) -> tuple[bool, str]:

@@ -21,13 +21,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..errors import ConfigError, Problem, quoted
+from ..proto.codec import Config
 from . import inputs
 from .config_differences import Difference, differences
 from .config_view import view_of
 from .inputs import Input
 from .inspect import value_text
 from .report import Grid, Line, Report, as_command
-from .tags import by_appearance
 
 _SIGNS = {'changed': '~', 'added': '+', 'removed': '-', 'renamed': '>'}
 
@@ -74,12 +74,24 @@ def _pair(a: Sequence[Input], b: Sequence[Input]) -> tuple[Input, Input]:
 
 def _rest(a: Input, b: Input) -> list[Difference]:
     """Says that the bytes differ where nothing else does."""
-    contents = [by_appearance(one.config).SerializeToString(deterministic=True)  # Equal for NaN.
+    contents = [_renumbered(one.config).SerializeToString(deterministic=True)  # Equal for NaN.
                 for one in (a, b) if one.config is not None]
     if len(set(contents)) < 2:
         return []
     return [Difference(kind='changed', where='', what='other', why='an order, or fields that this '
                        'tool does not know')]
+
+
+def _renumbered(config: Config) -> Config:
+    """Returns a copy whose tags are 0, 1, ... in the order in which its tables first name them."""
+    copy = Config()
+    copy.CopyFrom(config)
+    tags: dict[int, int] = {}
+    for table in copy.table_descriptor:
+        rate = table.optimization_parameters.learning_rate
+        if rate.HasField('dynamic'):
+            rate.dynamic.tag = tags.setdefault(rate.dynamic.tag, len(tags))
+    return copy
 
 
 def _change(one: Difference) -> str:
