@@ -14,7 +14,7 @@ from ..checkpoint.options import CheckpointOptions
 from ..core.kernels import Kernels
 from ..core.specs import Topology
 from ..errors import ConfigError, EteError
-from . import run_options, status_line, tracebacks
+from . import run_options, tracebacks
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -71,7 +71,6 @@ def _executed(program: Any, parsed: argparse.Namespace) -> int:
     ends this process as any other process. Python prints it, and its traceback is folded too.
     """
     from ..compat import console, script
-    from ..runner import progress
     from ..runner.totals import totals
     path = os.path.abspath(program.file)  # The program may change its folder.
     libraries = tracebacks.Folds(program.file)
@@ -81,8 +80,7 @@ def _executed(program: Any, parsed: argparse.Namespace) -> int:
         tracebacks.fold_in_threads(folds)
     failed: Exception | None = None
     try:
-        with status_line.shown(progress.send_steps_to):
-            script.run(program, parsed.rest)
+        script.run(program, parsed.rest)
     except Exception as error:
         failed = error
     except BaseException as error:
@@ -94,9 +92,9 @@ def _executed(program: Any, parsed: argparse.Namespace) -> int:
     if failed is None:
         return 0
     _show(failed, script.frames_of(failed, program), folds)
-    from . import missing_names
-    for line in missing_names.remarks(failed, path, tf1=parsed.tf1, contrib=parsed.contrib):
-        _say(line)
+    from ..compat.hints import missing_name
+    if missing_name(failed) or isinstance(failed, NameError):
+        _say(f'"etpe doctor {path}" says of each name that is gone what to use instead')
     return 1
 
 

@@ -29,12 +29,11 @@ class Stop:
 def test_a_training_makes_loops_of_its_pace_up_to_its_last_step(left, want):
     report = RunReport('train', 4, steps=2)
     assert TrainingSchedule(FixedPace(4), Stop(left)).next_loop(None, report) == want
-    assert (report.first_step, report.last_step) == (8 - left, 10)
+    assert report.first_step == 8 - left
 
 
 def test_an_evaluation_is_one_loop_and_a_prediction_one_step_at_a_time():
     report = RunReport('evaluate', 4)
-    assert EvaluationSchedule(5).next_loop(None, report) == Loop(5, 0) and report.last_step == 5
+    assert EvaluationSchedule(5).next_loop(None, report) == Loop(5, 0)
     report = RunReport('predict', 4)
     assert PredictionSchedule().next_loop(None, report) == Loop(1, QUEUE_CAPACITY)
-    assert report.last_step is None
