@@ -430,14 +430,11 @@ def test_diff_compares_tables_that_were_renamed(etpe, tmp_path):
 
 def test_remedies_name_what_is_there(etpe, tmp_path):
     prefix = save(tmp_path / 'm', 6)
-    (tmp_path / 'sm' / 'variables').mkdir(parents=True)
-    forged.write(tmp_path / 'sm' / 'variables' / 'variables', {'v': np.array([1.])})
     (tmp_path / 'm' / '.ete-stage-7-x').mkdir()
     assert 'Name the directory' in etpe('checkpoint', 'ls', prefix, status=2)
     for name in (f'{prefix}.', tmp_path / 'm' / 'model.ckpt-7'):
         assert 'There: model.ckpt-6.\n' in etpe('checkpoint', 'show', name, status=2)
     assert 'E645 "": ' in etpe('checkpoint', 'show', '', status=2)
-    assert 'sm/variables/variables.\n' in etpe('checkpoint', 'show', tmp_path / 'sm', status=2)
     assert '1 folder of saves' in etpe('checkpoint', 'ls', tmp_path / 'm')
 
 

@@ -42,7 +42,7 @@ from ..migrating import choices
 from ..report import Grid, Line, Report
 from . import across, options, steady
 from .opened import Stored, damage, opened
-from .texts import as_data, as_lines, count_text, json_number
+from .texts import as_data, as_lines, count_text, json_number, number_text
 
 if TYPE_CHECKING:
     from ...checkpoint import rows as stored_rows
@@ -118,7 +118,8 @@ def _blocks(found: list[dict[str, Any]], all: bool) -> Iterator[Line | Grid]:
         yield Line('no differences', 'good')
         return
     yield Grid(('', 'name', 'what', '>rows', '>most'), [
-        (_SIGNS.get(one['kind'], '~'), one['name'], _what_text(one), *_amounts(one))
+        (_SIGNS.get(one['kind'], '~'), one['name'], _what_text(one),
+         *(['', ''] if one['rows'] is None else [f'{one["rows"]:,}', number_text(one['most'])]))
         for one in found])
     yield from _ids_blocks(found, all)
     yield Line(count_text(len(found), 'difference'))
@@ -162,17 +163,19 @@ def _differences(a: Stored, b: Stored, pairs: Iterable[tuple[str, str]], most_id
                 whole = len(before.pieces) == len(after.pieces) == 1
                 yield _difference('content' if whole else 'unknown', name, before, after)
         else:
-            result = _compared(_ordered(a, of_a), _ordered(b, of_b), most_ids)
+            result = _compared((a, of_a), (b, of_b), most_ids)
             if result.rows or before.rows != after.rows:
                 yield _difference('values' if before.rows == after.rows else 'resized',
                                   name, before, after, result)
 
 
-def _compared(a: stored_rows.Ordered, b: stored_rows.Ordered, most_ids: int
+def _compared(a: tuple[Stored, str], b: tuple[Stored, str], most_ids: int
               ) -> stored_rows.Difference:
     """Compares the rows of the ids that both tensors have."""
     from ...checkpoint import rows
-    fewer, more = sorted((a, b), key=lambda one: one.bundle.tensors[one.name].rows)
+    fewer, more = sorted((rows.Ordered(one.bundle, name, one.partitions.get(name))
+                          for one, name in (a, b)), key=lambda one: one.bundle.tensors[
+                              one.name].rows)
     return rows.difference(fewer, more, most_ids)
 
 
@@ -185,11 +188,6 @@ def _is_resized(before: Tensor, after: Tensor) -> bool:
 def _has_rows(before: Tensor, after: Tensor) -> bool:
     return bool(before.code) and all(piece.first_row != NO_ROW
                                      for piece in (*before.pieces, *after.pieces))
-
-
-def _ordered(one: Stored, name: str) -> stored_rows.Ordered:
-    from ...checkpoint import rows
-    return rows.Ordered(one.bundle, name, one.partitions.get(name))
 
 
 def _difference(kind: str, name: str, before: Tensor | None, after: Tensor | None,
@@ -214,21 +212,12 @@ def _what_text(one: dict[str, Any]) -> str:
     return one['before'] or one['after'] if one['kind'] in _SIGNS else str(one['kind'])
 
 
-def _amounts(one: dict[str, Any]) -> tuple[str, str]:
-    if one['rows'] is None:
-        return '', ''
-    return f'{one["rows"]:,}', _apart(one['most'])
-
-
-def _apart(value: float | str) -> str:
-    return value if isinstance(value, str) else f'{value:.6g}'
-
-
 def _ids_blocks(found: list[dict[str, Any]], all: bool) -> Iterator[Line | Grid]:
     """Yields the ids that differ: the first of each tensor in a line, or all in a table."""
     if all:
         yield Grid(('name', '>id', '>difference'), [
-            (one['name'], str(id), _apart(apart)) for one in found for id, apart in one['ids']])
+            (one['name'], str(id), number_text(apart))
+            for one in found for id, apart in one['ids']])
         return
     for one in found:
         if one['ids']:
