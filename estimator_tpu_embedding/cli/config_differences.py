@@ -41,9 +41,7 @@ class Difference:
 
 
 def differences(a: View, b: View) -> list[Difference]:
-    """Returns all differences of two configs or of two checkpoints: first of the run, then by
-    table.
-    """
+    """Returns all differences of two configs: first of the run, then by table."""
     return [*_of_run(a, b), *sorted(_of_tables(a, b), key=lambda one: (one.where, one.kind))]
 
 
@@ -178,8 +176,7 @@ def _rows(table: TableView, other: TableView, a: View, b: View) -> Iterator[Diff
 
 def _true_rows(table: TableView, view: View) -> range:
     """The numbers of rows that the job of this view can have."""
-    raised = view.kind == 'config' and table.rows == view.hosts
-    return range(1 if raised else table.rows, table.rows + 1)
+    return range(1 if table.rows == view.hosts else table.rows, table.rows + 1)
 
 
 def _of_table(a: TableView, b: TableView) -> Iterator[Difference]:

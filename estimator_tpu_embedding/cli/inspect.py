@@ -5,7 +5,7 @@ JSON: `"configs"`, a list of one object per config:
 | member | content |
 |---|---|
 | `where` | place of the input |
-| `kind` | `"config"` or `"checkpoint"` |
+| `kind` | `"config"` |
 | `mode`, `hosts`, `cores`, `batch_size_per_core`, `strategy`, `settings` | the run |
 | `bytes`, `padded_bytes` | all tables and slots |
 | `strays` | features without a table |
@@ -14,6 +14,9 @@ JSON: `"configs"`, a list of one object per config:
 A table has `name`, `rows`, `dimension`, `padded_dimension`, `optimizer`, `settings`,
 `learning_rate`, `tag`, `slots`, `features`, `bytes` and `padded_bytes`. If its slots are unknown,
 `slots` is `null`, and the bytes count the table alone. Elsewhere `null` means "not stated".
+
+For a checkpoint there is also `"checkpoint"`, with the members of `checkpoint show`, and
+`"configs"` may be empty.
 """
 
 from __future__ import annotations
@@ -24,7 +27,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..core.specs import Topology
-from ..errors import bytes_text
+from ..errors import UnreadableConfigError, bytes_text
+from ..proto.reading import Source
 from . import inputs
 from .config_view import FeatureView, TableView, Value, View, view_of
 from .report import Grid, Line, Report, as_command
@@ -45,24 +49,48 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _report(parsed: argparse.Namespace) -> Report:
-    views = [view_of(source) for source in inputs.load(parsed.input)]
+    if inputs.may_be_checkpoint(parsed.input):
+        from .stored import steady
+        return steady.report_of([parsed.input], lambda: _of_checkpoint(parsed.input))
+    return _of_configs(inputs.load(parsed.input))
+
+
+def _of_configs(sources: Sequence[Source]) -> Report:
+    views = list(map(view_of, sources))
     return Report([block for view in views for block in _blocks(view)],
                   {'configs': [view_data(view) for view in views]})
 
 
+def _of_checkpoint(path: str) -> Report:
+    """Returns the report of `checkpoint show`, and the configs of the checkpoint."""
+    from .stored import show
+    try:
+        configs = _of_configs(inputs.load(path))
+    except UnreadableConfigError as error:
+        if error.code != inputs.NO_CONFIG:
+            raise
+        return _with(show.quick(path), Report((), {'configs': []}))
+    try:
+        return _with(show.quick(path), configs)
+    except UnreadableConfigError:  # A job that has not saved yet has a graph.
+        return configs
+
+
+def _with(checkpoint: Report, configs: Report) -> Report:
+    return Report([*checkpoint.blocks, *configs.blocks],
+                  {'checkpoint': checkpoint.data, **configs.data}, checkpoint.status)
+
+
 def headline(view: View) -> str:
     """Returns one line on the kind and the size of a view."""
-    if view.kind == 'checkpoint':
-        arithmetic = f'{view.hosts} hosts'
-    elif view.cores and view.hosts > 0 and view.cores % view.hosts == 0:
+    if view.cores and view.hosts > 0 and view.cores % view.hosts == 0:
         topology = Topology(num_hosts=view.hosts, cores_per_host=view.cores // view.hosts)
         size = view.batch_size_per_core
         arithmetic = f'{topology}, batch of unknown size' if size is None else (
             topology.batch_arithmetic(size * topology.num_cores))
     else:
         arithmetic = f'{view.hosts} hosts, {view.cores} cores in all'
-    parts = [view.kind if view.mode is None else view.mode, arithmetic, view.strategy,
-             *settings_text(view.settings)]
+    parts = [view.mode, arithmetic, view.strategy, *settings_text(view.settings)]
     return f'{view.where}: {", ".join(parts)}'
 
 
@@ -120,7 +148,7 @@ def _cells(table: TableView) -> tuple[str, ...]:
 
 def view_data(view: View) -> dict[str, Any]:
     """Returns a view as data for JSON."""
-    data = dataclasses.asdict(view)
+    data = {'kind': 'config', **dataclasses.asdict(view)}
     data['bytes'], data['padded_bytes'] = view.raw_bytes, view.padded_bytes
     for table, own in zip(view.tables, data['tables']):
         own.update(padded_dimension=table.padded_dimension, bytes=table.raw_bytes,

@@ -83,10 +83,7 @@ class _Plan:
 def _report(parsed: argparse.Namespace) -> Report:
     views = [view_of(source) for source in inputs.load(parsed.input)]
     profiles = None if parsed.stats is None else measured.read(parsed.stats, views)
-    # Profiles are called by tables; a checkpoint calls them by variables, beside its config.
-    has_config = any(view.kind == 'config' for view in views)
-    plans = [_plan(view, parsed, None if has_config and view.kind != 'config' else profiles)
-             for view in views]
+    plans = [_plan(view, parsed, profiles) for view in views]
     return Report([block for plan in plans for block in _blocks(plan)],
                   {'plans': [_data(plan) for plan in plans]},
                   status=int(any(plan.problems() for plan in plans)))
@@ -97,10 +94,10 @@ def _plan(view: View, parsed: argparse.Namespace, profiles: Sequence[TableProfil
     hosts = view.hosts if parsed.hosts is None else parsed.hosts
     cores = parsed.cores
     if cores is None:
-        cores = 1 if view.cores is None else view.cores // max(view.hosts, 1)
+        cores = view.cores // max(view.hosts, 1)
     topology = Topology(num_hosts=hosts, cores_per_host=cores)
     problems = list(topology.problems())
-    if parsed.cores is None and view.cores is not None and view.cores != cores * view.hosts:
+    if parsed.cores is None and view.cores != cores * view.hosts:
         problems.append(Problem(
             'E410', view.where, 'num_tensor_cores must be a multiple of num_hosts',
             f'{view.cores} cores on {view.hosts} hosts', 'Give --cores, those of one host.'))
@@ -121,10 +118,8 @@ def _raised(view: View, hosts: int) -> View:
     """The view with the rows that a config of the same job has for that many hosts.
 
     A job declares a vocabulary. TensorFlow raises it in the config to the number of hosts, so that
-    each host has a row. The rows of a checkpoint stay the same.
+    each host has a row.
     """
-    if view.kind != 'config':
-        return view
     return dataclasses.replace(view, tables=tuple(
         dataclasses.replace(table, rows=hosts) if 0 < table.rows < hosts else table
         for table in view.tables))

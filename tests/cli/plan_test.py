@@ -2,9 +2,6 @@ import pytest
 from harness.commands import SEVERAL, config_of, saved
 from harness.work import calls_of
 
-from estimator_tpu_embedding.checkpoint.file_names import manifest_path
-from estimator_tpu_embedding.checkpoint.manifest import Manifest, StoredTable
-
 TEXT = f'''\
 {SEVERAL}: global 8 = 2 hosts x 2 cores x 2, mod
 table  rows  rows per host  max/mean  padded per host  newest, div  newest, mod
@@ -99,16 +96,6 @@ def test_a_config_planned_for_more_hosts_is_the_config_of_the_same_job_there(
              for source in (SEVERAL, saved(tmp_path, there))]
     same = ('tables', 'rows_of_host', 'padded_bytes_of_host')
     assert [plans[0][name] for name in same] == [plans[1][name] for name in same]
-
-
-def test_the_rows_of_a_checkpoint_are_those_that_it_has(etpe, tmp_path):
-    prefix = tmp_path / 'model.ckpt-1'
-    manifest = Manifest(step=1, created_by='test', tables={'w': StoredTable(
-        rows=3, width=2, strategy='div', hosts=1, slots=())})
-    with open(manifest_path(str(prefix)), 'wb') as file:
-        file.write(manifest.to_json())
-    plan, = etpe.json('plan', prefix, '--hosts', 4)['plans']
-    assert plan['rows_of_host'] == [1, 1, 1, 0]
 
 
 def test_cores_that_hosts_cannot_share_are_an_error_and_not_another_topology(etpe, tmp_path):

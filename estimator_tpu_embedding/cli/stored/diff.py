@@ -75,6 +75,13 @@ def report(parsed: argparse.Namespace) -> Report:
     return steady.report_of([parsed.a, parsed.b], lambda: _report(parsed))
 
 
+def of_two(a: str, b: str) -> Report:
+    """Returns the report about two checkpoints for a command without the arguments of this one."""
+    parser = argparse.ArgumentParser()
+    configure(parser)
+    return report(parser.parse_args(['--', a, b]))
+
+
 def _report(parsed: argparse.Namespace) -> Report:
     given = options.options(parsed)
     both = [opened(path, given) for path in (parsed.a, parsed.b)]
