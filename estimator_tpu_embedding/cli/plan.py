@@ -55,46 +55,60 @@ def configure(parser: argparse.ArgumentParser) -> None:
     as_command(parser, _report, 'INPUT')
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class _Plan:
-    """One config on one topology."""
-
-    view: View
-    topology: Topology
-    strategy: str
-    strategies: tuple[str, ...]
-    rows: list[int]
-    raw: list[int]
-    padded: list[int]
-    stats: dict[str, Any] | None
-
-    @property
-    def batch_size(self) -> int | None:
-        """Global batch size of the config."""
-        size = self.view.batch_size_per_core
-        return size * self.view.cores if size and self.view.cores else None
-
-    def problems(self) -> list[Problem]:
-        """The reasons why the topology is not possible."""
-        batch = self.batch_size and self.topology.batch_problem('batch size', self.batch_size)
-        return [batch] if batch else []
-
-
 def _report(parsed: argparse.Namespace) -> Report:
     views = [view_of(source) for source in inputs.load(parsed.input)]
     profiles = None if parsed.stats is None else measured.read(parsed.stats, views)
-    plans = [_plan(view, parsed, profiles) for view in views]
-    return Report([block for plan in plans for block in _blocks(plan)],
-                  {'plans': [_data(plan) for plan in plans]},
-                  status=int(any(plan.problems() for plan in plans)))
+    plans = [_planned(view, parsed, profiles) for view in views]
+    return Report([block for _, blocks in plans for block in blocks],
+                  {'plans': [data for data, _ in plans]},
+                  status=int(any(data['findings'] for data, _ in plans)))
 
 
-def _plan(view: View, parsed: argparse.Namespace, profiles: Sequence[TableProfile] | None
-          ) -> _Plan:
+def _planned(view: View, parsed: argparse.Namespace, profiles: Sequence[TableProfile] | None
+             ) -> tuple[dict[str, Any], list[Line | Grid]]:
+    """Returns the reports about one config, for programs and for people."""
+    topology = _topology(view, parsed)
+    hosts = topology.num_hosts
+    stats = None if profiles is None else measured.data(view, hosts, parsed.stats, profiles)
+    tables = [_raised(table, hosts) for table in view.tables]
+    newest = [{strategy: newest_spread(table, strategy, hosts) for strategy in (
+        (parsed.strategy,) if parsed.strategy else STRATEGIES)} for table in tables]
+    strategy = parsed.strategy or view.strategy
+    size = view.batch_size_per_core * view.cores if view.batch_size_per_core else 0
+    problem = topology.batch_problem('batch size', size) if size else None
+    rows, raw, padded = (per_host(tables, hosts, weigh) for weigh in (
+        lambda table: 1, lambda table: table.bytes_per_row,
+        lambda table: table.padded_bytes_per_row))
+    what = topology.batch_arithmetic(size) if size and not problem else str(topology)
+    blocks = [
+        Line(f'{view.where}: {what}, {strategy}', 'head'),
+        Grid(('table', '>rows', '>rows per host', '>max/mean', '>padded per host',
+              *(f'>newest, {name}' for name in (newest[0] if newest else ()))),
+             [_cells(table, hosts, shares) for table, shares in zip(tables, newest)]),
+        Grid(('host', '>rows', '>bytes', '>padded'), list(_host_rows(rows, raw, padded))),
+        Line(f'rows per host {extent(rows).text(str)}; padded bytes '
+             f'{extent(padded).text(bytes_text)}'),
+        *unknown_slots(view), *(measured.blocks(stats, view) if stats else ()),
+        *([Line(str(problem), 'bad')] if problem else [])]
+    return {
+        'where': view.where, 'hosts': hosts, 'cores_per_host': topology.cores_per_host,
+        'strategy': strategy, 'batch_size': size or None,
+        'tables': [{'name': table.name, 'rows': table.rows,
+                    'rows_per_host': rows_extent(table, hosts).data(),
+                    'hosts_of_newest': shares} for table, shares in zip(tables, newest)],
+        'rows_of_host': rows, 'bytes_of_host': raw, 'padded_bytes_of_host': padded,
+        'slots_unknown': view.slots_unknown, 'stats': stats,
+        'findings': [str(problem)] if problem else []}, blocks
+
+
+def _topology(view: View, parsed: argparse.Namespace) -> Topology:
+    """Returns the topology of the arguments; what is not given is that of the config.
+
+    Raises:
+      ConfigError: E410 if it is illegal.
+    """
     hosts = view.hosts if parsed.hosts is None else parsed.hosts
-    cores = parsed.cores
-    if cores is None:
-        cores = view.cores // max(view.hosts, 1)
+    cores = view.cores // max(view.hosts, 1) if parsed.cores is None else parsed.cores
     topology = Topology(num_hosts=hosts, cores_per_host=cores)
     problems = list(topology.problems())
     if parsed.cores is None and view.cores != cores * view.hosts:
@@ -103,79 +117,31 @@ def _plan(view: View, parsed: argparse.Namespace, profiles: Sequence[TableProfil
             f'{view.cores} cores on {view.hosts} hosts', 'Give --cores, those of one host.'))
     if problems:
         raise ConfigError(*problems)
-    stats = None if profiles is None else measured.data(view, hosts, parsed.stats, profiles)
-    view = _raised(view, hosts)
-    return _Plan(
-        view=view, topology=topology, stats=stats,
-        strategy=parsed.strategy or view.strategy,
-        strategies=(parsed.strategy,) if parsed.strategy else STRATEGIES,
-        rows=per_host(view.tables, hosts, lambda table: 1),
-        raw=per_host(view.tables, hosts, lambda table: table.bytes_per_row),
-        padded=per_host(view.tables, hosts, lambda table: table.padded_bytes_per_row))
+    return topology
 
 
-def _raised(view: View, hosts: int) -> View:
-    """The view with the rows that a config of the same job has for that many hosts.
+def _raised(table: TableView, hosts: int) -> TableView:
+    """The table with the rows that a config of the same job has for that many hosts.
 
     A job declares a vocabulary. TensorFlow raises it in the config to the number of hosts, so that
     each host has a row.
     """
-    return dataclasses.replace(view, tables=tuple(
-        dataclasses.replace(table, rows=hosts) if 0 < table.rows < hosts else table
-        for table in view.tables))
+    return dataclasses.replace(table, rows=hosts) if 0 < table.rows < hosts else table
 
 
-def _blocks(plan: _Plan) -> Iterator[Line | Grid]:
-    problems, size = plan.problems(), plan.batch_size
-    what = str(plan.topology) if size is None or problems else plan.topology.batch_arithmetic(size)
-    yield Line(f'{plan.view.where}: {what}, {plan.strategy}', 'head')
-    yield Grid(('table', '>rows', '>rows per host', '>max/mean', '>padded per host',
-                *(f'>newest, {strategy}' for strategy in plan.strategies)),
-               [_table_cells(table, plan) for table in plan.view.tables])
-    yield Grid(('host', '>rows', '>bytes', '>padded'), list(_host_rows(plan)))
-    yield Line(f'rows per host {extent(plan.rows).text(str)}; padded bytes '
-               f'{extent(plan.padded).text(bytes_text)}')
-    yield from unknown_slots(plan.view)
-    if plan.stats is not None:
-        yield from measured.blocks(plan.stats, plan.view)
-    yield from (Line(str(problem), 'bad') for problem in problems)
-
-
-def _table_cells(table: TableView, plan: _Plan) -> tuple[str, ...]:
-    hosts = plan.topology.num_hosts
+def _cells(table: TableView, hosts: int, newest: dict[str, int]) -> tuple[str, ...]:
     rows = rows_extent(table, hosts)
     return (table.name, f'{table.rows:,}', f'{rows.most:,}' if rows.least == rows.most else
             f'{rows.least:,} to {rows.most:,}', f'{rows.imbalance:.2f}',
             bytes_text(rows.most * table.padded_bytes_per_row),
-            *(f'{count} of {hosts}' for count in _newest(table, plan).values()))
+            *(f'{count} of {hosts}' for count in newest.values()))
 
 
-def _newest(table: TableView, plan: _Plan) -> dict[str, int]:
-    """How many hosts share the newest ids, by strategy."""
-    return {strategy: newest_spread(table, strategy, plan.topology.num_hosts)
-            for strategy in plan.strategies}
-
-
-def _host_rows(plan: _Plan) -> Iterator[tuple[str, ...]]:
+def _host_rows(rows: list[int], raw: list[int], padded: list[int]) -> Iterator[tuple[str, ...]]:
     """One row of text per host; only the first and last ones if there are many hosts."""
-    hosts = plan.topology.num_hosts
-    for host in range(hosts):
-        if hosts > _ALL_UP_TO and _AT_EACH_END <= host < hosts - _AT_EACH_END:
+    for host in range(len(rows)):
+        if len(rows) > _ALL_UP_TO and _AT_EACH_END <= host < len(rows) - _AT_EACH_END:
             if host == _AT_EACH_END:
                 yield ('...',) * 4
             continue
-        yield (str(host), f'{plan.rows[host]:,}', bytes_text(plan.raw[host]),
-               bytes_text(plan.padded[host]))
-
-
-def _data(plan: _Plan) -> dict[str, Any]:
-    hosts = plan.topology.num_hosts
-    return {
-        'where': plan.view.where, 'hosts': hosts, 'cores_per_host': plan.topology.cores_per_host,
-        'strategy': plan.strategy, 'batch_size': plan.batch_size,
-        'tables': [{'name': table.name, 'rows': table.rows,
-                    'rows_per_host': rows_extent(table, hosts).data(),
-                    'hosts_of_newest': _newest(table, plan)} for table in plan.view.tables],
-        'rows_of_host': plan.rows, 'bytes_of_host': plan.raw,
-        'padded_bytes_of_host': plan.padded, 'slots_unknown': plan.view.slots_unknown,
-        'stats': plan.stats, 'findings': list(map(str, plan.problems()))}
+        yield str(host), f'{rows[host]:,}', bytes_text(raw[host]), bytes_text(padded[host])

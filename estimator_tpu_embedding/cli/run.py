@@ -76,8 +76,6 @@ def _executed(program: Any, parsed: argparse.Namespace) -> int:
     libraries = tracebacks.Folds(program.file)
     console.log_each_line_once(lambda file: libraries.library_of(file) is not None)
     folds = libraries if parsed.traceback == 'short' else None
-    if folds is not None:
-        tracebacks.fold_in_threads(folds)
     failed: Exception | None = None
     try:
         script.run(program, parsed.rest)
