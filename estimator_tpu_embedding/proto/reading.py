@@ -42,7 +42,8 @@ MAX_CONFIGS = 100
 """The most different configs in one graph."""
 
 _HEAD = 2**16
-_TABLE, _FEATURE = 1, 10
+_TABLE, _FEATURE, _INPUT_SHAPE = 1, 10, 3
+_LONGEST_VARINT = 10
 _KINDS = {1: LENGTH, **dict.fromkeys(range(2, 8), VARINT), 9: LENGTH, 10: LENGTH, 11: LENGTH}
 """The wire types of the fields of a config."""
 NO_CONFIG = 'E488'
@@ -264,13 +265,17 @@ def _parsed(named: Iterable[tuple[str, bytes]], what: str) -> list[Source]:
             raise unreadable('E481', where, f'{what} must have at most {MAX_CONFIG_BYTES:,} bytes',
                              'more')
         known = False
-        for number, kind, _ in wire.fields(wire.whole()):
+        for number, kind, span in wire.fields(wire.whole()):
             known |= number in _KINDS
             if _KINDS.get(number, kind) != kind:
                 raise Malformed('neither a TPUEmbeddingConfiguration nor a graph')
             if number in counts:
                 counts[number] += 1
                 _check_counts(counts[_TABLE], counts[_FEATURE], where, what)
+            if number == _FEATURE and span[1] - span[0] > MAX_SHAPE * _LONGEST_VARINT:
+                _check_shape(sum(1 if type == VARINT else -(-(end - start) // _LONGEST_VARINT)
+                                 for field, type, (start, end) in wire.fields(span)
+                                 if field == _INPUT_SHAPE), where)
         left = wire.left
         if not known:
             raise Malformed('neither a TPUEmbeddingConfiguration nor a graph')
@@ -288,11 +293,16 @@ def _check_counts(tables: int, features: int, where: str, what: str) -> None:
             raise unreadable('E487', where, f'{what} must have at most {most:,} {kind}', 'more')
 
 
-def _checked(config: Config, where: str, what: str) -> Source:
-    _check_counts(len(config.table_descriptor), len(config.feature_descriptor), where, what)
-    if any(len(feature.input_shape) > MAX_SHAPE for feature in config.feature_descriptor):
+def _check_shape(count: int, where: str) -> None:
+    if count > MAX_SHAPE:
         raise unreadable('E487', where, 'the input_shape of a feature must have at most '
                          f'{MAX_SHAPE} numbers', 'more')
+
+
+def _checked(config: Config, where: str, what: str) -> Source:
+    _check_counts(len(config.table_descriptor), len(config.feature_descriptor), where, what)
+    for feature in config.feature_descriptor:
+        _check_shape(len(feature.input_shape), where)
     if not config.ListFields():
         raise unreadable('E482', where, 'it must hold a config', 'a message without any field',
                          _ACCEPTED)
