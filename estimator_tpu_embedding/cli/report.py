@@ -129,6 +129,21 @@ def as_command(parser: argparse.ArgumentParser, work: Callable[[argparse.Namespa
     parser.set_defaults(command=functools.partial(_run, parser.prog, work), refuse=parser.error)
 
 
+def as_group(parser: argparse.ArgumentParser, commands: Mapping[str, Any], **flags: str) -> None:
+    """Adds commands below a command.
+
+    Args:
+      parser: of the command above.
+      commands: by name a module with `HELP`, `configure` and `report`.
+      **flags: by name the `flag` of `as_command`, where it is another one.
+    """
+    below = parser.add_subparsers(title='commands', required=True, metavar='COMMAND')
+    for name, module in commands.items():
+        command = below.add_parser(name, help=module.HELP, allow_abbrev=False)
+        module.configure(command)
+        as_command(command, module.report, flag=flags.get(name, '--format'))
+
+
 def _run(prog: str, work: Callable[[argparse.Namespace], Report],
          parsed: argparse.Namespace) -> int:
     try:

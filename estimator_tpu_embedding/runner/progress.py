@@ -159,11 +159,6 @@ class RunReport:
             'save_checkpoints_steps=None and save_checkpoints_secs=None',
             'Set one of them to keep what is trained.')))
 
-    def examples_per_second(self) -> float:
-        """Returns samples of all cores per second; 0 before the first step has ended."""
-        steps, seconds, _ = self.timed()
-        return _per_second(steps * self.batch_size, seconds)
-
     def last_line(self) -> str:
         """Returns the last line of the run: steps, examples/s and ids that were not looked up."""
         by = f' by {self.trainer}' if self.trainer else ''
