@@ -3,10 +3,8 @@
 import json
 import os
 import random
-import signal
 
 import pytest
-from harness.processes import run_python
 from harness.profiles import profile_of, subject
 
 from estimator_tpu_embedding.checkpoint import profile_files
@@ -91,34 +89,6 @@ def test_a_profile_that_cannot_be_written_is_a_warning_and_the_old_one_stays(
         problem = profile_files.write(str(tmp_path), NEW)
     assert problem.code == 'W617' and 'No space left on device' in str(problem)
     assert list(profile_files.read_all(str(tmp_path))) == [OLD]
-
-
-KILLED = '''
-import os, signal, sys
-from harness.profiles import profile_of, subject
-from estimator_tpu_embedding.checkpoint import profile_files
-directory, name, when = sys.argv[1:]
-real = getattr(os, name)
-def killed(*arguments):
-    if when == 'after':
-        real(*arguments)
-    os.kill(os.getpid(), signal.SIGKILL)
-setattr(os, name, killed)
-profile_files.write(directory, profile_of(subject(), [[1], [2, 2]]))
-'''
-
-
-@pytest.mark.parametrize('call, when, left', [
-    ('fsync', 'before', OLD), ('replace', 'before', OLD), ('replace', 'after', NEW)])
-def test_a_writer_that_is_killed_leaves_the_old_or_the_new_profile_whole(
-        tmp_path, call, when, left):
-    profile_files.write(str(tmp_path), OLD)
-    tests = os.path.dirname(os.path.dirname(__file__))
-    done = run_python('-c', KILLED, tmp_path, call, when, PYTHONPATH=os.pathsep.join(
-        [os.path.dirname(tests), tests]))
-    assert done.returncode == -signal.SIGKILL
-    assert profile_files.read_previous(str(tmp_path), ABOUT) == (left, None)
-    assert list(profile_files.read_all(str(tmp_path))) == [left]
 
 
 def test_damaged_files_and_too_many_are_refused(tmp_path, monkeypatch):

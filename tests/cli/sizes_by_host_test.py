@@ -19,17 +19,6 @@ def test_hosts_share_rows_as_evenly_as_can_be():
         52, 52, 48, 32, 32]
 
 
-@given(st.lists(st.tuples(st.integers(0, 2**31), st.integers(1, 9)), max_size=4),
-       st.integers(1, 4096))
-def test_the_rows_of_all_hosts_are_all_rows(sizes, hosts):
-    tables = tables_of(*sizes)
-    rows = per_host(tables, hosts, lambda table: 1)
-    assert len(rows) == hosts
-    assert sum(rows) == sum(table.rows for table in tables)
-    assert sum(per_host(tables, hosts, lambda table: table.padded_bytes_per_row)) == sum(
-        table.padded_bytes for table in tables)
-
-
 @given(st.integers(1, 50), st.integers(1, 60), st.sampled_from(STRATEGIES), st.data())
 def test_the_arithmetic_is_that_of_the_partition(rows, hosts, strategy, data):
     partition = Partition(strategy=strategy, vocabulary_size=rows, num_hosts=hosts)

@@ -130,10 +130,6 @@ def test_a_damaged_profile_is_an_error_that_names_it(etpe, directory, content):
     assert 'x\\x1b[2J.profile: ' in said and said.strip().isprintable()
 
 
-def test_a_directory_that_is_not_there_is_an_error(etpe, tmp_path):
-    assert 'E493' in etpe('plan', SEVERAL, '--stats', tmp_path / 'none', status=2)
-
-
 def test_an_empty_directory_has_profiles_of_no_table(etpe, tmp_path):
     said = etpe('plan', SEVERAL, '--stats', tmp_path)
     assert said.endswith(f'look-ups measured, from {tmp_path}:\n'

@@ -70,12 +70,6 @@ def test_what_is_no_config_is_refused_with_what_was_tried(content, code):
     assert 'empty' in str(error) or 'Accepted: a TPUEmbeddingConfiguration' in str(error)
 
 
-def test_importing_the_readers_imports_neither_tensorflow_nor_numpy():
-    done = run_python('-c', 'import sys, estimator_tpu_embedding.proto.reading;'
-                      'print(sys.modules.keys() & {"tensorflow", "numpy"})')
-    assert done.stdout == 'set()\n'
-
-
 def test_p01_too_much_is_refused_before_it_is_read(tmp_path):
     for head, size, most in ((b'mode: 1\n', 4 * 2**20, reading.MAX_TEXT),
                              (b'node {\n', 400 * 2**20, reading.MAX_TEXT_GRAPH),

@@ -123,15 +123,6 @@ def test_counting_changes_no_number(tmp_path, kernels, hosts, cores, pipelined):
     assert read(tmp_path / 'with')['tbl_f'].sampled_steps == 2
 
 
-def test_equal_runs_write_equal_bytes(tmp_path):
-    contents = []
-    for name in 'ab':
-        estimator(tmp_path / name, 2, 2).train(repeated([FIRST, OTHER]), steps=35)
-        contents.append({path.name: path.read_bytes()
-                         for path in (tmp_path / name / 'profiles').iterdir()})
-    assert contents[0] == contents[1] and len(contents[0]) == 2
-
-
 def test_a_run_that_fails_writes_what_it_counted(tmp_path):
     with pytest.raises(tf.errors.OutOfRangeError, match='made 3 steps'):
         estimator(tmp_path, 2, 2).train(jobs.input_fn_of([FIRST] * 3), steps=9)
