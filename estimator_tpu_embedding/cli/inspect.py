@@ -15,8 +15,8 @@ A table has `name`, `rows`, `dimension`, `padded_dimension`, `optimizer`, `setti
 `learning_rate`, `tag`, `slots`, `features`, `bytes` and `padded_bytes`. If its slots are unknown,
 `slots` is `null`, and the bytes count the table alone. Elsewhere `null` means "not stated".
 
-For a checkpoint there is also `"checkpoint"`, with the members of `checkpoint show`, and
-`"configs"` may be empty.
+For a checkpoint there are also `"checkpoint"`, with the members of `checkpoint show`, and
+`"findings"`, which are its; `"configs"` may be empty.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..core.specs import Topology
-from ..errors import UnreadableConfigError, bytes_text
+from ..errors import CorruptCheckpointError, UnreadableConfigError, bytes_text
 from ..proto.reading import Source
 from . import inputs
 from .config_view import FeatureView, TableView, Value, View, view_of
@@ -63,22 +63,24 @@ def _of_configs(sources: Sequence[Source]) -> Report:
 
 def _of_checkpoint(path: str) -> Report:
     """Returns the report of `checkpoint show`, and the configs of the checkpoint."""
-    from .stored import show
+    from .stored import show, texts
     try:
-        configs = _of_configs(inputs.load(path))
+        sources = inputs.load(path)
     except UnreadableConfigError as error:
         if error.code != inputs.NO_CONFIG:
             raise
-        return _with(show.quick(path), Report((), {'configs': []}))
+        sources = []
     try:
-        return _with(show.quick(path), configs)
-    except UnreadableConfigError:  # A job that has not saved yet has a graph.
-        return configs
-
-
-def _with(checkpoint: Report, configs: Report) -> Report:
-    return Report([*checkpoint.blocks, *configs.blocks],
-                  {'checkpoint': checkpoint.data, **configs.data}, checkpoint.status)
+        shown = show.quick(path)
+    except (CorruptCheckpointError, UnreadableConfigError) as error:
+        if not sources:
+            raise
+        # A job that has not saved yet has a graph all the same.
+        found = error.problems if isinstance(error, CorruptCheckpointError) else ()
+        shown = Report(texts.as_lines(found), {'findings': texts.as_data(found)}, len(found[:1]))
+    configs = _of_configs(sources)
+    return Report([*shown.blocks, *configs.blocks], {
+        'checkpoint': shown.data, 'findings': shown.data['findings'], **configs.data}, shown.status)
 
 
 def headline(view: View) -> str:
@@ -111,13 +113,6 @@ def value_text(value: Value) -> str:
     return f'{value:.9g}' if isinstance(value, float) else str(value)
 
 
-def rate_text(table: TableView) -> str:
-    """Returns the learning rate of a table, or the tag of its function, as text."""
-    if table.tag is not None:
-        return f'tag {table.tag}'
-    return '' if table.learning_rate is None else value_text(table.learning_rate)
-
-
 def features_text(features: Sequence[FeatureView]) -> str:
     """Returns the first features with their shapes, and the number of the others, as text."""
     shown = [f'{feature.name or f"#{feature.position}"} '
@@ -140,8 +135,10 @@ def _blocks(view: View) -> Iterator[Line | Grid]:
 
 def _cells(table: TableView) -> tuple[str, ...]:
     optimizer = ' '.join([table.optimizer or '', *settings_text(table.settings)]).strip()
+    rate = '' if table.learning_rate is None else value_text(table.learning_rate)
     return (table.name, f'{table.rows:,}', str(table.dimension), str(table.padded_dimension),
-            optimizer, rate_text(table), '?' if table.slots is None else str(len(table.slots)),
+            optimizer, rate if table.tag is None else f'tag {table.tag}',
+            '?' if table.slots is None else str(len(table.slots)),
             features_text(table.features), bytes_text(table.raw_bytes),
             bytes_text(table.padded_bytes))
 

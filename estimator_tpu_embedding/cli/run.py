@@ -19,8 +19,7 @@ from . import run_options, tracebacks
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the command to its parser."""
-    parser.usage = (f'etpe run {run_options.usage()} '
-                    '(SCRIPT | NOTEBOOK.ipynb | -m MODULE) [ARGS...]')
+    parser.usage = 'etpe run [OPTIONS] (SCRIPT | NOTEBOOK.ipynb | -m MODULE) [ARGS...]'
     parser.description = (
         'Runs a script as "python SCRIPT ARGS..." would, a module as "python -m MODULE" would, '
         'or the code cells of a notebook in order, with the names in place '

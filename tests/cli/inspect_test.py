@@ -1,5 +1,6 @@
 import dataclasses
 import json
+import pathlib
 
 from harness import forged_job
 from harness.commands import SEVERAL, config_of, saved
@@ -70,6 +71,10 @@ def test_a_checkpoint_is_shown_as_by_checkpoint_show_with_its_config(etpe, tmp_p
     assert said.startswith(etpe('checkpoint', 'show', prefix)) and said.endswith(
         TEXT.partition(SEVERAL)[2])
     assert etpe('diff', prefix, SEVERAL) == 'no differences\n'
+    pathlib.Path(f'{prefix}.index').unlink()  # The config is shown all the same.
+    report = etpe.json('inspect', prefix, status=1)
+    assert [one['code'] for one in report['findings']] == ['E613'] and report['configs']
+    assert etpe('inspect', prefix, status=1).endswith(TEXT.partition(SEVERAL)[2])
 
 
 def test_a_broken_config_is_shown_as_it_is(etpe, tmp_path):
