@@ -34,8 +34,8 @@ from .config_view import FeatureView, TableView, Value, View, view_of
 from .report import Grid, Line, Report, as_command
 
 _MOST_FEATURES = 4
-HEAD = ('table', '>rows', '>dim', '>pad', 'optimizer', 'rate', '>slots', 'features', '>bytes',
-        '>padded')
+_HEAD = ('table', '>rows', '>dim', '>pad', 'optimizer', 'rate', '>slots', 'features', '>bytes',
+         '>padded')
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -58,7 +58,7 @@ def _report(parsed: argparse.Namespace) -> Report:
 def _of_configs(sources: Sequence[Source]) -> Report:
     views = list(map(view_of, sources))
     return Report([block for view in views for block in _blocks(view)],
-                  {'configs': [view_data(view) for view in views]})
+                  {'configs': [_view_data(view) for view in views]})
 
 
 def _of_checkpoint(path: str) -> Report:
@@ -83,8 +83,7 @@ def _of_checkpoint(path: str) -> Report:
         'checkpoint': shown.data, 'findings': shown.data['findings'], **configs.data}, shown.status)
 
 
-def headline(view: View) -> str:
-    """Returns one line on the kind and the size of a view."""
+def _headline(view: View) -> str:
     if view.cores and view.hosts > 0 and view.cores % view.hosts == 0:
         topology = Topology(num_hosts=view.hosts, cores_per_host=view.cores // view.hosts)
         size = view.batch_size_per_core
@@ -92,12 +91,12 @@ def headline(view: View) -> str:
             topology.batch_arithmetic(size * topology.num_cores))
     else:
         arithmetic = f'{view.hosts} hosts, {view.cores} cores in all'
-    parts = [view.mode, arithmetic, view.strategy, *settings_text(view.settings)]
+    parts = [view.mode, arithmetic, view.strategy, *_settings_text(view.settings)]
     return f'{view.where}: {", ".join(parts)}'
 
 
-def settings_text(settings: Any) -> list[str]:
-    """Returns settings as text. A bare name is a switch that is on."""
+def _settings_text(settings: Any) -> list[str]:
+    """A bare name is a switch that is on."""
     return [name if value is True else f'{name}={value_text(value)}'
             for name, value in settings.items() if value is not False or name == 'accumulate']
 
@@ -113,8 +112,7 @@ def value_text(value: Value) -> str:
     return f'{value:.9g}' if isinstance(value, float) else str(value)
 
 
-def features_text(features: Sequence[FeatureView]) -> str:
-    """Returns the first features with their shapes, and the number of the others, as text."""
+def _features_text(features: Sequence[FeatureView]) -> str:
     shown = [f'{feature.name or f"#{feature.position}"} '
              f'[{", ".join(map(str, feature.shape))}]' for feature in features[:_MOST_FEATURES]]
     if len(features) > _MOST_FEATURES:
@@ -123,10 +121,10 @@ def features_text(features: Sequence[FeatureView]) -> str:
 
 
 def _blocks(view: View) -> Iterator[Line | Grid]:
-    yield Line(headline(view), 'head')
-    yield Grid(HEAD, [_cells(table) for table in view.tables])
+    yield Line(_headline(view), 'head')
+    yield Grid(_HEAD, [_cells(table) for table in view.tables])
     if view.strays:
-        yield Line(f'features without a table: {features_text(view.strays)}', 'bad')
+        yield Line(f'features without a table: {_features_text(view.strays)}', 'bad')
     unknown = '' if all(table.slots is not None for table in view.tables) else (
         '; ? stands for slots that are not known, and their bytes are not counted')
     yield Line(f'{len(view.tables)} tables, {bytes_text(view.raw_bytes)}, padded '
@@ -134,17 +132,16 @@ def _blocks(view: View) -> Iterator[Line | Grid]:
 
 
 def _cells(table: TableView) -> tuple[str, ...]:
-    optimizer = ' '.join([table.optimizer or '', *settings_text(table.settings)]).strip()
+    optimizer = ' '.join([table.optimizer or '', *_settings_text(table.settings)]).strip()
     rate = '' if table.learning_rate is None else value_text(table.learning_rate)
     return (table.name, f'{table.rows:,}', str(table.dimension), str(table.padded_dimension),
             optimizer, rate if table.tag is None else f'tag {table.tag}',
             '?' if table.slots is None else str(len(table.slots)),
-            features_text(table.features), bytes_text(table.raw_bytes),
+            _features_text(table.features), bytes_text(table.raw_bytes),
             bytes_text(table.padded_bytes))
 
 
-def view_data(view: View) -> dict[str, Any]:
-    """Returns a view as data for JSON."""
+def _view_data(view: View) -> dict[str, Any]:
     data = {'kind': 'config', **dataclasses.asdict(view)}
     data['bytes'], data['padded_bytes'] = view.raw_bytes, view.padded_bytes
     for table, own in zip(view.tables, data['tables']):
