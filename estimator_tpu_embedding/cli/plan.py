@@ -33,7 +33,7 @@ from .advice import newest_spread
 from .config_view import TableView, View, view_of
 from .report import Grid, Line, Report, as_command
 from .size import unknown_slots
-from .sizes_by_host import extent, per_host, rows_extent
+from .sizes_by_host import extent, extent_text, per_host, rows_extent
 
 _ALL_UP_TO, _AT_EACH_END = 8, 3
 
@@ -86,15 +86,15 @@ def _planned(view: View, parsed: argparse.Namespace, profiles: Sequence[TablePro
               *(f'>newest, {name}' for name in (newest[0] if newest else ()))),
              [_cells(table, hosts, shares) for table, shares in zip(tables, newest)]),
         Grid(('host', '>rows', '>bytes', '>padded'), list(_host_rows(rows, raw, padded))),
-        Line(f'rows per host {extent(rows).text(str)}; padded bytes '
-             f'{extent(padded).text(bytes_text)}'),
+        Line(f'rows per host {extent_text(extent(rows), str)}; padded bytes '
+             f'{extent_text(extent(padded), bytes_text)}'),
         *unknown_slots(view), *(measured.blocks(stats, view) if stats else ()),
         *([Line(str(problem), 'bad')] if problem else [])]
     return {
         'where': view.where, 'hosts': hosts, 'cores_per_host': topology.cores_per_host,
         'strategy': strategy, 'batch_size': size or None,
         'tables': [{'name': table.name, 'rows': table.rows,
-                    'rows_per_host': rows_extent(table, hosts).data(),
+                    'rows_per_host': rows_extent(table, hosts),
                     'hosts_of_newest': shares} for table, shares in zip(tables, newest)],
         'rows_of_host': rows, 'bytes_of_host': raw, 'padded_bytes_of_host': padded,
         'slots_unknown': view.slots_unknown, 'stats': stats,
@@ -131,9 +131,10 @@ def _raised(table: TableView, hosts: int) -> TableView:
 
 def _cells(table: TableView, hosts: int, newest: dict[str, int]) -> tuple[str, ...]:
     rows = rows_extent(table, hosts)
-    return (table.name, f'{table.rows:,}', f'{rows.most:,}' if rows.least == rows.most else
-            f'{rows.least:,} to {rows.most:,}', f'{rows.imbalance:.2f}',
-            bytes_text(rows.most * table.padded_bytes_per_row),
+    least, most = rows['min'], rows['max']
+    return (table.name, f'{table.rows:,}', f'{most:,}' if least == most else
+            f'{least:,} to {most:,}', f'{rows["imbalance"]:.2f}',
+            bytes_text(most * table.padded_bytes_per_row),
             *(f'{count} of {hosts}' for count in newest.values()))
 
 

@@ -28,7 +28,7 @@ from ..errors import bytes_text
 from . import inputs
 from .config_view import TableView, View, view_of
 from .report import Grid, Line, Report, as_command, names_text, share_text
-from .sizes_by_host import Extent, extent, per_host
+from .sizes_by_host import extent, extent_text, per_host
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -40,37 +40,37 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _report(parsed: argparse.Namespace) -> Report:
-    found = [(view, _by_host(view)) for view in map(view_of, inputs.load(parsed.input))]
-    return Report(
-        [block for view, by_host in found for block in _blocks(view, by_host)],
-        {'sizes': [{
-            'where': view.where, 'hosts': view.hosts, 'tables': list(map(_data, view.tables)),
+    views = list(map(view_of, inputs.load(parsed.input)))
+    sizes = list(map(_data, views))
+    return Report([block for view, data in zip(views, sizes) for block in _blocks(view, data)],
+                  {'sizes': sizes})
+
+
+def _data(view: View) -> dict[str, Any]:
+    rows = padded = None
+    if 1 <= view.hosts <= MAX_HOSTS:
+        rows, padded = (extent(per_host(view.tables, view.hosts, weigh)) for weigh in (
+            lambda table: 1, lambda table: table.padded_bytes_per_row))
+    return {'where': view.where, 'hosts': view.hosts, 'tables': list(map(_of_table, view.tables)),
             'slots_unknown': view.slots_unknown, 'bytes': view.raw_bytes,
-            'padded_bytes': view.padded_bytes,
-            'rows_per_host': by_host and by_host[0].data(),
-            'padded_bytes_per_host': by_host and by_host[1].data()} for view, by_host in found]})
+            'padded_bytes': view.padded_bytes, 'rows_per_host': rows,
+            'padded_bytes_per_host': padded}
 
 
-def _by_host(view: View) -> tuple[Extent, Extent] | None:
-    """Returns the rows and padded bytes of hosts; `None` if their number is not legal."""
-    if not 1 <= view.hosts <= MAX_HOSTS:
-        return None
-    return (extent(per_host(view.tables, view.hosts, lambda table: 1)),
-            extent(per_host(view.tables, view.hosts, lambda table: table.padded_bytes_per_row)))
-
-
-def _blocks(view: View, by_host: tuple[Extent, Extent] | None) -> Iterator[Line | Grid]:
+def _blocks(view: View, data: dict[str, Any]) -> Iterator[Line | Grid]:
     whole = view.padded_bytes  # Once, not once per table: there may be many.
     yield Line(f'{view.where}: {len(view.tables)} tables, {bytes_text(view.raw_bytes)}, padded '
                f'{bytes_text(whole)}', 'head')
     yield Grid(('table', '>rows', '>dim', '>pad', '>table', 'slots', '>bytes', '>padded', '>share'),
                [_cells(table, whole) for table in view.tables])
     yield from unknown_slots(view)
-    if by_host is None:
+    rows, padded = data['rows_per_host'], data['padded_bytes_per_host']
+    if rows is None:
         yield Line(f'num_hosts {view.hosts} is not legal, so nothing can be said of a host', 'warn')
     else:
         yield Line(f'on {view.hosts} host{"s" if view.hosts != 1 else ""}, div or mod: rows '
-                   f'per host {by_host[0].text(str)}; padded bytes {by_host[1].text(bytes_text)}')
+                   f'per host {extent_text(rows, str)}; padded bytes '
+                   f'{extent_text(padded, bytes_text)}')
 
 
 def unknown_slots(view: View) -> list[Line]:
@@ -93,7 +93,7 @@ def _cells(table: TableView, whole: int) -> tuple[str, ...]:
             bytes_text(table.padded_bytes), share_text(table.padded_bytes, whole))
 
 
-def _data(table: TableView) -> dict[str, Any]:
+def _of_table(table: TableView) -> dict[str, Any]:
     return {'name': table.name, 'rows': table.rows, 'dimension': table.dimension,
             'padded_dimension': table.padded_dimension, 'slots': table.slots,
             'table_bytes': _one_copy(table), 'slot_bytes': _one_copy(table),

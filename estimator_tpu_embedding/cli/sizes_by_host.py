@@ -4,26 +4,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..core.partition import STRATEGIES, Partition
 from .config_view import TableView
-
-
-class Extent(NamedTuple):
-    """The range of one number per host; `imbalance` is most over mean, and 1 is even."""
-
-    least: int
-    most: int
-    imbalance: float
-
-    def text(self, show: Callable[[int], str]) -> str:
-        """Returns all three as text."""
-        return f'{show(self.least)} to {show(self.most)}, max/mean {self.imbalance:.2f}'
-
-    def data(self) -> dict[str, Any]:
-        """Returns all three as data for JSON."""
-        return {'min': self.least, 'max': self.most, 'imbalance': round(self.imbalance, 6)}
 
 
 def imbalance(load: Sequence[float]) -> float:
@@ -36,18 +20,24 @@ def imbalance(load: Sequence[float]) -> float:
     return max(load) * len(load) / total if total else 1.0
 
 
-def extent(of_host: Sequence[int]) -> Extent:
-    """Returns the extent of one number per host."""
-    return Extent(min(of_host), max(of_host), imbalance(of_host))
+def extent(of_host: Sequence[int]) -> dict[str, Any]:
+    """Returns least, most and imbalance of one number per host, as data for JSON."""
+    return {'min': min(of_host), 'max': max(of_host), 'imbalance': round(imbalance(of_host), 6)}
 
 
-def rows_extent(table: TableView, hosts: int) -> Extent:
+def extent_text(one: dict[str, Any], show: Callable[[int], str]) -> str:
+    """Returns an extent as text."""
+    return f'{show(one["min"])} to {show(one["max"])}, max/mean {one["imbalance"]:.2f}'
+
+
+def rows_extent(table: TableView, hosts: int) -> dict[str, Any]:
     """Returns the extent of the rows of one table. `div` and `mod` give hosts the same numbers of
     rows.
     """
     partition = _partition(table, hosts)
     most, rows = partition.rows_on(0), partition.vocabulary_size
-    return Extent(partition.rows_on(hosts - 1), most, most * hosts / rows if rows else 1.0)
+    return {'min': partition.rows_on(hosts - 1), 'max': most,
+            'imbalance': round(most * hosts / rows, 6) if rows else 1.0}
 
 
 def _partition(table: TableView, hosts: int) -> Partition:
