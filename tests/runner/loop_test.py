@@ -387,7 +387,6 @@ def test_a_run_announces_its_topology_and_reports_its_steps_even_if_it_fails(
         'evaluate: 1']
     assert [(report.verb, report.steps, report.counts['f'].seen)
             for report in progress.reports()] == [('train', 3, 12), ('evaluate', 1, 4)]
-    assert progress.reports()[0].examples_per_second() > 0
     assert re.fullmatch(
         rf'train 3 steps, [\d,]+ examples/s, saved in {tmp_path}; evaluate 1 step, '
         r'[\d,]+ examples/s; '
@@ -506,8 +505,7 @@ def test_metrics_must_not_take_the_names_of_the_default_ones(tmp_path, name, sho
 
 def test_a_checkpoint_carries_the_config_of_its_job(tmp_path):
     make(tmp_path, hosts=2).train(endless, steps=2)
-    checkpoint, config = inputs.load(str(tmp_path))
-    assert checkpoint.manifest.step == 2
+    config, = inputs.load(str(tmp_path))
     assert config.where.endswith('model.ckpt-2: config')
     assert (config.config.num_hosts, config.config.table_descriptor[0].vocabulary_size) == (2, 10)
     assert config.config.table_descriptor[0].optimization_parameters.HasField('adagrad')

@@ -49,8 +49,9 @@ def chosen(path: str, options: CheckpointOptions) -> Chosen:
     with _quiet():
         found = recover.recover(path, options)
     if found is None:
-        raise _nothing(path, 'it must hold checkpoints of a job', 'none', [
-            one.name for one in directory(path).checkpoints])
+        names = [one.name for one in directory(path).checkpoints]
+        raise _nothing(path, 'it must hold checkpoints of a job', 'others' if names else 'none',
+                       names)
     # A name that only the file `checkpoint` gives is of the newest, whatever its step.
     step = found.step if file_names.is_of_a_job(os.path.basename(found.prefix)) else None
     newer = [] if step is None else [
