@@ -165,7 +165,6 @@ PUBLIC_ALL_THE_SAME = {'_replace', '_asdict', '_fields', '_make',  # of a NamedT
 STATE = {  # folder or module, and variable: why a process has to remember it
     'defaults._current': 'the choices of the process, for jobs that do not state them',
     'runner._sink': 'etpe run prints announcements, which are logged otherwise',
-    'runner._watcher': 'the status line of etpe run is told of every step',
     'runner._reports': 'the last line of etpe run sums up all runs of the script',
     'runner._own_loops': 'that line names loops of the script, which no run reports',
     '_tf._stock': 'several threads may build towers at once, and the last one ends the bounds',

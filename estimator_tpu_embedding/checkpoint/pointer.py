@@ -92,7 +92,7 @@ def _paths(content: bytearray) -> Iterator[tuple[bytes, str]]:
       ValueError: if a string has no end, or is no UTF-8.
     """
     field = b''
-    for token in text.tokens(content, of_graph=False):
+    for token in text.tokens(content):
         is_string = token[:1] in (b'"', b"'")
         if is_string and field in (_NEWEST, _ALL):
             yield field, text.unescaped(token[1:-1]).decode()

@@ -4,6 +4,9 @@ The name of a file holds the name of its table and two hashes. One is of the par
 table, the other of the parameters of the run. So a job with another vocabulary, batch or topology
 writes other files, and an equal job goes on counting where the first stopped. If two equal jobs
 run at the same time, the file of the one that writes last stays.
+
+A file is a JSON object with the attributes of `core.table_profile.TableProfile`, `format` and
+`created_by`. `heavy` is a list of pairs of an id and its count.
 """
 
 from __future__ import annotations
@@ -14,19 +17,25 @@ import json
 import os
 import re
 from collections.abc import Iterator
+from typing import Any
 
-from ..core.table_profile import Subject, TableProfile
+from ..core.table_profile import FeatureUse, HostLoad, Subject, TableProfile
 from ..errors import CheckpointError, Problem, shown
-from ..proto import profile_codec
+from ..proto import files, json_objects
 from ..proto.reading import label, unreadable
 from ..version import VERSION
 from .files import make_writable, set_aside, write_atomically
 
 SUFFIX = '.profile'
+FORMAT = 2
 MAX_FILES = 10_000
-MAX_BYTES = 64 * 2**20
+MAX_BYTES = 128 * 2**20
 """The most bytes of all profiles of a directory."""
+MAX_BYTES_OF_ONE = 2**21
+"""The most bytes of one profile; the largest counts take a tenth of it, without its features."""
 
+_MAX_VALUES = 2**18
+_MAX_COUNT = 2**53
 _READABLE_PART = 80
 
 
@@ -36,12 +45,10 @@ def file_name(subject: Subject) -> str:
     It is a plain name for any name of a table, and no other profile has it.
     """
     readable = re.sub(r'[^A-Za-z0-9_.-]', '_', subject.table)[:_READABLE_PART].lstrip('.')
-    table = [subject.table, subject.vocabulary_size, subject.dimension, subject.features]
-    run = [dataclasses.astuple(subject.topology), subject.batch_size, subject.strategy]
-    return '-'.join([readable, _hash(table), _hash(run)]) + SUFFIX
+    return '-'.join([readable, _hash(subject[:4]), _hash(subject[4:])]) + SUFFIX
 
 
-def _hash(parameters: list[object]) -> str:
+def _hash(parameters: tuple[Any, ...]) -> str:
     return hashlib.sha256(json.dumps(parameters).encode()).hexdigest()[:16]
 
 
@@ -71,7 +78,7 @@ def read_previous(directory: str, subject: Subject) -> tuple[TableProfile | None
     if not os.path.lexists(path):
         return None, None
     try:
-        profile, _ = profile_codec.read(path)
+        profile, _ = _read(path)
         if profile.subject == subject:
             return profile, None
         reason = 'it is of another table or run than its name says'
@@ -88,10 +95,13 @@ def read_previous(directory: str, subject: Subject) -> tuple[TableProfile | None
 
 def write(directory: str, profile: TableProfile) -> Problem | None:
     """Writes a profile atomically; returns the reason if it could not, or `None`."""
-    content = profile_codec.encode(profile, f'estimator_tpu_embedding {VERSION}')
+    content = json.dumps({
+        'format': FORMAT, 'created_by': f'estimator_tpu_embedding {VERSION}',
+        **dataclasses.asdict(profile), 'subject': profile.subject._asdict(),
+        'heavy': sorted(profile.heavy.items())}).encode()
     try:
-        if len(content) > profile_codec.MAX_BYTES:
-            raise ValueError(f'it has more than {profile_codec.MAX_BYTES:,} bytes')
+        if len(content) > MAX_BYTES_OF_ONE:
+            raise ValueError(f'it has more than {MAX_BYTES_OF_ONE:,} bytes')
         write_atomically(os.path.join(directory, file_name(profile.subject)), content)
     except (OSError, ValueError) as error:
         return Problem('W617', f'table "{profile.subject.table}"', 'its profile could not be '
@@ -116,7 +126,7 @@ def read_all(directory: str) -> Iterator[TableProfile]:
     for number, name in enumerate(names):
         path = os.path.join(directory, name)
         try:
-            profile, read = profile_codec.read(path)
+            profile, read = _read(path)
         except (OSError, ValueError) as error:
             raise unreadable(
                 'E493', label(path), f'a file *{SUFFIX} must be the profile of a table',
@@ -126,6 +136,56 @@ def read_all(directory: str) -> Iterator[TableProfile]:
             raise unreadable('E493', label(directory), 'its profiles must be at most '
                              f'{MAX_FILES:,} with {MAX_BYTES:,} bytes', 'more')
         yield profile
+
+
+def _read(path: str) -> tuple[TableProfile, int]:
+    """Returns the profile in a file, and the size of the file in bytes.
+
+    Raises:
+      OSError, ValueError: if there is none; a link is not followed.
+    """
+    with files.open_regular(path, follow=False) as file:
+        content = files.read_at_most(file, MAX_BYTES_OF_ONE + 1)
+    return decoded(content), len(content)
+
+
+def decoded(content: bytearray) -> TableProfile:
+    """Returns the profile that the content of a file is.
+
+    Raises:
+      ValueError: if it is none, or contradicts itself.
+    """
+    if len(content) > MAX_BYTES_OF_ONE:
+        raise ValueError(f'more than {MAX_BYTES_OF_ONE:,} bytes')
+    try:
+        found = json_objects.parsed(content, _MAX_VALUES)
+        if (format := found.pop('format', None)) != FORMAT:
+            raise ValueError(f'format {shown(format, 20)}; this version reads format {FORMAT}')
+        del found['created_by']
+        fields = _counts(found)
+        subject = fields.pop('subject')
+        profile = TableProfile(
+            subject=Subject(**{**subject, 'table': str(subject['table'])}),
+            features=tuple(FeatureUse(*one) for one in fields.pop('features')),
+            heavy=dict(fields.pop('heavy')),
+            loads={name: HostLoad(*load) for name, load in fields.pop('loads').items()}, **fields)
+        possible = profile.is_possible()
+    except (TypeError, KeyError, AttributeError, IndexError, RecursionError) as error:
+        raise ValueError('it is not the profile of a table') from error
+    if not possible:
+        raise ValueError('its numbers contradict each other')
+    return profile
+
+
+def _counts(value: Any) -> Any:
+    """Returns a value of JSON with tuples for lists, in which all numbers are counts."""
+    if isinstance(value, dict):
+        return {name: _counts(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return tuple(map(_counts, value))
+    if not isinstance(value, str) and not (type(value) is int and 0 <= value <= _MAX_COUNT):
+        raise ValueError('a count or step is out of range')
+    return value
 
 
 def _unwritable(directory: str, error: OSError) -> CheckpointError:

@@ -119,7 +119,6 @@ W411 no more rows than hosts
 E412 illegal vocabulary size
 W412 names that differ only in case
 E413 illegal dimension
-W413 tables do not fit
 E414 unknown combiner
 E415 initializer that cannot be called
 E416 illegal number of steps
@@ -288,7 +287,6 @@ E673 object that cannot be written as source
 E674 declaration that does not fill a config
 E675 object that declares no embedding
 E676 several training configs
-E677 checkpoint without a config
 E678 output that exists, or cannot be written
 E679 sizes that the input states
 E681 check that cannot be made

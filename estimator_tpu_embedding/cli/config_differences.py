@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from .config_view import FeatureView, TableView, Value, View
-from .tags import Tags
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,40 +41,39 @@ class Difference:
 
 
 def differences(a: View, b: View) -> list[Difference]:
-    """Returns all differences of two configs or of two checkpoints: first of the run, then by
-    table.
-    """
+    """Returns all differences of two configs: first of the run, then by table."""
     return [*_of_run(a, b), *sorted(_of_tables(a, b), key=lambda one: (one.where, one.kind))]
 
 
 def _of_run(a: View, b: View) -> Iterator[Difference]:
-    for what in ('mode', 'strategy', 'hosts', 'cores', 'batch_size_per_core'):
-        why = ('rows get the new order when they are restored' if what in ('strategy', 'hosts')
-               else 'not in a checkpoint')
-        yield from _changed('', what, getattr(a, what), getattr(b, what), False, why)
-    batch = _batch(a, b)
-    yield from _changed('', 'features without a table', _features(a.strays, batch),
-                        _features(b.strays, batch))
-    yield from _settings('', a.settings, b.settings)
+    reordered = False, 'rows get the new order when they are restored'
+    names, batch = ('mode', 'strategy', 'hosts', 'cores', 'batch_size_per_core'), _batch(a, b)
+    yield from _changed('', ({
+        **{name: getattr(one, name) for name in names},
+        'features without a table': _features(one.strays, batch), **one.settings}
+        for one in (a, b)), {'strategy': reordered, 'hosts': reordered})
 
 
-def _changed(where: str, what: str, before: Any, after: Any, breaking: bool = False,
-             why: str = 'not in a checkpoint') -> Iterator[Difference]:
-    if before != after:
-        yield Difference(kind='changed', where=where, what=what, before=before, after=after,
-                         breaking=breaking, why=why)
-
-
-def _settings(where: str, a: Mapping[str, Value], b: Mapping[str, Value]) -> Iterator[Difference]:
-    for name in sorted(a.keys() | b.keys()):
-        yield from _changed(where, name, a.get(name), b.get(name))
+def _changed(where: str, both: Iterable[Mapping[str, Any]], effects: Mapping[
+        str, tuple[bool, str]]) -> Iterator[Difference]:
+    """Compares facts; `effects` says which are breaking, and why. No others are in a checkpoint."""
+    a, b = both
+    for what in {**a, **b}:
+        before, after = a.get(what), b.get(what)
+        breaking, why = effects.get(what, (False, 'not in a checkpoint'))
+        if before != after:
+            yield Difference(kind='changed', where=where, what=what, before=before, after=after,
+                             breaking=breaking, why=why)
 
 
 def _of_tables(a: View, b: View) -> Iterator[Difference]:
     pairs, removed, added = _paired(a.tables, b.tables, lambda table: table.name)
-    tags, batch = Tags(pairs), _batch(a, b)
-    renamed, removed, added = _paired(*tags.aligned(removed, added),
-                                      lambda table: _content(table, batch))
+    batch = _batch(a, b)
+    of_a, of_b = (_functions(same, rest) for same, rest in (
+        ([one for one, _ in pairs], removed), ([one for _, one in pairs], added)))
+    functions = {**{id(table): of_a for table in removed}, **{id(table): of_b for table in added}}
+    renamed, removed, added = _paired(
+        removed, added, lambda table: _content(table, batch, functions[id(table)]))
     for before, after in renamed:
         yield Difference(kind='renamed', where=after.name, what='table', before=before.name,
                          after=after.name, breaking=True,
@@ -87,10 +85,21 @@ def _of_tables(a: View, b: View) -> Iterator[Difference]:
         yield Difference(kind='added', where=table.name, what='table', after=_shape(table),
                          why='it begins with initial values')
     for before, after in pairs:
-        yield from _rows(before, after, a, b)
-        yield from _of_table(before, after, tags)
-        yield from _changed(after.name, 'features', _features(before.features, batch),
-                            _features(after.features, batch))
+        rates: list[Value] = [one.learning_rate if one.tag is None else f'tag {one.tag}'
+                              for one in (before, after)]
+        if _rate(before, of_a) == _rate(after, of_b):
+            rates[0] = rates[1]
+        elif rates[0] == rates[1]:  # Equal tags that stand for different functions.
+            rates = [f'{rates[0]}, as table {pairs[numbers[one.tag or 0]][0].name}'
+                     for one, numbers in ((before, of_a), (after, of_b))]
+        kept = _effect_of_slots(before, after)
+        yield from _changed(after.name, ({
+            'rows': one.rows, 'dimension': one.dimension, 'optimizer': one.optimizer,
+            'slots': one.slots if before.optimizer == after.optimizer else None,
+            'learning_rate': rate, **one.settings, 'features': _features(one.features, batch)}
+            for one, rate in zip((before, after), rates)), {
+                'rows': _effect_of_rows(before, after, a, b), 'optimizer': kept, 'slots': kept,
+                'dimension': (True, 'another shape')})
 
 
 def _paired(a: Iterable[TableView], b: Iterable[TableView], key: Callable[[TableView], Hashable]
@@ -111,10 +120,33 @@ def _paired(a: Iterable[TableView], b: Iterable[TableView], key: Callable[[Table
     return pairs, [table for tables in waiting.values() for table in tables], added
 
 
-def _content(table: TableView, batch: int) -> Hashable:
+def _functions(paired: Sequence[TableView], rest: Iterable[TableView]) -> dict[int, int]:
+    """Numbers for the tags of a config, which can be compared with those of the other.
+
+    A tag is a number that stands for a function. TensorFlow numbers the functions of a job in an
+    order that varies from run to run. So two tags are the same if the same tables share them in
+    both configs: a tag gets the number of its first table among those that both have, and the
+    other tags their order of appearance.
+    """
+    found: dict[int, int] = {}
+    for number, table in enumerate(paired):
+        if table.tag is not None:
+            found.setdefault(table.tag, number)
+    first = len(paired) - len(found)
+    for table in rest:
+        if table.tag is not None:
+            found.setdefault(table.tag, first + len(found))
+    return found
+
+
+def _content(table: TableView, batch: int, functions: Mapping[int, int]) -> Hashable:
     """All facts of a table but its name, to find a renamed table."""
-    return (table.rows, table.dimension, table.optimizer, table.slots, _rate(table),
+    return (table.rows, table.dimension, table.optimizer, table.slots, _rate(table, functions),
             tuple(sorted(table.settings.items())), _features(table.features, batch))
+
+
+def _rate(table: TableView, functions: Mapping[int, int]) -> Hashable:
+    return table.learning_rate, None if table.tag is None else functions[table.tag]
 
 
 def _batch(a: View, b: View) -> int:
@@ -128,44 +160,18 @@ def _features(features: Iterable[FeatureView], batch: int) -> tuple[str, ...]:
                  for feature in features)
 
 
-def _rate(table: TableView) -> Value:
-    return table.learning_rate if table.tag is None else f'tag {table.tag}'
-
-
 def _shape(table: TableView) -> str:
     return f'{table.rows} x {table.dimension}'
 
 
-def _rows(table: TableView, other: TableView, a: View, b: View) -> Iterator[Difference]:
+def _effect_of_rows(a: TableView, b: TableView, of_a: View, of_b: View) -> tuple[bool, str]:
     """Compares rows. A config has the rows of its job, but at least as many as hosts."""
-    true, others = _true_rows(table, a), _true_rows(other, b)
-    if max(true.start, others.start) < min(true.stop, others.stop):
-        breaking, why = False, ('the checkpoint decides: a config has no fewer rows than hosts, '
-                                'the job may have')
-    else:
-        breaking, why = True, 'another shape'
-    yield from _changed(other.name, 'rows', table.rows, other.rows, breaking, why)
-
-
-def _true_rows(table: TableView, view: View) -> range:
-    """The numbers of rows that the job of this view can have."""
-    raised = view.kind == 'config' and table.rows == view.hosts
-    return range(1 if raised else table.rows, table.rows + 1)
-
-
-def _of_table(a: TableView, b: TableView, tags: Tags) -> Iterator[Difference]:
-    yield from _changed(b.name, 'dimension', a.dimension, b.dimension, True, 'another shape')
-    breaking, why = _effect_of_slots(a, b)
-    if a.optimizer != b.optimizer:
-        yield from _changed(b.name, 'optimizer', a.optimizer, b.optimizer, breaking, why)
-    else:
-        yield from _changed(b.name, 'slots', a.slots, b.slots, breaking, why)
-    if not tags.agree(a, b):
-        before, after = _rate(a), _rate(b)
-        if before == after:
-            before, after = tags.others(a, b)
-        yield from _changed(b.name, 'learning_rate', before, after)
-    yield from _settings(b.name, a.settings, b.settings)
+    least, others = (1 if table.rows == view.hosts else table.rows
+                     for table, view in ((a, of_a), (b, of_b)))
+    if max(least, others) <= min(a.rows, b.rows):
+        return False, ('the checkpoint decides: a config has no fewer rows than hosts, the job may '
+                       'have')
+    return True, 'another shape'
 
 
 def _effect_of_slots(a: TableView, b: TableView) -> tuple[bool, str]:

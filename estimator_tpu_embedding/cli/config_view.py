@@ -1,4 +1,4 @@
-"""Reads a config or a checkpoint into plain data, the `View` that most commands print.
+"""Reads a config into plain data, the `View` that most commands print.
 
 People inspect broken configs above all. So nothing is checked here, and nothing is refused: a
 number that makes no sense is shown as it is. `proto.decoding.config_to_plan` judges configs.
@@ -16,8 +16,7 @@ from ..core.float32 import shortest
 from ..core.optimizers import OPTIMIZERS
 from ..core.plan import BYTES_PER_ELEMENT
 from ..proto import codec
-from ..proto.ceilings import MAX_SHAPE
-from .inputs import Input
+from ..proto.reading import Source
 
 PADDING = 8
 """The memory of the hardware holds rows whose width is a multiple of this many floats."""
@@ -54,7 +53,7 @@ class TableView:
     """One table.
 
     Attributes:
-      name: of the table; in a checkpoint, of its variable.
+      name: of the table.
       rows: vocabulary size.
       dimension: columns, not padded.
       optimizer: its field in the proto; `None` where it is not stated.
@@ -108,27 +107,24 @@ class TableView:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """A config or a checkpoint.
+    """A config.
 
     Attributes:
       where: the place where it was found.
-      kind: `'config'` or `'checkpoint'`.
-      mode: `'training'`, `'inference'`, or the name of a number that is neither; `None` for a
-        checkpoint.
+      mode: `'training'`, `'inference'`, or the name of a number that is neither.
       hosts: number of hosts.
-      cores: of all hosts; `None` for a checkpoint.
+      cores: of all hosts.
       batch_size_per_core: `None` where it is not stated or features disagree.
       strategy: `'div'`, `'mod'`, or a number that is neither.
-      settings: further fields that are set, and of a checkpoint its step and writer.
+      settings: further fields that are set.
       tables: sorted by name.
       strays: features whose table is not there.
     """
 
     where: str
-    kind: str
-    mode: str | None = None
+    mode: str
     hosts: int
-    cores: int | None = None
+    cores: int
     batch_size_per_core: int | None = None
     strategy: str
     settings: Mapping[str, Value] = dataclasses.field(default_factory=dict)
@@ -151,33 +147,20 @@ class View:
         return sum(table.padded_bytes for table in self.tables)
 
 
-def view_of(source: Input) -> View:
-    """Returns the view of one input."""
-    if source.config is not None:
-        return _of_config(source.where, source.config)
-    manifest = source.manifest
-    assert manifest is not None, 'an input is a config or a manifest'
-    stored = manifest.tables.values()
-    return View(
-        where=source.where, kind='checkpoint', hosts=max((one.hosts for one in stored), default=0),
-        strategy=' and '.join(sorted({one.strategy for one in stored})),
-        settings={'step': manifest.step, 'created_by': manifest.created_by},
-        tables=tuple(TableView(name=name, rows=one.rows, dimension=one.width, slots=one.slots)
-                     for name, one in sorted(manifest.tables.items())))
-
-
-def _of_config(where: str, config: codec.Config) -> View:
+def view_of(source: Source) -> View:
+    """Returns the view of one config."""
+    config = source.config
     features: dict[int, list[FeatureView]] = collections.defaultdict(list)
     for position, feature in enumerate(config.feature_descriptor):
         features[feature.table_id].append(FeatureView(
-            position=position, name=feature.name, shape=tuple(feature.input_shape[:MAX_SHAPE])))
+            position=position, name=feature.name, shape=tuple(feature.input_shape)))
     mode = _name_of('mode', config.mode, codec.MODES)
     tables = [_table_of(descriptor, tuple(features.pop(position, ())), mode)
               for position, descriptor in enumerate(config.table_descriptor)]
     sizes = {tuple(feature.input_shape[:1]) for feature in config.feature_descriptor}
     size = sizes.pop() if len(sizes) == 1 else ()
     return View(
-        where=where, kind='config', mode=mode, hosts=config.num_hosts,
+        where=source.where, mode=mode, hosts=config.num_hosts,
         cores=config.num_tensor_cores, strategy=_name_of(
             'sharding_strategy', config.sharding_strategy, codec.STRATEGIES),
         batch_size_per_core=size[0] if size else config.batch_size_per_tensor_core or None,

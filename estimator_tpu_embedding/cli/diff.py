@@ -20,14 +20,14 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-from ..errors import ConfigError, Problem, quoted
+from ..errors import ConfigError, Problem, UnreadableConfigError, quoted
+from ..proto.codec import Config
+from ..proto.reading import Source
 from . import inputs
 from .config_differences import Difference, differences
 from .config_view import view_of
-from .inputs import Input
 from .inspect import value_text
 from .report import Grid, Line, Report, as_command
-from .tags import by_appearance
 
 _SIGNS = {'changed': '~', 'added': '+', 'removed': '-', 'renamed': '>'}
 
@@ -35,51 +35,62 @@ _SIGNS = {'changed': '~', 'added': '+', 'removed': '-', 'renamed': '>'}
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the command to its parser."""
     parser.description = (
-        'Compares the meaning of two configs, or of two checkpoints. With a BREAKING difference '
-        'a job of B cannot restore a checkpoint of A. The exit status is 1 if they differ.')
+        'Compares the meaning of two configs; of two checkpoints without one, their rows, as etpe '
+        'checkpoint diff does. With a BREAKING difference a job of B cannot restore a checkpoint '
+        'of A. The exit status is 1 if they differ.')
     as_command(parser, _report, 'A', 'B')
-    parser.add_argument('--only', choices=['breaking'], help='leave out safe differences')
 
 
 def _report(parsed: argparse.Namespace) -> Report:
-    a, b = _pair(inputs.load(parsed.a), inputs.load(parsed.b))
-    found = list(differences(view_of(a), view_of(b))) or _rest(a, b)
-    shown = [one for one in found if one.breaking or parsed.only is None]
-    breaking = sum(one.breaking for one in shown)
+    try:
+        a, b = (_one(inputs.load(path)) for path in (parsed.a, parsed.b))
+    except UnreadableConfigError as error:
+        if error.code != inputs.NO_CONFIG or not all(
+                map(inputs.may_be_checkpoint, (parsed.a, parsed.b))):
+            raise
+        from .stored import diff
+        return diff.of_two(parsed.a, parsed.b)
+    found = differences(view_of(a), view_of(b)) or _rest(a, b)
+    breaking = sum(one.breaking for one in found)
     rows = [(_SIGNS[one.kind], f'table {one.where}' if one.where else 'run', one.what, _change(one),
-             'BREAKING' if one.breaking else 'safe', one.why) for one in shown]
+             'BREAKING' if one.breaking else 'safe', one.why) for one in found]
     grid = Grid(('', 'where', 'what', 'change', 'restore', 'why'), rows,
-                ['bad' if one.breaking else '' for one in shown])
-    summary = f'{breaking} breaking, {len(shown) - breaking} safe' if shown else (
-        'no differences' if parsed.only is None else 'no breaking differences')
+                ['bad' if one.breaking else '' for one in found])
+    summary = f'{breaking} breaking, {len(found) - breaking} safe' if found else 'no differences'
     return Report(
-        [*([grid] if rows else []), Line(summary, '' if shown else 'good')],
-        {'a': a.where, 'b': b.where, 'differences': [dataclasses.asdict(one) for one in shown],
-         'breaking': breaking, 'safe': len(shown) - breaking}, status=1 if shown else 0)
+        [*([grid] if rows else []), Line(summary, '' if found else 'good')],
+        {'a': a.where, 'b': b.where, 'differences': [dataclasses.asdict(one) for one in found],
+         'breaking': breaking, 'safe': len(found) - breaking}, status=1 if found else 0)
 
 
-def _pair(a: Sequence[Input], b: Sequence[Input]) -> tuple[Input, Input]:
-    """One input of each side, both of one kind. A config comes first where a model_dir has both
-    kinds.
-    """
-    for kind in ('config', 'manifest'):
-        of_a, of_b = ([one for one in side if getattr(one, kind) is not None] for side in (a, b))
-        if len(of_a) == len(of_b) == 1:
-            return of_a[0], of_b[0]
-    raise ConfigError(Problem(
-        'E478', 'diff', 'each side must hold one config, or each one checkpoint',
-        f'{quoted(one.where for one in a[:5])} and {quoted(one.where for one in b[:5])}',
-        'Name the files to compare. A config names tables and a checkpoint variables.'))
+def _one(found: Sequence[Source]) -> Source:
+    if len(found) > 1:
+        raise ConfigError(Problem(
+            'E478', 'diff', 'each side must hold one config',
+            quoted(one.where for one in found[:5]), 'Name the files to compare.'))
+    return found[0]
 
 
-def _rest(a: Input, b: Input) -> list[Difference]:
+def _rest(a: Source, b: Source) -> list[Difference]:
     """Says that the bytes differ where nothing else does."""
-    contents = [by_appearance(one.config).SerializeToString(deterministic=True)  # Equal for NaN.
-                for one in (a, b) if one.config is not None]
+    contents = [_renumbered(one.config).SerializeToString(deterministic=True)  # Equal for NaN.
+                for one in (a, b)]
     if len(set(contents)) < 2:
         return []
     return [Difference(kind='changed', where='', what='other', why='an order, or fields that this '
                        'tool does not know')]
+
+
+def _renumbered(config: Config) -> Config:
+    """Returns a copy whose tags are 0, 1, ... in the order in which its tables first name them."""
+    copy = Config()
+    copy.CopyFrom(config)
+    tags: dict[int, int] = {}
+    for table in copy.table_descriptor:
+        rate = table.optimization_parameters.learning_rate
+        if rate.HasField('dynamic'):
+            rate.dynamic.tag = tags.setdefault(rate.dynamic.tag, len(tags))
+    return copy
 
 
 def _change(one: Difference) -> str:

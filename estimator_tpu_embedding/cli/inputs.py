@@ -6,7 +6,6 @@ Only `py:` runs code, and only because the user typed it.
 
 from __future__ import annotations
 
-import dataclasses
 import importlib
 import operator
 import os
@@ -15,119 +14,90 @@ from collections.abc import Callable
 from typing import Any
 
 from ..checkpoint import file_names, pointer
-from ..checkpoint.manifest import Manifest, read_manifest
+from ..checkpoint.manifest import read_manifest
 from ..checkpoint.rotation import LOOKS, is_gone, rotated_away
 from ..core.plan import Plan
 from ..errors import CorruptCheckpointError, UnreadableConfigError, shown
 from ..proto import files, reading
 from ..proto.codec import Config, plan_to_config
+from ..proto.reading import Source
 
 _PYTHON = 'py:'
+NO_CONFIG = 'E491'
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Input:
-    """A config or a manifest that a command can show.
-
-    Attributes:
-      where: its place, for the user; safe to print.
-      config: the proto; not checked to be a plan.
-      manifest: the tables of a checkpoint of this package.
-    """
-
-    where: str
-    config: Config | None
-    manifest: Manifest | None
-
-
-def load(source: str) -> list[Input]:
-    """Returns all configs and manifests that the argument names.
+def load(source: str) -> list[Source]:
+    """Returns all configs that the argument names, one or more.
 
     Args:
       source: a file or SavedModel as `proto.reading.read_sources` takes it, `-` for standard
         input, a checkpoint prefix such as `dir/model.ckpt-4`, a model_dir, or
         `py:module:object`.
 
-    Returns:
-      One entry or more. The manifest of a checkpoint comes first.
-
     Raises:
-      UnreadableConfigError: if there is nothing, or something that cannot be read.
+      UnreadableConfigError: if there is nothing, or something that cannot be read; E491 if a
+        checkpoint has no config.
     """
     if is_python(source):
         return from_object(python_object(source), reading.label(source))
-    if os.path.isdir(source) and files.child(source, reading.SAVED_MODELS) is None:
-        return _from_directory(source)
-    if source != '-' and not os.path.lexists(source) and any(
-            map(os.path.lexists, file_names.leading_files(source))):
-        return _from_checkpoint(source, [], source)
-    return _inputs(reading.read_sources(source))
-
-
-def _inputs(sources: list[reading.Source]) -> list[Input]:
-    return [Input(where=one.where, config=one.config, manifest=None) for one in sources]
-
-
-def _from_directory(directory: str) -> list[Input]:
-    """Inputs of the newest checkpoint, or of the next if a job deleted that one meanwhile."""
+    if not may_be_checkpoint(source):
+        return reading.read_sources(source)
+    if not os.path.isdir(source):
+        return _of_checkpoint(source, [], source)
+    graphs = [os.path.join(source, 'graph.pbtxt')]
     for _ in range(LOOKS):
-        prefix = _newest(directory)
+        prefix = newest(source)
         was_there = prefix is not None and not is_gone(prefix)
         try:
-            found = _from_checkpoint(prefix, [os.path.join(directory, 'graph.pbtxt')], directory)
+            return _of_checkpoint(prefix, graphs, source)
         except UnreadableConfigError:
             if prefix is None or not (was_there and is_gone(prefix)):
                 raise
-            continue
-        if prefix is None or not (was_there and is_gone(prefix)) or found[0].manifest is not None:
-            break
-    else:
-        assert prefix is not None
-        raise UnreadableConfigError(*rotated_away(prefix).problems)
-    return found
+    assert prefix is not None
+    raise UnreadableConfigError(*rotated_away(prefix).problems)
 
 
-def _from_checkpoint(prefix: str | None, graphs: list[str], source: str) -> list[Input]:
-    """The manifest of a checkpoint, if there is one, and each config of its graphs once."""
-    found = []
+def may_be_checkpoint(source: str) -> bool:
+    """Whether an argument names a checkpoint, or a directory that may hold some."""
+    if os.path.isdir(source):
+        return files.child(source, reading.SAVED_MODELS) is None
+    return source != '-' and not os.path.lexists(source) and any(
+        map(os.path.lexists, file_names.leading_files(source)))
+
+
+def _of_checkpoint(prefix: str | None, graphs: list[str], source: str) -> list[Source]:
+    """Each config of a checkpoint once: of its manifest, and of its graphs."""
+    found: list[Source] = []
     if prefix is not None:
         graphs = [file_names.graph_of(prefix), *graphs]
         try:
             manifest = read_manifest(prefix)
         except CorruptCheckpointError as error:
             raise UnreadableConfigError(*error.problems) from error
-        if manifest is not None:
-            found.append(Input(where=reading.label(prefix), config=None, manifest=manifest))
-            if manifest.config:
-                found += _inputs(reading.read_bytes(
-                    manifest.config, f'{reading.label(prefix)}: config'))
-    seen = {one.config.SerializeToString(deterministic=True)
-            for one in found if one.config is not None}
+        if manifest is not None and manifest.config:
+            found += reading.read_bytes(manifest.config, f'{reading.label(prefix)}: config')
     failures = []
     for path in filter(os.path.lexists, graphs):
         try:
-            sources = reading.read_file(path, follow=False)
+            found += reading.read_file(path, follow=False)
         except UnreadableConfigError as error:
             failures.append(error)  # It matters only if nothing else can be read.
-            continue
-        for one in sources:
-            content = one.config.SerializeToString(deterministic=True)
-            if content not in seen:
-                seen.add(content)
-                found += _inputs([one])
     if not found:
         for failure in failures:
             if failure.code != reading.NO_CONFIG:
                 raise failure
         raise reading.unreadable(
-            'E491', reading.label(source), 'a checkpoint must have a manifest of this package, or '
-            'its graph must carry an embedding config', 'neither' if prefix else 'no checkpoint',
-            'A directory must be a model_dir or that of a SavedModel.')
-    return found
+            NO_CONFIG, reading.label(source), 'the manifest or graph of a checkpoint must have an '
+            'embedding config', 'neither' if prefix else 'no checkpoint', 'A directory must be a '
+            'model_dir or that of a SavedModel; etpe inspect shows a checkpoint without a config.')
+    once: dict[bytes, Source] = {}
+    for one in found:
+        once.setdefault(one.config.SerializeToString(deterministic=True), one)
+    return list(once.values())
 
 
-def _newest(directory: str) -> str | None:
-    """The prefix of the newest checkpoint in a directory; `None` if there is none.
+def newest(directory: str) -> str | None:
+    """Returns the prefix of the newest checkpoint in a directory; `None` if there is none.
 
     The file `checkpoint` names it, by a name in the same directory. If the file names anything
     else, the checkpoint with the highest step is the newest.
@@ -191,8 +161,8 @@ def python_object(source: str, is_wanted: Callable[[Any], bool] = lambda value: 
     return value
 
 
-def from_object(value: Any, where: str) -> list[Input]:
-    """Returns the inputs that an object of Python holds.
+def from_object(value: Any, where: str) -> list[Source]:
+    """Returns the config that an object of Python holds.
 
     Args:
       value: a config, its bytes, or a `Plan`.
@@ -201,12 +171,11 @@ def from_object(value: Any, where: str) -> list[Input]:
     Raises:
       UnreadableConfigError: for another object, or bytes that are no config.
     """
-    if isinstance(value, bytes):
-        return _inputs(reading.read_bytes(value, where))
     if isinstance(value, Plan):
-        return [Input(where=where, config=plan_to_config(value), manifest=None)]
+        return [Source(where=where, config=plan_to_config(value))]
     if holds_config(value):
-        return _inputs(reading.read_bytes(value.SerializeToString(), where))
+        return reading.read_bytes(
+            value if isinstance(value, bytes) else value.SerializeToString(), where)
     raise reading.unreadable(
         'E492', where, 'the object must be a TPUEmbeddingConfiguration, its bytes, a Plan, or a '
         'function without arguments that returns one', shown(type(value).__qualname__))

@@ -5,7 +5,7 @@ JSON: `"configs"`, a list of one object per config:
 | member | content |
 |---|---|
 | `where` | place of the input |
-| `kind` | `"config"` or `"checkpoint"` |
+| `kind` | `"config"` |
 | `mode`, `hosts`, `cores`, `batch_size_per_core`, `strategy`, `settings` | the run |
 | `bytes`, `padded_bytes` | all tables and slots |
 | `strays` | features without a table |
@@ -14,6 +14,9 @@ JSON: `"configs"`, a list of one object per config:
 A table has `name`, `rows`, `dimension`, `padded_dimension`, `optimizer`, `settings`,
 `learning_rate`, `tag`, `slots`, `features`, `bytes` and `padded_bytes`. If its slots are unknown,
 `slots` is `null`, and the bytes count the table alone. Elsewhere `null` means "not stated".
+
+For a checkpoint there are also `"checkpoint"`, with the members of `checkpoint show`, and
+`"findings"`, which are its; `"configs"` may be empty.
 """
 
 from __future__ import annotations
@@ -24,14 +27,15 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..core.specs import Topology
-from ..errors import bytes_text
+from ..errors import CorruptCheckpointError, UnreadableConfigError, bytes_text
+from ..proto.reading import Source
 from . import inputs
 from .config_view import FeatureView, TableView, Value, View, view_of
 from .report import Grid, Line, Report, as_command
 
 _MOST_FEATURES = 4
-HEAD = ('table', '>rows', '>dim', '>pad', 'optimizer', 'rate', '>slots', 'features', '>bytes',
-        '>padded')
+_HEAD = ('table', '>rows', '>dim', '>pad', 'optimizer', 'rate', '>slots', 'features', '>bytes',
+         '>padded')
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -45,29 +49,54 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _report(parsed: argparse.Namespace) -> Report:
-    views = [view_of(source) for source in inputs.load(parsed.input)]
+    if inputs.may_be_checkpoint(parsed.input):
+        from .stored import steady
+        return steady.report_of([parsed.input], lambda: _of_checkpoint(parsed.input))
+    return _of_configs(inputs.load(parsed.input))
+
+
+def _of_configs(sources: Sequence[Source]) -> Report:
+    views = list(map(view_of, sources))
     return Report([block for view in views for block in _blocks(view)],
-                  {'configs': [view_data(view) for view in views]})
+                  {'configs': [_view_data(view) for view in views]})
 
 
-def headline(view: View) -> str:
-    """Returns one line on the kind and the size of a view."""
-    if view.kind == 'checkpoint':
-        arithmetic = f'{view.hosts} hosts'
-    elif view.cores and view.hosts > 0 and view.cores % view.hosts == 0:
+def _of_checkpoint(path: str) -> Report:
+    """Returns the report of `checkpoint show`, and the configs of the checkpoint."""
+    from .stored import show, texts
+    try:
+        sources = inputs.load(path)
+    except UnreadableConfigError as error:
+        if error.code != inputs.NO_CONFIG:
+            raise
+        sources = []
+    try:
+        shown = show.quick(path)
+    except (CorruptCheckpointError, UnreadableConfigError) as error:
+        if not sources:
+            raise
+        # A job that has not saved yet has a graph all the same.
+        found = error.problems if isinstance(error, CorruptCheckpointError) else ()
+        shown = Report(texts.as_lines(found), {'findings': texts.as_data(found)}, len(found[:1]))
+    configs = _of_configs(sources)
+    return Report([*shown.blocks, *configs.blocks], {
+        'checkpoint': shown.data, 'findings': shown.data['findings'], **configs.data}, shown.status)
+
+
+def _headline(view: View) -> str:
+    if view.cores and view.hosts > 0 and view.cores % view.hosts == 0:
         topology = Topology(num_hosts=view.hosts, cores_per_host=view.cores // view.hosts)
         size = view.batch_size_per_core
         arithmetic = f'{topology}, batch of unknown size' if size is None else (
             topology.batch_arithmetic(size * topology.num_cores))
     else:
         arithmetic = f'{view.hosts} hosts, {view.cores} cores in all'
-    parts = [view.kind if view.mode is None else view.mode, arithmetic, view.strategy,
-             *settings_text(view.settings)]
+    parts = [view.mode, arithmetic, view.strategy, *_settings_text(view.settings)]
     return f'{view.where}: {", ".join(parts)}'
 
 
-def settings_text(settings: Any) -> list[str]:
-    """Returns settings as text. A bare name is a switch that is on."""
+def _settings_text(settings: Any) -> list[str]:
+    """A bare name is a switch that is on."""
     return [name if value is True else f'{name}={value_text(value)}'
             for name, value in settings.items() if value is not False or name == 'accumulate']
 
@@ -83,15 +112,7 @@ def value_text(value: Value) -> str:
     return f'{value:.9g}' if isinstance(value, float) else str(value)
 
 
-def rate_text(table: TableView) -> str:
-    """Returns the learning rate of a table, or the tag of its function, as text."""
-    if table.tag is not None:
-        return f'tag {table.tag}'
-    return '' if table.learning_rate is None else value_text(table.learning_rate)
-
-
-def features_text(features: Sequence[FeatureView]) -> str:
-    """Returns the first features with their shapes, and the number of the others, as text."""
+def _features_text(features: Sequence[FeatureView]) -> str:
     shown = [f'{feature.name or f"#{feature.position}"} '
              f'[{", ".join(map(str, feature.shape))}]' for feature in features[:_MOST_FEATURES]]
     if len(features) > _MOST_FEATURES:
@@ -100,10 +121,10 @@ def features_text(features: Sequence[FeatureView]) -> str:
 
 
 def _blocks(view: View) -> Iterator[Line | Grid]:
-    yield Line(headline(view), 'head')
-    yield Grid(HEAD, [_cells(table) for table in view.tables])
+    yield Line(_headline(view), 'head')
+    yield Grid(_HEAD, [_cells(table) for table in view.tables])
     if view.strays:
-        yield Line(f'features without a table: {features_text(view.strays)}', 'bad')
+        yield Line(f'features without a table: {_features_text(view.strays)}', 'bad')
     unknown = '' if all(table.slots is not None for table in view.tables) else (
         '; ? stands for slots that are not known, and their bytes are not counted')
     yield Line(f'{len(view.tables)} tables, {bytes_text(view.raw_bytes)}, padded '
@@ -111,16 +132,17 @@ def _blocks(view: View) -> Iterator[Line | Grid]:
 
 
 def _cells(table: TableView) -> tuple[str, ...]:
-    optimizer = ' '.join([table.optimizer or '', *settings_text(table.settings)]).strip()
+    optimizer = ' '.join([table.optimizer or '', *_settings_text(table.settings)]).strip()
+    rate = '' if table.learning_rate is None else value_text(table.learning_rate)
     return (table.name, f'{table.rows:,}', str(table.dimension), str(table.padded_dimension),
-            optimizer, rate_text(table), '?' if table.slots is None else str(len(table.slots)),
-            features_text(table.features), bytes_text(table.raw_bytes),
+            optimizer, rate if table.tag is None else f'tag {table.tag}',
+            '?' if table.slots is None else str(len(table.slots)),
+            _features_text(table.features), bytes_text(table.raw_bytes),
             bytes_text(table.padded_bytes))
 
 
-def view_data(view: View) -> dict[str, Any]:
-    """Returns a view as data for JSON."""
-    data = dataclasses.asdict(view)
+def _view_data(view: View) -> dict[str, Any]:
+    data = {'kind': 'config', **dataclasses.asdict(view)}
     data['bytes'], data['padded_bytes'] = view.raw_bytes, view.padded_bytes
     for table, own in zip(view.tables, data['tables']):
         own.update(padded_dimension=table.padded_dimension, bytes=table.raw_bytes,

@@ -20,7 +20,7 @@ COMMANDS = {
     'inspect': 'show the tables and features of a config or checkpoint',
     'validate': 'find errors and doubtful choices in a config',
     'diff': 'compare two configs: can checkpoints of the first be restored with the second?',
-    'size': 'bytes of each table and its slots, and what part of a TPU they take',
+    'size': 'bytes of each table and its slots',
     'plan': 'rows and bytes of each host, also for a topology that is not there yet',
     'checkpoint': 'list, show, compare and verify checkpoints, without TensorFlow',
     'migrate': 'take checkpoints and declarations to TF2 or TFRS, and back',

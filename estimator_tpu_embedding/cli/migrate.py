@@ -8,16 +8,10 @@ from __future__ import annotations
 import argparse
 
 from .migrating import check, checkpoint, config
-from .report import as_command
-
-_COMMANDS = {'checkpoint': checkpoint, 'config': config, 'check': check}
+from .report import as_group
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the commands to the parser."""
     parser.description = 'Takes a TPUEstimator job to TF2 or to the layer of TFRS, and back.'
-    commands = parser.add_subparsers(title='commands', required=True, metavar='COMMAND')
-    for name, module in _COMMANDS.items():
-        command = commands.add_parser(name, help=module.HELP, allow_abbrev=False)
-        module.configure(command)
-        as_command(command, module.report)
+    as_group(parser, {'checkpoint': checkpoint, 'config': config, 'check': check})

@@ -8,7 +8,7 @@ JSON: `"plans"`, a list of one object per config:
 | `batch_size` | global; `null` if unknown |
 | `tables` | objects with `name`, `rows`, `rows_per_host` and `hosts_of_newest` |
 | `rows_of_host`, `bytes_of_host`, `padded_bytes_of_host` | lists by host |
-| `slots_unknown`, `tpu` | as in `size` |
+| `slots_unknown` | as in `size` |
 | `findings` | a list of messages |
 | `stats` | see `stats.py`; `null` without --stats |
 
@@ -32,18 +32,8 @@ from . import stats as measured
 from .advice import newest_spread
 from .config_view import TableView, View, view_of
 from .report import Grid, Line, Report, as_command
-from .sizes_by_host import (
-    Slice,
-    extent,
-    memory_problems,
-    memory_text,
-    per_host,
-    rows_extent,
-    share_text,
-    slice_called,
-    tpu_data,
-    unknown_slots_text,
-)
+from .size import unknown_slots
+from .sizes_by_host import extent, extent_text, per_host, rows_extent
 
 _ALL_UP_TO, _AT_EACH_END = 8, 3
 
@@ -55,154 +45,104 @@ def configure(parser: argparse.ArgumentParser) -> None:
         'global batch stays. Tables of a config with fewer rows than hosts get a row for each, as '
         'in the config that TensorFlow writes for that many hosts. Ids are often given in order '
         'of arrival, and new ones looked up most: the columns "newest" say how many hosts share '
-        'the highest 1 % of the ids. The exit status is 1 if the batch cannot be split or the '
-        'tables do not fit.')
+        'the highest 1 % of the ids. The exit status is 1 if the batch cannot be split.')
     parser.add_argument('--hosts', type=int, metavar='H', help='number of hosts')
     parser.add_argument('--cores', type=int, metavar='C', help='cores per host')
     parser.add_argument('--strategy', choices=STRATEGIES, help='how rows are spread over hosts')
     parser.add_argument('--stats', metavar='DIR', help='the profile_data_directory of a job: how '
                         'its look-ups would be shared by these hosts, under div and under mod; '
                         'repeated ids count, "~" marks estimates')
-    parser.add_argument('--tpu', metavar='TYPE', type=slice_called, help='such as v3-32')
     as_command(parser, _report, 'INPUT')
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class _Plan:
-    """One config on one topology."""
-
-    view: View
-    topology: Topology
-    strategy: str
-    strategies: tuple[str, ...]
-    tpu: Slice | None
-    rows: list[int]
-    raw: list[int]
-    padded: list[int]
-    stats: measured.Stats | None
-
-    @property
-    def batch_size(self) -> int | None:
-        """Global batch size of the config."""
-        size = self.view.batch_size_per_core
-        return size * self.view.cores if size and self.view.cores else None
-
-    def problems(self) -> list[Problem]:
-        """The reasons why the topology is not possible."""
-        batch = self.batch_size and self.topology.batch_problem('batch size', self.batch_size)
-        return [*([batch] if batch else []),
-                *memory_problems(extent(self.padded), self.tpu)]
 
 
 def _report(parsed: argparse.Namespace) -> Report:
     views = [view_of(source) for source in inputs.load(parsed.input)]
     profiles = None if parsed.stats is None else measured.read(parsed.stats, views)
-    # Profiles are called by tables; a checkpoint calls them by variables, beside its config.
-    has_config = any(view.kind == 'config' for view in views)
-    plans = [_plan(view, parsed, None if has_config and view.kind != 'config' else profiles)
-             for view in views]
-    return Report([block for plan in plans for block in _blocks(plan)],
-                  {'plans': [_data(plan) for plan in plans]},
-                  status=int(any(plan.problems() for plan in plans)))
+    plans = [_planned(view, parsed, profiles) for view in views]
+    return Report([block for _, blocks in plans for block in blocks],
+                  {'plans': [data for data, _ in plans]},
+                  status=int(any(data['findings'] for data, _ in plans)))
 
 
-def _plan(view: View, parsed: argparse.Namespace, profiles: Sequence[TableProfile] | None
-          ) -> _Plan:
+def _planned(view: View, parsed: argparse.Namespace, profiles: Sequence[TableProfile] | None
+             ) -> tuple[dict[str, Any], list[Line | Grid]]:
+    """Returns the reports about one config, for programs and for people."""
+    topology = _topology(view, parsed)
+    hosts = topology.num_hosts
+    stats = None if profiles is None else measured.data(view, hosts, parsed.stats, profiles)
+    tables = [_raised(table, hosts) for table in view.tables]
+    newest = [{strategy: newest_spread(table, strategy, hosts) for strategy in (
+        (parsed.strategy,) if parsed.strategy else STRATEGIES)} for table in tables]
+    strategy = parsed.strategy or view.strategy
+    size = view.batch_size_per_core * view.cores if view.batch_size_per_core else 0
+    problem = topology.batch_problem('batch size', size) if size else None
+    rows, raw, padded = (per_host(tables, hosts, weigh) for weigh in (
+        lambda table: 1, lambda table: table.bytes_per_row,
+        lambda table: table.padded_bytes_per_row))
+    what = topology.batch_arithmetic(size) if size and not problem else str(topology)
+    blocks = [
+        Line(f'{view.where}: {what}, {strategy}', 'head'),
+        Grid(('table', '>rows', '>rows per host', '>max/mean', '>padded per host',
+              *(f'>newest, {name}' for name in (newest[0] if newest else ()))),
+             [_cells(table, hosts, shares) for table, shares in zip(tables, newest)]),
+        Grid(('host', '>rows', '>bytes', '>padded'), list(_host_rows(rows, raw, padded))),
+        Line(f'rows per host {extent_text(extent(rows), str)}; padded bytes '
+             f'{extent_text(extent(padded), bytes_text)}'),
+        *unknown_slots(view), *(measured.blocks(stats, view) if stats else ()),
+        *([Line(str(problem), 'bad')] if problem else [])]
+    return {
+        'where': view.where, 'hosts': hosts, 'cores_per_host': topology.cores_per_host,
+        'strategy': strategy, 'batch_size': size or None,
+        'tables': [{'name': table.name, 'rows': table.rows,
+                    'rows_per_host': rows_extent(table, hosts),
+                    'hosts_of_newest': shares} for table, shares in zip(tables, newest)],
+        'rows_of_host': rows, 'bytes_of_host': raw, 'padded_bytes_of_host': padded,
+        'slots_unknown': view.slots_unknown, 'stats': stats,
+        'findings': [str(problem)] if problem else []}, blocks
+
+
+def _topology(view: View, parsed: argparse.Namespace) -> Topology:
+    """Returns the topology of the arguments; what is not given is that of the config.
+
+    Raises:
+      ConfigError: E410 if it is illegal.
+    """
     hosts = view.hosts if parsed.hosts is None else parsed.hosts
-    cores = parsed.cores
-    if cores is None:
-        cores = 1 if view.cores is None else view.cores // max(view.hosts, 1)
+    cores = view.cores // max(view.hosts, 1) if parsed.cores is None else parsed.cores
     topology = Topology(num_hosts=hosts, cores_per_host=cores)
     problems = list(topology.problems())
-    if parsed.cores is None and view.cores is not None and view.cores != cores * view.hosts:
+    if parsed.cores is None and view.cores != cores * view.hosts:
         problems.append(Problem(
             'E410', view.where, 'num_tensor_cores must be a multiple of num_hosts',
             f'{view.cores} cores on {view.hosts} hosts', 'Give --cores, those of one host.'))
     if problems:
         raise ConfigError(*problems)
-    stats = None if profiles is None else measured.stats_of(view, hosts, parsed.stats, profiles)
-    view = _raised(view, hosts)
-    return _Plan(
-        view=view, topology=topology, stats=stats, tpu=parsed.tpu,
-        strategy=parsed.strategy or view.strategy,
-        strategies=(parsed.strategy,) if parsed.strategy else STRATEGIES,
-        rows=per_host(view.tables, hosts, lambda table: 1),
-        raw=per_host(view.tables, hosts, lambda table: table.bytes_per_row),
-        padded=per_host(view.tables, hosts, lambda table: table.padded_bytes_per_row))
+    return topology
 
 
-def _raised(view: View, hosts: int) -> View:
-    """The view with the rows that a config of the same job has for that many hosts.
+def _raised(table: TableView, hosts: int) -> TableView:
+    """The table with the rows that a config of the same job has for that many hosts.
 
     A job declares a vocabulary. TensorFlow raises it in the config to the number of hosts, so that
-    each host has a row. The rows of a checkpoint stay the same.
+    each host has a row.
     """
-    if view.kind != 'config':
-        return view
-    return dataclasses.replace(view, tables=tuple(
-        dataclasses.replace(table, rows=hosts) if 0 < table.rows < hosts else table
-        for table in view.tables))
+    return dataclasses.replace(table, rows=hosts) if 0 < table.rows < hosts else table
 
 
-def _blocks(plan: _Plan) -> Iterator[Line | Grid]:
-    problems, size = plan.problems(), plan.batch_size
-    what = str(plan.topology) if size is None or problems else plan.topology.batch_arithmetic(size)
-    yield Line(f'{plan.view.where}: {what}, {plan.strategy}', 'head')
-    yield Grid(('table', '>rows', '>rows per host', '>max/mean', '>padded per host',
-                *(f'>newest, {strategy}' for strategy in plan.strategies)),
-               [_table_cells(table, plan) for table in plan.view.tables])
-    yield Grid(('host', '>rows', '>bytes', '>padded', *([f'>of {plan.tpu.name}'] if plan.tpu
-                                                        else [])), list(_host_rows(plan)))
-    yield Line(f'rows per host {extent(plan.rows).text(str)}; padded bytes '
-               f'{extent(plan.padded).text(bytes_text)}')
-    yield from map(Line, unknown_slots_text(plan.view))
-    if plan.stats is not None:
-        yield from measured.blocks(plan.stats)
-    if plan.tpu is not None:
-        yield Line(memory_text(extent(plan.padded), plan.tpu))
-    yield from (Line(str(problem), 'bad') for problem in problems)
-
-
-def _table_cells(table: TableView, plan: _Plan) -> tuple[str, ...]:
-    hosts = plan.topology.num_hosts
+def _cells(table: TableView, hosts: int, newest: dict[str, int]) -> tuple[str, ...]:
     rows = rows_extent(table, hosts)
-    return (table.name, f'{table.rows:,}', f'{rows.most:,}' if rows.least == rows.most else
-            f'{rows.least:,} to {rows.most:,}', f'{rows.imbalance:.2f}',
-            bytes_text(rows.most * table.padded_bytes_per_row),
-            *(f'{count} of {hosts}' for count in _newest(table, plan).values()))
+    least, most = rows['min'], rows['max']
+    return (table.name, f'{table.rows:,}', f'{most:,}' if least == most else
+            f'{least:,} to {most:,}', f'{rows["imbalance"]:.2f}',
+            bytes_text(most * table.padded_bytes_per_row),
+            *(f'{count} of {hosts}' for count in newest.values()))
 
 
-def _newest(table: TableView, plan: _Plan) -> dict[str, int]:
-    """How many hosts share the newest ids, by strategy."""
-    return {strategy: newest_spread(table, strategy, plan.topology.num_hosts)
-            for strategy in plan.strategies}
-
-
-def _host_rows(plan: _Plan) -> Iterator[tuple[str, ...]]:
+def _host_rows(rows: list[int], raw: list[int], padded: list[int]) -> Iterator[tuple[str, ...]]:
     """One row of text per host; only the first and last ones if there are many hosts."""
-    hosts = plan.topology.num_hosts
-    columns = 5 if plan.tpu else 4
-    for host in range(hosts):
-        if hosts > _ALL_UP_TO and _AT_EACH_END <= host < hosts - _AT_EACH_END:
+    for host in range(len(rows)):
+        if len(rows) > _ALL_UP_TO and _AT_EACH_END <= host < len(rows) - _AT_EACH_END:
             if host == _AT_EACH_END:
-                yield ('...',) * columns
+                yield ('...',) * 4
             continue
-        cells = (str(host), f'{plan.rows[host]:,}', bytes_text(plan.raw[host]),
-                 bytes_text(plan.padded[host]))
-        yield cells if plan.tpu is None else (
-            *cells, share_text(plan.padded[host], plan.tpu.bytes / hosts))
-
-
-def _data(plan: _Plan) -> dict[str, Any]:
-    hosts = plan.topology.num_hosts
-    return {
-        'where': plan.view.where, 'hosts': hosts, 'cores_per_host': plan.topology.cores_per_host,
-        'strategy': plan.strategy, 'batch_size': plan.batch_size,
-        'tables': [{'name': table.name, 'rows': table.rows,
-                    'rows_per_host': rows_extent(table, hosts).data(),
-                    'hosts_of_newest': _newest(table, plan)} for table in plan.view.tables],
-        'rows_of_host': plan.rows, 'bytes_of_host': plan.raw,
-        'padded_bytes_of_host': plan.padded, 'slots_unknown': plan.view.slots_unknown,
-        'tpu': tpu_data(extent(plan.padded), plan.tpu),
-        'stats': None if plan.stats is None else measured.data(plan.stats),
-        'findings': list(map(str, plan.problems()))}
+        yield str(host), f'{rows[host]:,}', bytes_text(raw[host]), bytes_text(padded[host])

@@ -1,9 +1,9 @@
 """Runs a reporting command and prints its report as text, for a terminal or in JSON.
 
-A terminal gets colours by the package rich; a pipe gets plain text. `--format` chooses JSON. Every
-string from a file passes `printable`, so that no name can steer a terminal. A JSON report is one
-object. It has `"format"`, which is 1 until a member changes its meaning, `"command"`, and the
-members that the module of the command documents. New members may appear.
+A terminal gets colours; `--format` chooses JSON. Every string from a file passes `printable`, so
+that no name can steer a terminal. A JSON report is one object. It has `"format"`, which is 1 until
+a member changes its meaning, `"command"`, and the members that the module of the command
+documents. New members may appear.
 """
 
 from __future__ import annotations
@@ -13,17 +13,19 @@ import contextlib
 import dataclasses
 import errno
 import functools
-import importlib.util
+import itertools
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ..errors import EteError
+from ..errors import EteError, quoted
 
 FORMATS = ('text', 'json')
 MAX_CELL, MAX_LINE = 60, 400
-_STYLES = {'head': 'bold', 'bad': 'red', 'warn': 'yellow', 'good': 'green'}
+_COLOURS = {'head': '\x1b[1m', 'bad': '\x1b[31m', 'warn': '\x1b[33m', 'good': '\x1b[32m'}
+_END_OF_COLOUR = '\x1b[0m'
+_MOST_NAMES = 5
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -48,27 +50,17 @@ class Grid:
     rows: Sequence[Sequence[str]]
     tones: Sequence[str] = ()
 
-    @property
-    def titles(self) -> list[str]:
-        """Titles of the columns, without the mark for alignment."""
-        return [title.removeprefix('>') for title in self.head]
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Document:
-    """A text in Markdown that belongs to the package, so nothing in it is escaped."""
-
-    text: str
-
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Source:
-    """Content of a file, printed as it is; the command that made it has escaped foreign names."""
+    """A text that is printed as it is: of the package, or one in which its command has escaped
+    foreign names.
+    """
 
     text: str
 
 
-Block = Line | Grid | Document | Source
+Block = Line | Grid | Source
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -101,6 +93,23 @@ def printable(text: str, most: int = MAX_LINE) -> str:
                    for char in text)
 
 
+def names_text(names: Iterable[str]) -> str:
+    """Returns the first names, and the number of the others, as text."""
+    every = list(names)
+    more = f' and {len(every) - _MOST_NAMES} more' if len(every) > _MOST_NAMES else ''
+    return quoted(every[:_MOST_NAMES]) + more
+
+
+def share_text(count: float, whole: float) -> str:
+    """Returns `count` of `whole` in per cent.
+
+    >>> share_text(1, 8), share_text(1, 100000), share_text(0, 0)
+    ('12.5 %', '< 0.1 %', '0.0 %')
+    """
+    share = 100 * count / (whole or 1)
+    return '< 0.1 %' if 0 < share < .1 else f'{share:,.1f} %'
+
+
 def as_command(parser: argparse.ArgumentParser, work: Callable[[argparse.Namespace], Report],
                *inputs: str, flag: str = '--format') -> None:
     """Sets up the parser of a reporting command: its `--format`, errors and exit status.
@@ -118,6 +127,21 @@ def as_command(parser: argparse.ArgumentParser, work: Callable[[argparse.Namespa
     parser.add_argument(flag, dest='report_format', choices=FORMATS, default='text',
                         help='of the output; text has colours on a terminal')
     parser.set_defaults(command=functools.partial(_run, parser.prog, work), refuse=parser.error)
+
+
+def as_group(parser: argparse.ArgumentParser, commands: Mapping[str, Any], **flags: str) -> None:
+    """Adds commands below a command.
+
+    Args:
+      parser: of the command above.
+      commands: by name a module with `HELP`, `configure` and `report`.
+      **flags: by name the `flag` of `as_command`, where it is another one.
+    """
+    below = parser.add_subparsers(title='commands', required=True, metavar='COMMAND')
+    for name, module in commands.items():
+        command = below.add_parser(name, help=module.HELP, allow_abbrev=False)
+        module.configure(command)
+        as_command(command, module.report, flag=flags.get(name, '--format'))
 
 
 def _run(prog: str, work: Callable[[argparse.Namespace], Report],
@@ -144,19 +168,22 @@ def _show(prog: str, report: Report, format: str) -> None:
     if format == 'json':
         members = {'format': 1, 'command': prog.partition(' ')[2], **report.data}
         _write(sys.stdout, json.dumps(members, indent=1, allow_nan=False) + '\n')
-    elif _on_terminal(sys.stdout) and importlib.util.find_spec('rich') is not None:
-        _show_rich(report)
     else:
-        _write(sys.stdout, ''.join(map(_text, report.blocks)))
+        colours = _has_colours(sys.stdout)
+        _write(sys.stdout, ''.join(
+            line for block in report.blocks for line in _text(block, colours)))
+
+
+def _has_colours(stream: Any) -> bool:
+    if not _is_open(stream) or not stream.isatty():
+        return False
+    from ..compat import environment
+    return environment.wants_colours()
 
 
 def _is_open(stream: Any) -> bool:
     """Whether there is a stream: a process that was started without one has `None`."""
     return stream is not None and not stream.closed
-
-
-def _on_terminal(stream: Any) -> bool:
-    return _is_open(stream) and stream.isatty()
 
 
 def _write(stream: Any, text: str) -> None:
@@ -173,56 +200,21 @@ def _write(stream: Any, text: str) -> None:
             stream.close()  # Otherwise Python would flush it again at exit, and complain.
 
 
-def _text(block: Block) -> str:
-    if isinstance(block, (Document, Source)):
-        return block.text
-    if isinstance(block, Line):
-        return printable(block.text) + '\n'
-    rows = [[printable(cell, MAX_CELL) for cell in row] for row in (block.titles, *block.rows)]
+def _text(block: Block, colours: bool) -> Iterator[str]:
+    if isinstance(block, Source):
+        yield block.text
+        return
+    lines = _aligned(block) if isinstance(block, Grid) else [(printable(block.text), block.tone)]
+    for line, tone in lines:
+        yield f'{_COLOURS[tone]}{line}{_END_OF_COLOUR}\n' if colours and tone else f'{line}\n'
+
+
+def _aligned(grid: Grid) -> Iterator[tuple[str, str]]:
+    """Yields the lines of a table, each with its tone."""
+    titles = [title.removeprefix('>') for title in grid.head]
+    rows = [[printable(cell, MAX_CELL) for cell in row] for row in (titles, *grid.rows)]
     widths = [max(map(len, column)) for column in zip(*rows)]
-    return ''.join('  '.join(
-        cell.rjust(width) if title.startswith('>') else cell.ljust(width)
-        for cell, width, title in zip(row, widths, block.head)).rstrip() + '\n' for row in rows)
-
-
-def _show_rich(report: Report) -> None:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-    console = Console(highlight=False)
-    for block in report.blocks:
-        if isinstance(block, Document):
-            console.print(_folded(block.text))
-            continue
-        if isinstance(block, Source):
-            _write(sys.stdout, block.text)
-            continue
-        if isinstance(block, Line):
-            console.print(Text(printable(block.text), _STYLES.get(block.tone, '')), soft_wrap=True)
-            continue
-        table = Table(box=None, pad_edge=False, header_style=_STYLES['head'])
-        for head, title in zip(block.head, block.titles):
-            table.add_column(title, overflow='fold',
-                             justify='right' if head.startswith('>') else 'left')
-        for row, tone in zip(block.rows, block.tones or [''] * len(block.rows)):
-            table.add_row(*(Text(printable(cell, MAX_CELL)) for cell in row),
-                          style=_STYLES.get(tone, ''))
-        console.print(table)
-
-
-def _folded(text: str) -> Any:
-    """Returns Markdown to be printed, whose tables break long names and do not cut them."""
-    from rich.markdown import Markdown, TableElement  # Slow to import, and few reports need it.
-    from rich.table import Table
-
-    class FoldedTable(TableElement):
-        def __rich_console__(self, console: Any, options: Any) -> Any:
-            for part in super().__rich_console__(console, options):
-                for column in part.columns if isinstance(part, Table) else ():
-                    column.overflow = 'fold'
-                yield part
-
-    class Folded(Markdown):
-        elements = {**Markdown.elements, 'table_open': FoldedTable}
-
-    return Folded(text, hyperlinks=False)
+    for row, tone in itertools.zip_longest(rows, ['head', *grid.tones], fillvalue=''):
+        yield '  '.join(
+            cell.rjust(width) if title.startswith('>') else cell.ljust(width)
+            for cell, width, title in zip(row, widths, grid.head)).rstrip(), tone

@@ -14,13 +14,12 @@ from ..checkpoint.options import CheckpointOptions
 from ..core.kernels import Kernels
 from ..core.specs import Topology
 from ..errors import ConfigError, EteError
-from . import run_options, status_line, tracebacks
+from . import run_options, tracebacks
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the command to its parser."""
-    parser.usage = (f'etpe run {run_options.usage()} '
-                    '(SCRIPT | NOTEBOOK.ipynb | -m MODULE) [ARGS...]')
+    parser.usage = 'etpe run [OPTIONS] (SCRIPT | NOTEBOOK.ipynb | -m MODULE) [ARGS...]'
     parser.description = (
         'Runs a script as "python SCRIPT ARGS..." would, a module as "python -m MODULE" would, '
         'or the code cells of a notebook in order, with the names in place '
@@ -78,12 +77,9 @@ def _executed(program: Any, parsed: argparse.Namespace, directory: str) -> int:
     libraries = tracebacks.Folds(program.file)
     console.log_each_line_once(lambda file: libraries.library_of(file) is not None)
     folds = libraries if parsed.traceback == 'short' else None
-    if folds is not None:
-        tracebacks.fold_in_threads(folds)
     failed: Exception | None = None
     try:
-        with status_line.shown(progress.send_steps_to):
-            script.run(program, parsed.rest)
+        script.run(program, parsed.rest)
     except Exception as error:
         if (hints.is_of_old_protoc(error) and not progress.reports()
                 and environment.choose_protobuf_in_python()):
@@ -100,9 +96,9 @@ def _executed(program: Any, parsed: argparse.Namespace, directory: str) -> int:
     if failed is None:
         return 0
     _show(failed, script.frames_of(failed, program), folds)
-    from . import missing_names
-    for line in missing_names.remarks(failed, path, tf1=parsed.tf1, contrib=parsed.contrib):
-        _say(line)
+    from ..compat.hints import missing_name
+    if missing_name(failed) or isinstance(failed, NameError):
+        _say(f'"etpe doctor {path}" says of each name that is gone what to use instead')
     return 1
 
 

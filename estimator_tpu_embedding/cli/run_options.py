@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ..checkpoint.options import CheckpointOptions
@@ -77,18 +77,6 @@ def add_to(parser: argparse.ArgumentParser) -> None:
             place.add_argument(name, **settings)
 
 
-def usage() -> str:
-    """Returns the usage of all options, such as `[--hosts H] [--tf1]`."""
-    return ' '.join(f'[{name}{_value_text(settings)}]' for name, settings in _ALL.items())
-
-
-def _value_text(settings: Mapping[str, Any]) -> str:
-    """The name of an option's value after a space, or `''` for an option without a value."""
-    if settings.get('action') == 'store_true':
-        return ''
-    return ' ' + (settings.get('metavar') or '|'.join(settings['choices']))
-
-
 def split_at_script(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     """Splits the arguments of `run` after SCRIPT, since argparse would touch what follows.
 
@@ -101,7 +89,7 @@ def split_at_script(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     """
     at = 0
     while at < len(arguments) and re.match('-(?!m)', arguments[at]):
-        at += 2 if _value_text(_ALL.get(arguments[at], _FLAG)) else 1
+        at += 1 if _ALL.get(arguments[at], _FLAG).get('action') == 'store_true' else 2
     at += 2 if arguments[at:at + 1] == ['-m'] else 1
     return list(arguments[:at]), list(arguments[at:])
 

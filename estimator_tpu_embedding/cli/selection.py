@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable
 
 from .codes import ENTRIES, nearest
 
@@ -16,25 +15,10 @@ def add_to(parser: argparse.ArgumentParser) -> None:
                         help='all but these')
 
 
-def prefixes(parts: Iterable[str]) -> tuple[str, ...]:
-    """Returns codes, or beginnings of codes, in capitals.
-
-    Raises:
-      ValueError: names the first that begins no code, and the code nearest to it.
-
-    >>> prefixes(['w4', ' E41'])
-    ('W4', 'E41')
-    """
-    found = tuple(part.strip().upper() for part in parts)
+def _argument(text: str) -> tuple[str, ...]:
+    found = tuple(part.strip().upper() for part in text.split(','))
     for prefix in found:
         if not prefix or not any(code.startswith(prefix) for code in ENTRIES):
-            raise ValueError(f'no code begins with {prefix[:20]!r}; did you mean '
-                             f'{nearest(prefix[:20])}?')
+            raise argparse.ArgumentTypeError(f'no code begins with {prefix[:20]!r}; did you mean '
+                                             f'{nearest(prefix[:20])}?')
     return found
-
-
-def _argument(text: str) -> tuple[str, ...]:
-    try:
-        return prefixes(text.split(','))
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error

@@ -10,10 +10,10 @@ import argparse
 
 from ..errors import ConfigError, Problem, UnsupportedError
 from ..proto.decoding import config_to_plan
+from ..proto.reading import Source
 from . import inputs, selection
 from .advice import advise
 from .config_view import view_of
-from .inputs import Input
 from .report import Line, Report, as_command, printable
 from .rules import SEVERITIES
 
@@ -52,11 +52,10 @@ def _report(parsed: argparse.Namespace) -> Report:
         status=1 if errors or (parsed.strict and warnings) else 0)
 
 
-def _problems_of(source: Input) -> list[Problem]:
+def _problems_of(source: Source) -> list[Problem]:
     """The errors of an input, then its warnings."""
     try:
-        if source.config is not None:
-            config_to_plan(source.config)
+        config_to_plan(source.config)
         errors: tuple[Problem, ...] = ()
     except (ConfigError, UnsupportedError) as error:
         errors = error.problems

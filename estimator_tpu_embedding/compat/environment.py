@@ -91,9 +91,9 @@ def of_plain_child(search: Callable[[list[str]], list[str]]) -> dict[str, str]:
     return kept
 
 
-def can_move_cursor() -> bool:
-    """Whether the terminal can erase a line."""
-    return os.environ.get('TERM', 'dumb') != 'dumb'
+def wants_colours() -> bool:
+    """Whether a terminal shows colours, and its user wants them (https://no-color.org)."""
+    return os.environ.get('TERM', 'dumb') != 'dumb' and not os.environ.get('NO_COLOR')
 
 
 def has_protobuf_in_python() -> bool:

@@ -34,7 +34,7 @@ def _counted(training: _legacy.Training) -> Iterator[PlainSteps]:
     if not saves and estimator.config.is_chief and not training.listeners:
         report.tell_that_nothing_is_saved()
     try:
-        yield PlainSteps(report, training.global_step, spec.loss)
+        yield PlainSteps(report, training.global_step)
     finally:
         report.finish()
 

@@ -9,24 +9,17 @@ follows how many ids each host would hold under `div` and `mod`, for any number 
 from __future__ import annotations
 
 import dataclasses
-import math
-from collections.abc import Iterator
+from typing import NamedTuple
 
 from . import limits
-from .names import name_problems
 from .partition import REMAINDERS, STRATEGIES, Partition
 from .plan import Plan
-from .specs import Topology, is_count
 
 HEAVY = 4096
 """The most ids whose look-ups are counted one by one."""
 MAX_RANGES = 1024
-REGISTERS = 2048
-REGISTER_BITS = 53
-"""Bits of a 64-bit hash that are left when 11 of them have chosen one of the 2,048 registers."""
 MAX_BUCKETS = 33
 
-_MAX_COUNT = 2**62
 _SAMPLED_OF_2_32 = 2**32 // 32
 _GOLDEN = 0x9E3779B9
 
@@ -44,8 +37,7 @@ def is_sampled(step: int) -> bool:
     return step * _GOLDEN % 2**32 < _SAMPLED_OF_2_32
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Subject:
+class Subject(NamedTuple):
     """The subject of a profile: a table and the run that looked up in it.
 
     Attributes:
@@ -53,7 +45,8 @@ class Subject:
       vocabulary_size: its rows, as declared.
       dimension: width of its rows.
       features: `(name, max_sequence_length)` of each feature that looks up in it.
-      topology: hosts and cores.
+      hosts: number of hosts.
+      cores_per_host: number of cores of each.
       batch_size: samples of all cores per step.
       strategy: how the run spread rows; it changes none of the counts.
     """
@@ -62,19 +55,10 @@ class Subject:
     vocabulary_size: int
     dimension: int
     features: tuple[tuple[str, int], ...]
-    topology: Topology
+    hosts: int
+    cores_per_host: int
     batch_size: int
     strategy: str
-
-    @property
-    def num_ranges(self) -> int:
-        """The number of equal ranges into which the vocabulary is cut for counting."""
-        return min(self.vocabulary_size, MAX_RANGES)
-
-    @property
-    def num_remainders(self) -> int:
-        """The number of remainders that ids can have."""
-        return min(self.vocabulary_size, REMAINDERS)
 
     def partition(self, strategy: str, num_hosts: int) -> Partition:
         """Returns the map between ids and rows under a strategy on so many hosts."""
@@ -89,31 +73,30 @@ def subject_of(plan: Plan, table: str) -> Subject:
         table=table, vocabulary_size=spec.vocabulary_size, dimension=spec.dimension,
         features=tuple((feature.name, feature.max_sequence_length)
                        for feature in plan.features_of(table)),
-        topology=plan.topology, batch_size=plan.global_batch_size, strategy=plan.strategy)
+        hosts=plan.topology.num_hosts, cores_per_host=plan.topology.cores_per_host,
+        batch_size=plan.global_batch_size, strategy=plan.strategy)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class FeatureUse:
+class FeatureUse(NamedTuple):
     """The use of one feature by a job.
 
     Attributes:
       ids: number of ids looked up, without ids that were missing, dropped or cut off.
       most: the largest number of ids of one example.
-      histogram: how many examples had 0, 1, 2 to 3, 4 to 7, ... ids; no zeros at its end.
+      histogram: how many examples had 0, 1, 2 to 3, 4 to 7, ... ids.
     """
 
-    ids: int
-    most: int
-    histogram: tuple[int, ...]
+    ids: int = 0
+    most: int = 0
+    histogram: tuple[int, ...] = (0,) * MAX_BUCKETS
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class HostLoad:
-    """The exact load of each host of the run under one strategy.
+class HostLoad(NamedTuple):
+    """The ids of the run by the host that holds them, under one strategy.
 
     Attributes:
-      ids: by host, the number of ids looked up there.
-      unique_ids: by host, the distinct ids of each sampled step, summed: the rows read.
+      ids: number of ids, by host.
+      unique_ids: distinct ids of each step, summed; so many rows are read.
     """
 
     ids: tuple[int, ...]
@@ -138,23 +121,30 @@ class TableProfile:
         looked up it is 0: then `heavy` is complete and exact.
       ranges: number of ids in each of equal ranges of the vocabulary.
       remainders: number of ids with each remainder of a division by `REMAINDERS`.
-      registers: HyperLogLog sketch of the set of all ids.
       loads: the load of each host, by strategy.
     """
 
     subject: Subject
-    first_step: int
-    last_step: int
-    steps: int
-    sampled_steps: int
+    first_step: int = 0
+    last_step: int = 0
+    steps: int = 0
+    sampled_steps: int = 0
     features: tuple[FeatureUse, ...]
-    unique_ids: int
-    heavy: dict[int, int]
-    undercount: int
+    unique_ids: int = 0
+    heavy: dict[int, int] = dataclasses.field(default_factory=dict)
+    undercount: int = 0
     ranges: tuple[int, ...]
     remainders: tuple[int, ...]
-    registers: bytes
     loads: dict[str, HostLoad]
+
+    @classmethod
+    def empty(cls, subject: Subject) -> TableProfile:
+        """Returns the profile of a run that made no step."""
+        none = (0,) * subject.hosts
+        return cls(subject=subject, features=(FeatureUse(),) * len(subject.features),
+                   ranges=(0,) * min(subject.vocabulary_size, MAX_RANGES),
+                   remainders=(0,) * min(subject.vocabulary_size, REMAINDERS),
+                   loads={strategy: HostLoad(none, none) for strategy in STRATEGIES})
 
     @property
     def ids(self) -> int:
@@ -170,20 +160,6 @@ class TableProfile:
         """Pairs of a frequent id and its least number of look-ups, most frequent first."""
         return sorted(self.heavy.items(), key=lambda pair: (-pair[1], pair[0]))[:count]
 
-    def distinct(self) -> int:
-        """Returns how many different ids were looked up.
-
-        The number is exact up to 4,096. Above, it is an estimate with a standard error of 2.3 %.
-        """
-        if not self.undercount:
-            return len(self.heavy)
-        empty = self.registers.count(0)
-        estimate = 0.7213 / (1 + 1.079 / REGISTERS) * REGISTERS**2 / sum(
-            2.0**-rank for rank in self.registers)
-        if estimate <= 2.5 * REGISTERS and empty:
-            estimate = REGISTERS * math.log(REGISTERS / empty)
-        return min(round(estimate), self.subject.vocabulary_size, self.ids)
-
     def load(self, strategy: str, num_hosts: int) -> tuple[list[float], int]:
         """Returns how many of the ids each of `num_hosts` hosts would hold.
 
@@ -192,7 +168,7 @@ class TableProfile:
           0, for the number of hosts of the run and for up to 4,096 different ids. The same holds
           under `mod` if the number of hosts divides 3,840.
         """
-        if num_hosts == self.subject.topology.num_hosts:
+        if num_hosts == self.subject.hosts:
             return list(map(float, self.loads[strategy].ids)), 0
         partition = self.subject.partition(strategy, num_hosts)
         load, uncertain = partition.spread(*self._light())
@@ -208,61 +184,23 @@ class TableProfile:
             remainders[id % REMAINDERS] -= count
         return ranges, remainders
 
-    def faults(self) -> Iterator[str]:
-        """Yields each contradiction, which no counted profile has.
+    def is_possible(self) -> bool:
+        """Whether counting may have given these numbers, all of which are >= 0."""
+        about = self.subject
+        whole = (self.first_step, self.last_step, self.steps, self.sampled_steps, self.unique_ids,
+                 self.undercount)
+        if sum(whole) < 0 or min(about.dimension, about.cores_per_host, about.batch_size) < 1 or (
+                not 1 <= about.vocabulary_size <= limits.MAX_VOCABULARY_SIZE) or (
+                not 1 <= about.hosts <= limits.MAX_HOSTS):
+            return False
+        if self._lengths() != TableProfile.empty(about)._lengths() or len(self.heavy) > HEAVY or (
+                0 in self.heavy.values() or max(self.heavy, default=0) >= about.vocabulary_size):
+            return False
+        sums = [sum(self.ranges), sum(self.remainders),
+                *(sum(load.ids) for load in self.loads.values())]
+        return min(map(min, self._light())) >= 0 and sums == [self.ids] * len(sums)
 
-        Each check relies on the earlier ones.
-        """
-        yield from _faults_of_subject(self.subject)
-        yield from self._faults_of_sizes()
-        total = self.ids
-        for what, counted in (('ranges', self.ranges), ('remainders', self.remainders), *(
-                (f'load under {name}', load.ids) for name, load in self.loads.items())):
-            if sum(counted) != total:
-                yield f'{what} sum to {sum(counted)} of {total} ids'
-        for name, load in self.loads.items():
-            if sum(load.unique_ids) != self.unique_ids or self.unique_ids > total:
-                yield f'unique ids under {name} do not sum to {self.unique_ids}'
-        for feature in self.features:
-            if sum(feature.histogram) != self.examples or feature.most > feature.ids:
-                yield 'the histogram of a feature has other examples than its steps'
-        if any(not 0 <= id < self.subject.vocabulary_size for id in self.heavy):
-            yield 'a heavy id is not in the vocabulary'
-        if min(map(min, self._light())) < 0 or self.undercount * (HEAVY + 1) > total or (
-                not self.undercount and sum(self.heavy.values()) != total):
-            yield 'the heavy ids do not fit the counts of all'
-
-    def _faults_of_sizes(self) -> Iterator[str]:
-        subject = self.subject
-        numbers = [self.first_step, self.last_step, self.steps, self.sampled_steps, self.ids,
-                   self.unique_ids, self.undercount, self.examples]
-        if not all(is_count(number, 0, _MAX_COUNT) for number in numbers) or (
-                self.first_step > self.last_step):
-            yield 'a count or step is out of range'
-        lengths = [len(self.ranges), len(self.remainders), len(self.registers), len(self.features),
-                   *(len(counts) for load in self.loads.values()
-                     for counts in (load.ids, load.unique_ids))]
-        if lengths != [subject.num_ranges, subject.num_remainders, REGISTERS,
-                       len(subject.features), *[subject.topology.num_hosts] * 2 * len(STRATEGIES)]:
-            yield 'a list has another length than its table and run ask for'
-        if len(self.heavy) > HEAVY or 0 in self.heavy.values() or (
-                max(self.registers, default=0) > REGISTER_BITS + 1) or any(
-                len(feature.histogram) > MAX_BUCKETS for feature in self.features):
-            yield 'a list holds more than it can'
-
-
-def _faults_of_subject(subject: Subject) -> Iterator[str]:
-    names = [name for name, _ in subject.features]
-    for kind, name in [('table', subject.table), *(('feature', name) for name in names)]:
-        yield from map(str, name_problems(kind, name))
-    yield from map(str, subject.topology.problems())
-    if not is_count(subject.vocabulary_size, 1, limits.MAX_VOCABULARY_SIZE) or (
-            not is_count(subject.dimension, 1, limits.MAX_DIMENSION)) or (
-            not is_count(subject.batch_size, 1, _MAX_COUNT)):
-        yield 'the size of the table or of a batch is out of range'
-    if subject.strategy not in STRATEGIES:
-        yield 'the strategy is not known'
-    if not names or names != sorted(set(names)) or any(
-            not is_count(length, 0, limits.MAX_VOCABULARY_SIZE)
-            for _, length in subject.features):
-        yield 'the features are not distinct, sorted and at least one'
+    def _lengths(self) -> list[object]:
+        return [len(self.ranges), len(self.remainders), sorted(
+            (name, *map(len, load)) for name, load in self.loads.items()),
+            [len(use.histogram) for use in self.features]]

@@ -1,1 +1,1 @@
-"""Reads and writes configs and profiles as protobuf messages, without TensorFlow."""
+"""Reads and writes configs as protobuf messages, without TensorFlow."""

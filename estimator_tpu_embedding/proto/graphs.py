@@ -7,13 +7,11 @@ and looks up no type URL. It reads only the name of a node, its operation and th
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Iterator
 
 from . import text
-from .wire import LENGTH, VARINT, Malformed, Span, Wire
-
-MAX_DEPTH = 100
-"""The deepest nesting of a text graph, which is protobuf's own limit."""
+from .wire import LENGTH, VARINT, Span, Wire
 
 _ATTRIBUTES = {b'config', b'embedding_config', b'tpu_embedding_config'}
 _COMMON = b'config'
@@ -91,66 +89,27 @@ def _of_node(wire: Wire, span: Span, function: bytes) -> Iterator[Carrier]:
                 yield Carrier(function=function, node=wire.last_at((1,), span), config=config)
 
 
-@dataclasses.dataclass(slots=True)
-class _Message:
-    """A message of a text graph: the name of its field, and its strings so far."""
-
-    field: bytes
-    strings: dict[bytes, bytearray] = dataclasses.field(default_factory=dict)
-    configs: list[bytes] = dataclasses.field(default_factory=list)
-
-
-_STRINGS = {b'node': (b'name', b'op'), b'node_def': (b'name', b'op'), b'attr': (b'key',),
-            b'value': (b's',), b'signature': (b'name',)}
-_OPEN, _CLOSE, _QUOTES = {b'{', b'<'}, {b'}', b'>'}, b'"\''
+_STRING = rb'\s*+"([^"\\\n]*+(?:\\.[^"\\\n]*+)*+)"'
+_PARTS = re.compile(  # of a text as TensorFlow writes it: a function, a node, what a node carries
+    rb'\bsignature\s*+\{\s*+name:' + _STRING + rb'|\bnode(_def)?\s*+\{\s*+(?:name:' + _STRING
+    + rb'\s*+)?+op:' + _STRING + rb'|\bkey:\s*+"(?:(?:tpu_)?embedding_)?config"\s*+value\s*+\{'
+    rb'\s*+s:' + _STRING)
 
 
 def in_text(content: bytes | bytearray) -> Iterator[Carrier]:
     """Yields the carriers of a GraphDef, MetaGraphDef or SavedModel in the text format.
 
     Raises:
-      Malformed: if the text is nested too deeply or does not close what it opens.
+      Malformed: if a config is too long.
     """
-    if _COMMON not in content:
-        return
-    path = [_Message(b'')]
-    field, begun = b'', None
-    for token in text.tokens(content, of_graph=True):
-        if token in _OPEN:
-            path.append(_Message(field))
-            if len(path) > MAX_DEPTH:
-                raise Malformed(f'it is nested more than {MAX_DEPTH} deep')
-        elif token in _CLOSE:
-            closed = path.pop()
-            if not path:
-                raise Malformed('a bracket closes what was not opened')
-            field = closed.field  # In a list the next message belongs to the same field.
-            yield from _close(closed, path[-1])
-        elif token[0] not in _QUOTES:
-            field, begun = token, None
-        elif field in _STRINGS.get(path[-1].field, ()):
-            if begun is None:
-                begun = path[-1].strings[field] = bytearray()
-            begun += token[1:-1]  # Adjacent strings are one string.
-    if len(path) > 1:
-        raise Malformed('it ends inside a message')
-
-
-def _close(closed: _Message, parent: _Message) -> Iterator[Carrier]:
-    """Passes the strings of a message on to the enclosing one; yields the carrier of a node."""
-    strings = closed.strings
-    if closed.field == b'value' and parent.field == b'attr':
-        parent.strings.update(strings)
-    elif closed.field == b'attr':
-        if _unescaped(strings, b'key') in _ATTRIBUTES and strings.get(b's'):
-            parent.configs.append(_unescaped(strings, b's'))
-    elif closed.field == b'signature':
-        parent.strings[b'function'] = strings.get(b'name', bytearray())
-    elif closed.configs and _is_carrier(_unescaped(strings, b'op')):
-        for config in closed.configs:
-            yield Carrier(function=_unescaped(parent.strings, b'function'),
-                          node=_unescaped(strings, b'name'), config=config)
-
-
-def _unescaped(strings: dict[bytes, bytearray], field: bytes) -> bytes:
-    return text.unescaped(bytes(strings.get(field, b'')))
+    function = node = op = b''
+    for found in _PARTS.finditer(content) if _COMMON in content else ():
+        signature, is_in_function, name, operation, config = found.groups()
+        if signature is not None:
+            function = signature
+        elif operation is not None:
+            node, op = name or b'', operation
+            function = function if is_in_function else b''
+        elif config and _is_carrier(op):
+            yield Carrier(function=text.unescaped(function), node=text.unescaped(node),
+                          config=text.unescaped(config))

@@ -19,23 +19,33 @@ from typing import BinaryIO
 from google.protobuf import text_format
 from google.protobuf.message import DecodeError
 
+from ..core import limits
 from ..errors import Problem, UnreadableConfigError, shown
-from . import ceilings, files, graphs, text
-from .ceilings import Allowance
+from . import files, graphs, text
 from .codec import Config
-from .wire import LENGTH, Malformed, Wire
+from .wire import LENGTH, MAX_FIELDS, VARINT, Malformed, Wire
 
 MAX_TEXT = 2**20
 MAX_TEXT_GRAPH = 64 * 2**20
 MAX_BINARY_GRAPH = 256 * 2**20
 """The most bytes that are read, by kind of content; base64 is text.
 
-A graph may be larger than the configs in it, which `ceilings` limits.
+A graph may be larger than the configs in it.
 """
+MAX_CONFIG_BYTES = 16 * 2**20
+"""Bytes of all configs of one source. Protobuf makes more than ten times as much of them: a table
+or feature takes some 100 bytes even if it is empty, so they are counted before it reads them.
+"""
+MAX_SHAPE = 8
+"""Numbers in the `input_shape` of a feature; TF1 writes one or two, TF2 the rank of the samples."""
 MAX_CONFIGS = 100
 """The most different configs in one graph."""
 
 _HEAD = 2**16
+_TABLE, _FEATURE, _INPUT_SHAPE = 1, 10, 3
+_LONGEST_VARINT = 10
+_KINDS = {1: LENGTH, **dict.fromkeys(range(2, 8), VARINT), 9: LENGTH, 10: LENGTH, 11: LENGTH}
+"""The wire types of the fields of a config."""
 NO_CONFIG = 'E488'
 """The code of the error for a whole graph that carries no config."""
 
@@ -171,16 +181,9 @@ def _from_text(content: bytearray, where: str) -> list[Source]:
     if not content or content.isspace():
         raise unreadable('E482', where, 'it must hold a config', 'nothing: it is empty')
     if text.first_word(content) in graphs.FIRST_WORDS:
-        found = _by_config(graphs.in_text(content), where)
-        if not found:
-            raise _no_config(where, 'a text graph')
-        return _from_nodes(found, where)
+        return _from_nodes(graphs.in_text(content), where) or _none_in('a text graph', where)
     if _BASE64.fullmatch(content):
-        return [Source(where=where, config=_from_base64(content, where))]
-    return [Source(where=where, config=_from_text_format(content, where))]
-
-
-def _from_text_format(content: bytearray, where: str) -> Config:
+        return _parsed([(where, _from_base64(content, where))], 'a config')
     text.check(content)
     config = Config()
     try:
@@ -192,60 +195,40 @@ def _from_text_format(content: bytearray, where: str) -> Config:
         raise unreadable('E483', where, 'it must be the text of a TPUEmbeddingConfiguration',
                          shown(' '.join(str(error).split()), 160),
                          _ACCEPTED) from error
-    return _checked(config, where)
+    return [_checked(config, where, 'a config')]
 
 
-def _from_base64(content: bytearray, where: str) -> Config:
+def _from_base64(content: bytearray, where: str) -> bytes:
     digits = b''.join(content.split()).rstrip(b'=').translate(bytes.maketrans(b'-_', b'+/'))
     try:
-        decoded = base64.b64decode(digits + b'=' * (-len(digits) % 4), validate=True)
+        return base64.b64decode(digits + b'=' * (-len(digits) % 4), validate=True)
     except binascii.Error as error:
         raise unreadable('E485', where, 'it must be a config', 'one word that is neither a '
                          'field nor base64', _ACCEPTED) from error
-    return _from_wire(Wire(decoded), where, Allowance('a config'))
 
 
 def _from_binary(content: bytearray, where: str) -> list[Source]:
     """Returns the configs in a serialized graph, or the config that the content itself is."""
     shape = Wire(content).shape()
     wire, is_graph = Wire(content), False
-    for kind, (types, path) in graphs.KINDS.items():
+    for types, path in graphs.KINDS.values():
         if any(types.get(number, wire_type) != wire_type for number, wire_type in shape):
             continue
         try:
-            found = _by_config(graphs.in_binary(wire, path), where)
+            found = _from_nodes(graphs.in_binary(wire, path), where)
         except Malformed:
             continue
         if found:
-            return _from_nodes(found, where)
+            return found
         is_graph = True
     # In a config these fields are numbers.
     if is_graph and ((2, LENGTH) in shape or (4, LENGTH) in shape):
-        raise _no_config(where, 'a binary graph')
-    return [Source(where=where, config=_from_wire(Wire(content), where, Allowance('a config')))]
+        return _none_in('a binary graph', where)
+    return _parsed([(where, bytes(content))], 'a config')
 
 
-def _from_wire(wire: Wire, where: str, allowance: Allowance) -> Config:
-    """Returns the config that a serialized message is."""
-    allowance.admit(wire, where)
-    try:
-        config = Config.FromString(bytes(wire.content))
-    except (DecodeError, ValueError) as error:  # ValueError: protobuf without C.
-        raise Malformed('not a whole TPUEmbeddingConfiguration with names in UTF-8') from error
-    return _checked(config, where)
-
-
-def _checked(config: Config, where: str) -> Config:
-    ceilings.check_parsed(config, where)
-    if not config.ListFields():
-        raise unreadable('E482', where, 'it must hold a config', 'a message without any field',
-                         _ACCEPTED)
-    return config
-
-
-def _by_config(carriers: Iterable[graphs.Carrier], where: str
-               ) -> dict[bytes, tuple[graphs.Carrier, int]]:
-    """Returns, by config, the first node that carries it and the number of such nodes."""
+def _from_nodes(carriers: Iterable[graphs.Carrier], where: str) -> list[Source]:
+    """Returns each config that nodes carry once, named after the first of its nodes."""
     found: dict[bytes, tuple[graphs.Carrier, int]] = {}
     for carrier in carriers:
         first, count = found.get(carrier.config, (carrier, 0))
@@ -253,27 +236,83 @@ def _by_config(carriers: Iterable[graphs.Carrier], where: str
         if len(found) > MAX_CONFIGS:
             raise unreadable('E487', where, 'the nodes of a graph must carry at most '
                              f'{MAX_CONFIGS} different configs', 'more')
-    return found
+    named = [(f'{where}: {_name_of(carrier)}' + (f' and {count - 1} more' if count > 1 else ''),
+              content) for content, (carrier, count) in found.items()]
+    try:
+        return _parsed(named, 'all configs of a graph together')
+    except Malformed as error:
+        raise unreadable('E489', where, 'what its nodes carry must be a TPUEmbeddingConfiguration',
+                         str(error)) from error
 
 
-def _from_nodes(found: dict[bytes, tuple[graphs.Carrier, int]], where: str) -> list[Source]:
+def _parsed(named: Iterable[tuple[str, bytes]], what: str) -> list[Source]:
+    """Returns the configs that serialized messages are.
+
+    Args:
+      named: a place and a message each.
+      what: all of them, in messages.
+
+    Raises:
+      UnreadableConfigError: if they hold more than they may.
+      Malformed: if one is no config.
+    """
     sources = []
-    allowance = Allowance('all configs of a graph together')
-    for content, (carrier, count) in found.items():
-        place = f'{where}: {_name_of(carrier)}' + (f' and {count - 1} more' if count > 1 else '')
+    size, left, counts = 0, MAX_FIELDS, {_TABLE: 0, _FEATURE: 0}
+    for where, content in named:
+        wire = Wire(content)
+        wire.left, size = left, size + len(content)
+        if size > MAX_CONFIG_BYTES:
+            raise unreadable('E481', where, f'{what} must have at most {MAX_CONFIG_BYTES:,} bytes',
+                             'more')
+        known = False
+        for number, kind, span in wire.fields(wire.whole()):
+            known |= number in _KINDS
+            if _KINDS.get(number, kind) != kind:
+                raise Malformed('neither a TPUEmbeddingConfiguration nor a graph')
+            if number in counts:
+                counts[number] += 1
+                _check_counts(counts[_TABLE], counts[_FEATURE], where, what)
+            if number == _FEATURE and span[1] - span[0] > MAX_SHAPE * _LONGEST_VARINT:
+                _check_shape(sum(1 if type == VARINT else -(-(end - start) // _LONGEST_VARINT)
+                                 for field, type, (start, end) in wire.fields(span)
+                                 if field == _INPUT_SHAPE), where)
+        left = wire.left
+        if not known:
+            raise Malformed('neither a TPUEmbeddingConfiguration nor a graph')
         try:
-            config = _from_wire(Wire(content), place, allowance)
-        except Malformed as error:
-            raise unreadable('E489', place, 'what it carries must be a TPUEmbeddingConfiguration',
-                             str(error)) from error
-        sources.append(Source(where=place, config=config))
+            sources.append(_checked(Config.FromString(content), where, what))
+        except (DecodeError, UnicodeDecodeError) as error:  # UnicodeDecodeError: without C.
+            raise Malformed('not a whole TPUEmbeddingConfiguration with names in UTF-8') from error
     return sources
 
 
-def _no_config(where: str, kind: str) -> UnreadableConfigError:
-    return unreadable(NO_CONFIG, where, 'a node of the graph must carry an embedding config',
-                      f'{kind} without such a node', 'Look for it in the graph of a training '
-                      'job: an export for serving has none.')
+def _check_counts(tables: int, features: int, where: str, what: str) -> None:
+    for kind, count, most in (('tables', tables, limits.MAX_TABLES),
+                              ('features', features, limits.MAX_FEATURES)):
+        if count > most:
+            raise unreadable('E487', where, f'{what} must have at most {most:,} {kind}', 'more')
+
+
+def _check_shape(count: int, where: str) -> None:
+    if count > MAX_SHAPE:
+        raise unreadable('E487', where, 'the input_shape of a feature must have at most '
+                         f'{MAX_SHAPE} numbers', 'more')
+
+
+def _checked(config: Config, where: str, what: str) -> Source:
+    _check_counts(len(config.table_descriptor), len(config.feature_descriptor), where, what)
+    for feature in config.feature_descriptor:
+        _check_shape(len(feature.input_shape), where)
+    if not config.ListFields():
+        raise unreadable('E482', where, 'it must hold a config', 'a message without any field',
+                         _ACCEPTED)
+    return Source(where=where, config=config)
+
+
+def _none_in(kind: str, where: str) -> list[Source]:
+    raise unreadable(NO_CONFIG, where, 'a node of the graph must carry an embedding config',
+                     f'{kind} without such a node', 'Look for it in the graph of a training '
+                     'job: an export for serving has none.')
 
 
 def _name_of(carrier: graphs.Carrier) -> str:

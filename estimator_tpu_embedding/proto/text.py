@@ -1,8 +1,7 @@
 """Splits the text format of protos into tokens, and checks it before protobuf parses it.
 
-Protobuf's parser recurses for each brace. For a graph it would also need TensorFlow's message
-types. So a pass over the tokens checks every text first; it needs one regular expression, no
-recursion and no messages. `graphs.py` takes the configs of a text graph from the tokens alone.
+Protobuf's parser recurses for each brace. So a pass over the tokens checks every text first; it
+needs one regular expression and no recursion.
 """
 
 from __future__ import annotations
@@ -14,18 +13,13 @@ from .wire import Malformed
 
 MAX_DEPTH = 32
 MAX_DIGITS = 100
-MAX_TOKENS = 8_000_000
 MAX_STRING = 4 * 2**20
 MAX_BACKSLASHES = 32
 """The most backslashes in a row: protobuf takes a time that grows with their square."""
 
 _COMMENT = rb'#[^\n]*+'
 _STRING = rb'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"|\'[^\'\\\n]*+(?:\\.[^\'\\\n]*+)*+\''
-# A message that holds neither strings nor messages, like most messages of a graph.
-_PLAIN = rb'[{<][^{}<>"\'#]*+[}>]'
 _TOKEN = re.compile(_COMMENT + rb'|(' + _STRING + rb'|[{}<>\[\]"\']|[\w.+-]++)')
-_TOKEN_OF_GRAPH = re.compile(
-    _COMMENT + rb'|' + _PLAIN + rb'|(' + _STRING + rb'|[{}<>"\']|[\w.+-]++)')
 _FIRST_WORD = re.compile(rb'(?:\s++|#[^\n]*+\n)*+([A-Za-z_]\w*+)')
 _ESCAPE = re.compile(rb'\\(?:([0-7]{1,3})|[xX]([0-9a-fA-F]{1,2})|(.))', re.DOTALL)
 _CONTROLS = dict(zip(b'abfnrtv', b'\a\b\f\n\r\t\v'))
@@ -37,22 +31,14 @@ def first_word(content: bytes | bytearray) -> str:
     return found[1].decode() if found is not None else ''
 
 
-def tokens(content: bytes | bytearray, *, of_graph: bool) -> Iterator[bytes]:
+def tokens(content: bytes | bytearray) -> Iterator[bytes]:
     """Yields strings, brackets and words; comments and punctuation are left out.
 
-    Args:
-      content: the text.
-      of_graph: whether to leave out, too, square brackets and messages that hold neither
-        strings nor messages. They do not matter in a graph.
-
     Raises:
-      Malformed: if there are too many, or a string does not end.
+      Malformed: if a string does not end.
     """
-    pattern = _TOKEN_OF_GRAPH if of_graph else _TOKEN
-    for count, found in enumerate(pattern.finditer(content)):
+    for found in _TOKEN.finditer(content):
         token = found[1]
-        if count >= MAX_TOKENS:
-            raise Malformed(f'it has more than {MAX_TOKENS:,} words, strings and brackets')
         if token in (b'"', b"'"):
             raise Malformed(f'a string without an end at byte {found.start()}')
         if token is not None:
@@ -67,7 +53,7 @@ def check(content: bytes | bytearray) -> None:
         with too many backslashes in a row.
     """
     depth = 0
-    for token in tokens(content, of_graph=False):
+    for token in tokens(content):
         if token in b'{<[':
             depth += 1
             if depth > MAX_DEPTH:

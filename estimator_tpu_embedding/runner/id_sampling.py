@@ -16,7 +16,7 @@ import tensorflow.compat.v1 as tf
 
 from ..checkpoint import profile_files
 from ..core.plan import Plan
-from ..core.table_profile import TableProfile, is_sampled, subject_of
+from ..core.table_profile import Subject, TableProfile, is_sampled, subject_of
 from ..core.tally import CoreIds, Tally
 from .host_feeds import HostFeed
 from .progress import RunReport
@@ -46,6 +46,7 @@ class Profiler(tf.train.SessionRunHook):
         """
         self._directory = plan.profile_directory
         self._report = report
+        self._num_feeds = num_feeds
         self._lock = threading.Lock()
         self._saved_at = time.monotonic()
         self._steps_saved = self._steps_before = 0
@@ -54,20 +55,19 @@ class Profiler(tf.train.SessionRunHook):
         self._first_sampled: int | None = None
         self._pending: dict[int, dict[int, HostIds]] = {}
         profile_files.open_directory(self._directory)
-        self._tallies = {table.name: Tally(subject_of(plan, table.name)) for table in plan.tables}
-        self._earlier: dict[str, TableProfile] = {}
-        self._num_feeds = num_feeds
-        for name, tally in self._tallies.items():
-            earlier, problem = profile_files.read_previous(self._directory, tally.subject)
-            if problem is not None:
-                tf.logging.warning('%s', problem)
-            if earlier is not None:
-                self._earlier[name] = earlier
-                tally.merge(earlier)
+        self._tallies = [self._begun(subject_of(plan, table.name)) for table in plan.tables]
+        steps = [tally.sampled_steps for tally in self._tallies]
         tf.logging.info(
             'The ids of 3 %% of the steps are counted into %s; %d of %d tables were read there, '
-            'steps counted so far: %d.', self._directory, len(self._earlier), len(self._tallies),
-            max((one.sampled_steps for one in self._earlier.values()), default=0))
+            'steps counted so far: %d.', self._directory, len(steps) - steps.count(0), len(steps),
+            max(steps, default=0))
+
+    def _begun(self, subject: Subject) -> Tally:
+        """Returns the counts of a table by earlier runs of the same kind."""
+        earlier, problem = profile_files.read_previous(self._directory, subject)
+        if problem is not None:
+            tf.logging.warning('%s', problem)
+        return Tally(earlier or TableProfile.empty(subject))
 
     def after_create_session(self, session: tf.Session, coord: Any) -> None:
         """Notes where the session begins; forgets steps that an earlier one left half counted."""
@@ -76,7 +76,7 @@ class Profiler(tf.train.SessionRunHook):
             self._first_step = step if self._first_step is None else self._first_step
             self._session_step, self._steps_before = step, self._report.steps
             self._pending = {}  # Threads of an earlier session keep theirs.
-            is_new = any(not tally.sampled_steps for tally in self._tallies.values())
+            is_new = any(not tally.sampled_steps for tally in self._tallies)
             self._first_sampled = step if is_new else None  # So that short runs count something.
 
     def before_run(self, run_context: tf.train.SessionRunContext) -> None:
@@ -108,8 +108,11 @@ class Profiler(tf.train.SessionRunHook):
         with self._lock:
             if self._report.steps == self._steps_saved:
                 return
-            self._steps_saved = self._report.steps
-            found = [self._profile(tally) for tally in self._tallies.values()]
+            steps = self._steps_saved = self._report.steps
+            assert self._first_step is not None
+            last = self._session_step + steps - self._steps_before
+            found = [tally.profile(first_step=self._first_step, last_step=last, steps=steps)
+                     for tally in self._tallies]
         for profile in found:
             problem = profile_files.write(self._directory, profile)
             if problem is not None:
@@ -124,16 +127,6 @@ class Profiler(tf.train.SessionRunHook):
             if len(parts) < self._num_feeds:
                 return
             del pending[step]
-            for tally in self._tallies.values():
+            for tally in self._tallies:
                 tally.add({name: [core for part in parts.values() for core in part[name]]
                            for name, _ in tally.subject.features})
-
-    def _profile(self, tally: Tally) -> TableProfile:
-        assert self._first_step is not None
-        first, steps = self._first_step, self._report.steps
-        last = self._session_step + steps - self._steps_before
-        earlier = self._earlier.get(tally.subject.table)
-        if earlier is not None:
-            first, last = min(first, earlier.first_step), max(last, earlier.last_step)
-            steps += earlier.steps
-        return tally.profile(first_step=first, last_step=last, steps=steps)

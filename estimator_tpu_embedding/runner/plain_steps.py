@@ -8,25 +8,21 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from .. import _tf
 from .progress import RunReport
 
 
 class PlainSteps(tf.train.SessionRunHook):
     """Counts the runs of the session of a plain Estimator; each is one step."""
 
-    def __init__(self, report: RunReport, global_step: Any, loss: Any):
+    def __init__(self, report: RunReport, global_step: Any):
         """Counts into `report`.
 
         Args:
           report: of the training.
           global_step: tensor to read the step from.
-          loss: tensor that the Estimator fetches anyway.
         """
         self._report, self._global_step, self._began = report, global_step, 0.0
         self._has_begun = False
-        with _tf.without_deprecation_warnings():
-            self._asked = tf.train.SessionRunArgs(loss)
 
     def after_create_session(self, session: tf.Session, coord: Any) -> None:
         """Finds where the training begins; a session that is made again does not move it."""
@@ -34,14 +30,13 @@ class PlainSteps(tf.train.SessionRunHook):
             self._has_begun = True
             self._report.first_step = int(session.run(self._global_step))
 
-    def before_run(self, run_context: tf.train.SessionRunContext) -> tf.train.SessionRunArgs:
+    def before_run(self, run_context: tf.train.SessionRunContext) -> None:
         """Starts the clock."""
         self._began = time.monotonic()
-        return self._asked
 
     def after_run(self, run_context: tf.train.SessionRunContext, run_values: Any) -> None:
         """Counts a step."""
-        self._report.add_step(run_values.results)
+        self._report.add_step()
         self._report.add_run(time.monotonic() - self._began)
 
     def end(self, session: tf.Session) -> None:

@@ -16,7 +16,6 @@ from ..errors import Problem, counted, quoted
 from .measures import TimeSplit
 
 _sink: Callable[[str], None] = lambda line: tf.logging.info('%s', line)  # noqa: E731
-_watcher: Callable[[RunReport], None] | None = None
 _reports: list[RunReport] = []
 KINDS = ('missing', 'truncated', 'out_of_range')
 """The kinds of ids that were not looked up."""
@@ -31,16 +30,6 @@ def send_announcements_to(sink: Callable[[str], None]) -> None:
     """Sends announcements to `sink` instead of the log; `etpe run` prints them."""
     global _sink
     _sink = sink
-
-
-def send_steps_to(watcher: Callable[[RunReport], None] | None) -> None:
-    """Tells a caller such as `etpe run` of every step, and of the end of every run.
-
-    Args:
-      watcher: called between steps, so it must be quick; `None` ends this.
-    """
-    global _watcher
-    _watcher = watcher
 
 
 def reports() -> list[RunReport]:
@@ -78,9 +67,6 @@ class RunReport:
       directory: the directory of a training's checkpoints; empty if it saves nothing.
       steps: steps completed.
       first_step: the global step before the first of them.
-      last_step: the step at which the run is to end; `None` if that is not known.
-      loss: of the newest step, if that is known.
-      is_over: whether the run has ended.
       seconds: the time of all steps.
       start: the seconds from the beginning to the end of the first run of the session, whose steps
         rates leave out; 0 until then.
@@ -98,9 +84,6 @@ class RunReport:
     directory: str = ''
     steps: int = 0
     first_step: int = 0
-    last_step: int | None = None
-    loss: Any = None
-    is_over: bool = False
     seconds: float = 0.0
     start: float = 0.0
     skipped_steps: int = 0
@@ -135,12 +118,9 @@ class RunReport:
             self._counted, self._sums = features, self._sums + counts
             self.time.enqueue += seconds
 
-    def add_step(self, loss: Any) -> None:
-        """Counts a step, and tells the watcher."""
+    def add_step(self) -> None:
+        """Counts a step."""
         self.steps += 1
-        self.loss = loss
-        if _watcher is not None:
-            _watcher(self)
 
     def add_run(self, seconds: float) -> None:
         """Counts a run of the session, whose steps were counted; the first ends the start."""
@@ -219,10 +199,7 @@ class RunReport:
 
     def finish(self) -> None:
         """Tells the user that the run is over, and keeps this report for `reports`."""
-        self.is_over = True
         _reports.append(self)
-        if _watcher is not None:
-            _watcher(self)
         announce(self.last_line())
 
 

@@ -60,7 +60,6 @@ class TrainingSchedule:
         """Returns the steps of the next loop, fewer than usual if the end comes earlier."""
         left = self._stop.steps_left(session)
         steps = max(1, min(self._pace.steps(), left))
-        report.last_step = self._stop.final_step
         report.first_step = self._stop.final_step - left - report.steps
         return Loop(steps, max(0, left - steps))
 
@@ -80,7 +79,6 @@ class EvaluationSchedule:
 
     def next_loop(self, session: tf.Session, report: RunReport) -> Loop:
         """Returns all steps."""
-        report.last_step = self._steps
         return Loop(self._steps, 0)
 
     def add(self, seconds: float, steps: int) -> None:

@@ -37,7 +37,7 @@ class StepCount:
           DivergedError: if too many steps in a row changed no table.
           Whatever failed first, in whichever thread.
         """
-        self._report.add_step(result.loss)
+        self._report.add_step()
         self._report.time.add_step(result.clock)
         refused = result.refused
         is_skipped = bool(refused) and len(refused.tables) > 0

@@ -3,12 +3,12 @@ from harness.commands import config_of
 
 from estimator_tpu_embedding.cli.advice import advise
 from estimator_tpu_embedding.cli.config_view import view_of
-from estimator_tpu_embedding.cli.inputs import Input
+from estimator_tpu_embedding.proto.reading import Source
 
 
 def warnings_of(config, *codes):
     """The warnings of the given codes, or the codes of all."""
-    found = advise(view_of(Input(where='here', config=config, manifest=None)))
+    found = advise(view_of(Source(where='here', config=config)))
     return [f'{one.where}: {one.got}' for one in found if one.code in codes] if codes else [
         one.code for one in found]
 

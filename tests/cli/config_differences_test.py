@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 
 from estimator_tpu_embedding.cli.config_differences import differences
 from estimator_tpu_embedding.cli.config_view import view_of
-from estimator_tpu_embedding.cli.inputs import Input
+from estimator_tpu_embedding.proto.reading import Source
 
 
 def view(config):
-    return view_of(Input(where='here', config=config, manifest=None))
+    return view_of(Source(where='here', config=config))
 
 
 def found(change, hosts=2, strategy=1):

@@ -6,12 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from estimator_tpu_embedding.cli.config_view import view_of
-from estimator_tpu_embedding.cli.inputs import Input
 from estimator_tpu_embedding.core.optimizers import OPTIMIZERS
+from estimator_tpu_embedding.proto.reading import Source
 
 
 def view(config):
-    return view_of(Input(where='here', config=config, manifest=None))
+    return view_of(Source(where='here', config=config))
 
 
 def test_every_algorithm_of_the_proto_is_shown():

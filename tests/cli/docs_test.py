@@ -1,12 +1,7 @@
-import io
-import re
-import sys
-
 import pytest
 from harness.processes import ROOT
 
 from estimator_tpu_embedding.cli.docs import topics
-from estimator_tpu_embedding.cli.main import main
 
 PACKAGE = ROOT / 'estimator_tpu_embedding'
 
@@ -51,35 +46,3 @@ def test_an_unknown_topic_is_a_wrong_usage_that_lists_them(etpe):
     said = etpe('docs', 'kernel', status=2)
     assert "'kernel'" in said and all(topic in said for topic in topics())
     assert '\x1b' not in etpe('docs', '\x1b[31m', status=2)
-
-
-@pytest.fixture
-def on_terminal(monkeypatch):
-    """Prints a topic on a terminal of some columns."""
-    pytest.importorskip('rich')
-
-    class Terminal(io.StringIO):
-        def isatty(self):
-            return True
-
-    def show(topic, columns):
-        for variable in ('NO_COLOR', 'FORCE_COLOR', 'TTY_COMPATIBLE'):
-            monkeypatch.delenv(variable, raising=False)
-        monkeypatch.setenv('TERM', 'xterm-256color')
-        monkeypatch.setenv('COLUMNS', str(columns))
-        monkeypatch.setattr(sys, 'stdout', Terminal())
-        assert main(['docs', topic]) == 0
-        return sys.stdout.getvalue()
-    return show
-
-
-@pytest.mark.parametrize('topic', ['differences', 'lost-names'])
-def test_a_narrow_terminal_breaks_names_and_cuts_none(on_terminal, topic):
-    text = re.sub(r'\x1b\[[\d;]*m', '', on_terminal(topic, 80))
-    assert '…' not in text and max(map(len, text.splitlines())) <= 80
-
-
-def test_a_terminal_gets_headings_and_no_marks(on_terminal):
-    text = on_terminal('security', 80)
-    assert '\x1b[1m' in text and '# Security' not in text and '`' not in text
-    assert ']8;' not in text  # A relative link would lead nowhere in a terminal.

@@ -10,7 +10,7 @@ from harness.processes import run_python
 from harness.wire import graph, meta_graph, node, saved_model
 
 from estimator_tpu_embedding.checkpoint.file_names import manifest_path
-from estimator_tpu_embedding.checkpoint.manifest import Manifest, StoredTable
+from estimator_tpu_embedding.checkpoint.manifest import Manifest
 from estimator_tpu_embedding.cli.inputs import load
 from estimator_tpu_embedding.errors import UnreadableConfigError
 from estimator_tpu_embedding.proto.codec import Config
@@ -23,17 +23,17 @@ GRAPH = graph(node(BYTES))
 EMPTY_GRAPH = graph(b'\x0a\x01x')
 
 
-def manifest(step):
-    return Manifest(step=step, created_by='test', tables={
-        't': StoredTable(rows=5, width=2, strategy='div', hosts=1, slots=('Adagrad',))})
+def config_of(step):
+    return Config(num_hosts=1, num_tensor_cores=step).SerializeToString()
 
 
 def save(directory, step, name='model.ckpt', meta=None, with_manifest=True):
-    """Files as beside a checkpoint."""
+    """Files as beside a checkpoint; the config of a manifest tells its step."""
     prefix = f'{directory}/{name}-{step}'
     pathlib.Path(f'{prefix}.index').touch()
     if with_manifest:
-        pathlib.Path(manifest_path(prefix)).write_bytes(manifest(step).to_json())
+        pathlib.Path(manifest_path(prefix)).write_bytes(Manifest(
+            step=step, created_by='test', config=config_of(step), tables={}).to_json())
     if meta is not None:
         pathlib.Path(f'{prefix}.meta').write_bytes(meta_graph(meta))
     return prefix
@@ -45,9 +45,9 @@ def point(directory, name):
 
 
 def found(source):
-    """Of each input the name, and its config or the step of its manifest."""
-    return [(one.where, one.config if one.config is not None else one.manifest.step)
-            for one in load(str(source))]
+    """Of each config the place, and the config or the step of its manifest."""
+    return [(one.where.removesuffix(': config'), one.config if one.config.table_descriptor else
+             one.config.num_tensor_cores) for one in load(str(source))]
 
 
 def refusal(source):
@@ -156,7 +156,7 @@ def test_a_model_dir_that_tensorflow_wrote_is_read(tmp_path):
         tf.train.Saver(save_relative_paths=True).save(session, str(tmp_path / 'model.ckpt'), 5)
     where = f'{tmp_path}/graph.pbtxt: node "ConfigureTPUEmbedding"'
     assert found(tmp_path) == [(where, CONFIG)]
-    pathlib.Path(manifest_path(f'{tmp_path}/model.ckpt-5')).write_bytes(manifest(5).to_json())
+    save(tmp_path, 5)
     assert found(tmp_path) == [(f'{tmp_path}/model.ckpt-5', 5), (where, CONFIG)]
 
 
@@ -204,7 +204,7 @@ def module(tmp_path, monkeypatch):
 def test_py_names_a_config_its_bytes_a_plan_or_a_function_of_none(module, name):
     one, = load(f'py:{module}:{name}')
     assert one.where == f'py:{module}:{name}'
-    assert one.config.table_descriptor[0].name == 't' and one.manifest is None
+    assert one.config.table_descriptor[0].name == 't'
 
 
 def test_p25_py_takes_tensorflows_message_beside_ours(module):

@@ -1,9 +1,12 @@
+import dataclasses
 import json
+import pathlib
 
+from harness import forged_job
 from harness.commands import SEVERAL, config_of, saved
 
 from estimator_tpu_embedding.checkpoint.file_names import manifest_path
-from estimator_tpu_embedding.checkpoint.manifest import Manifest, StoredTable
+from estimator_tpu_embedding.checkpoint.manifest import read_manifest
 
 TEXT = f'''\
 {SEVERAL}: training, global 8 = 2 hosts x 2 cores x 2, mod, pipelined
@@ -54,17 +57,24 @@ def test_the_report_for_programs_keeps_its_form(etpe):
         'padded_bytes': 448}
 
 
-def test_a_checkpoint_is_shown_by_its_manifest(etpe, tmp_path):
-    prefix = str(tmp_path / 'model.ckpt-9')
-    manifest = Manifest(step=9, created_by='test 1', tables={'scope/weights': StoredTable(
-        rows=5, width=2, strategy='mod', hosts=3, slots=('Adagrad',))})
+def test_a_checkpoint_is_shown_as_by_checkpoint_show_with_its_config(etpe, tmp_path):
+    prefix = forged_job.save(tmp_path, 9)
+    shown = etpe.json('checkpoint', 'show', prefix)
+    report = etpe.json('inspect', prefix)
+    assert report['configs'] == [] and report['checkpoint'].items() <= shown.items()
+    assert etpe('inspect', tmp_path) == etpe('checkpoint', 'show', prefix)
+    manifest = dataclasses.replace(read_manifest(prefix), config=config_of().SerializeToString())
     with open(manifest_path(prefix), 'wb') as file:
         file.write(manifest.to_json())
-    config, = etpe.json('inspect', prefix)['configs']
-    assert (config['kind'], config['hosts'], config['strategy']) == ('checkpoint', 3, 'mod')
-    assert config['settings'] == {'step': 9, 'created_by': 'test 1'}
-    assert config['tables'][0]['bytes'] == 5 * 2 * 4 * 2
-    assert 'checkpoint, 3 hosts, mod, step=9, created_by=test 1\n' in etpe('inspect', prefix)
+    assert len(etpe.json('inspect', prefix)['configs'][0]['tables']) == 5
+    said = etpe('inspect', tmp_path)
+    assert said.startswith(etpe('checkpoint', 'show', prefix)) and said.endswith(
+        TEXT.partition(SEVERAL)[2])
+    assert etpe('diff', prefix, SEVERAL) == 'no differences\n'
+    pathlib.Path(f'{prefix}.index').unlink()  # The config is shown all the same.
+    report = etpe.json('inspect', prefix, status=1)
+    assert [one['code'] for one in report['findings']] == ['E613'] and report['configs']
+    assert etpe('inspect', prefix, status=1).endswith(TEXT.partition(SEVERAL)[2])
 
 
 def test_a_broken_config_is_shown_as_it_is(etpe, tmp_path):

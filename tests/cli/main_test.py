@@ -36,7 +36,7 @@ def imported_by(*arguments):
 @pytest.mark.parametrize('arguments, status', [
     (['inspect', SEVERAL], 0), (['validate', SEVERAL], 0), (['diff', SEVERAL, SEVERAL], 0),
     (['doctor', PACKAGE / 'version.py'], 0),
-    (['size', SEVERAL, '--tpu', 'v3-8'], 0), (['plan', SEVERAL], 0), (['explain', 'E412'], 0),
+    (['size', SEVERAL], 0), (['plan', SEVERAL], 0), (['explain', 'E412'], 0),
     (['rules'], 0), (['docs'], 0), (['docs', 'kernels'], 0),
     (['inspect', SEVERAL, '--format', 'json'], 0)])
 def test_no_command_that_reads_protos_imports_tensorflow_or_numpy(arguments, status):

@@ -138,7 +138,7 @@ def test_a_checkpoint_without_a_config_is_told(etpe, tmp_path):
     pathlib.Path(f'{prefix}.index').touch()
     pathlib.Path(manifest_path(prefix)).write_bytes(Manifest(step=4, created_by='test', tables={
         't': StoredTable(rows=5, width=2, strategy='div', hosts=1, slots=())}).to_json())
-    assert 'E677' in migrated(etpe, prefix, '--to', 'tf2', status=2)
+    assert 'E491' in migrated(etpe, prefix, '--to', 'tf2', status=2)
 
 
 @pytest.mark.parametrize('content, code', [

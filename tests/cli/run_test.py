@@ -374,3 +374,12 @@ def test_the_examples_could_have_been_written_for_the_original():
         names |= {*tensorflow_names(text)}
     # tools/make_goldens.py found each of these in TensorFlow 2.15.
     assert sorted(names) == (ROOT / 'tests/golden/example_names.txt').read_text().split()
+
+
+def test_a_program_that_a_missing_name_ended_is_sent_to_the_doctor(tmp_path):
+    (tmp_path / 'job.py').write_text('import math\nmath.of_nobody\n')
+    done = run_etpe('run', tmp_path / 'job.py')
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == (
+        f'[etpe] "etpe doctor {tmp_path}/job.py" says of each name that is gone what to use '
+        'instead')

@@ -20,37 +20,13 @@ def test_bytes_are_shown_by_table_slot_and_host(etpe):
     assert etpe('size', SEVERAL) == TEXT
 
 
-def test_tables_are_measured_against_a_tpu(etpe):
-    assert etpe('size', SEVERAL, '--tpu', 'v3-8') == TEXT + (
-        'v3-8 (4 chips x 32 GiB): the fullest of 2 hosts takes < 0.1 % of its 64.0 GiB\n')
-
-
-def test_tables_that_do_not_fit_are_status_1(etpe, tmp_path):
-    config = config_of()
-    config.table_descriptor[1].vocabulary_size = 2 * 10**9
-    path = saved(tmp_path, config)
-    # 10**9 rows x 8 floats x 4 bytes x (table and slot) = 64e9 bytes per host = 59.6 GiB.
-    assert 'takes 93.1 % of its 64.0 GiB' in etpe('size', path, '--tpu', 'v3-8')
-    said = etpe('size', path, '--tpu', 'v2-8', status=1).splitlines()[-1]
-    assert said == ('W413 tables on v2-8: rows and slots of a host must fit its part of the '
-                    'memory, 32.0 GiB; got 59.6 GiB.')
-    size, = etpe.json('size', path, '--tpu', 'v2-8', status=1)['sizes']
-    assert size['findings'] == [said] and size['tpu']['share'] > 1.8
-
-
 def test_programs_get_bytes(etpe):
-    size, = etpe.json('size', SEVERAL, '--tpu', 'v2-8')['sizes']
+    size, = etpe.json('size', SEVERAL)['sizes']
     assert (size['bytes'], size['padded_bytes'], size['hosts']) == (1104, 2048, 2)
     assert size['tables'][1] == {
         'name': 'b', 'rows': 10, 'dimension': 5, 'padded_dimension': 8, 'slots': ['Adagrad'],
         'table_bytes': 320, 'slot_bytes': 320, 'bytes': 400, 'padded_bytes': 640}
     assert size['rows_per_host'] == {'min': 15, 'max': 18, 'imbalance': 1.090909}
-    assert size['tpu'] == {'name': 'v2-8', 'bytes': 64 * 2**30, 'share': round(
-        2 * 1120 / 2**36, 9)}
-
-
-def test_an_unknown_tpu_is_a_usage_error(etpe):
-    assert "'v3-9' is none of v2, v3" in etpe('size', SEVERAL, '--tpu', 'v3-9', status=2)
 
 
 @pytest.mark.parametrize('hosts', [0, -1, 4097])
@@ -60,10 +36,9 @@ def test_nothing_is_said_of_hosts_whose_number_is_illegal(etpe, tmp_path, hosts)
     path = saved(tmp_path, config)
     assert etpe('size', path).splitlines()[-1] == (
         f'num_hosts {hosts} is not legal, so nothing can be said of a host')
-    size, = etpe.json('size', path, '--tpu', 'v3-8')['sizes']
+    size, = etpe.json('size', path)['sizes']
     assert (size['hosts'], size['rows_per_host'], size['padded_bytes_per_host']) == (
         hosts, None, None)
-    assert size['tpu']['share'] == round(2048 / 2**37, 9)
 
 
 @pytest.mark.parametrize('command, files', [('size', 1), ('plan', 1), ('inspect', 1), ('diff', 2)])

@@ -1,18 +1,9 @@
-import argparse
-
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from estimator_tpu_embedding.cli.config_view import TableView
-from estimator_tpu_embedding.cli.sizes_by_host import (
-    GIB,
-    extent,
-    per_host,
-    rows_extent,
-    share_text,
-    slice_called,
-)
+from estimator_tpu_embedding.cli.report import share_text
+from estimator_tpu_embedding.cli.sizes_by_host import extent, imbalance, per_host, rows_extent
 from estimator_tpu_embedding.core.partition import STRATEGIES, Partition
 
 
@@ -28,17 +19,6 @@ def test_hosts_share_rows_as_evenly_as_can_be():
         52, 52, 48, 32, 32]
 
 
-@given(st.lists(st.tuples(st.integers(0, 2**31), st.integers(1, 9)), max_size=4),
-       st.integers(1, 4096))
-def test_the_rows_of_all_hosts_are_all_rows(sizes, hosts):
-    tables = tables_of(*sizes)
-    rows = per_host(tables, hosts, lambda table: 1)
-    assert len(rows) == hosts
-    assert sum(rows) == sum(table.rows for table in tables)
-    assert sum(per_host(tables, hosts, lambda table: table.padded_bytes_per_row)) == sum(
-        table.padded_bytes for table in tables)
-
-
 @given(st.integers(1, 50), st.integers(1, 60), st.sampled_from(STRATEGIES), st.data())
 def test_the_arithmetic_is_that_of_the_partition(rows, hosts, strategy, data):
     partition = Partition(strategy=strategy, vocabulary_size=rows, num_hosts=hosts)
@@ -51,21 +31,7 @@ def test_the_arithmetic_is_that_of_the_partition(rows, hosts, strategy, data):
 
 
 def test_imbalance_is_the_most_over_the_mean():
-    assert extent([4, 4, 3, 2, 2]).imbalance == 4 / 3
-    assert extent([0, 0]).imbalance == 1
-
-
-@pytest.mark.parametrize('name, chips, gib', [
-    ('v2-8', 4, 64), ('v3-8', 4, 128), ('V3-32', 16, 512), ('v4-8', 4, 128), ('v5p-8', 4, 380),
-    ('v5e-16', 16, 256), ('v5litepod-4', 4, 64), ('v6e-8', 8, 256)])
-def test_a_tpu_is_known_by_its_name(name, chips, gib):
-    assert (slice_called(name).chips, slice_called(name).bytes) == (chips, gib * GIB)
-
-
-@pytest.mark.parametrize('name', ['v3', 'v3-7', 'v3-0', 'v9-8', 'v3-8x', '', '\x1b', 'v3-999999'])
-def test_a_name_of_no_tpu_is_refused(name):
-    with pytest.raises(argparse.ArgumentTypeError, match='is none of v2, v3, v4'):
-        slice_called(name)
+    assert imbalance([4, 4, 3, 2, 2]) == 4 / 3 and imbalance([0, 0]) == 1
 
 
 def test_small_shares_are_not_shown_as_nothing():

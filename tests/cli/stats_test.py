@@ -8,8 +8,6 @@ from harness.commands import SEVERAL, config_of, saved
 from harness.profiles import profile_of, subject
 
 from estimator_tpu_embedding.checkpoint import profile_files
-from estimator_tpu_embedding.checkpoint.file_names import manifest_path
-from estimator_tpu_embedding.checkpoint.manifest import Manifest, StoredTable
 from estimator_tpu_embedding.core import table_profile, tally
 
 RUN = {'hosts': 2, 'cores': 2, 'batch_size': 8, 'strategy': 'mod'}
@@ -124,26 +122,12 @@ def test_a_vocabulary_that_the_config_raises_to_its_hosts_is_the_same_table(etpe
     assert (table['name'], table['load']['div']['imbalance']) == ('a', 2.666667)
 
 
-def test_a_checkpoint_alone_has_variables_that_no_profile_names(etpe, directory, tmp_path):
-    prefix = str(tmp_path / 'model.ckpt-1')
-    with open(manifest_path(prefix), 'wb') as file:
-        file.write(Manifest(step=1, created_by='test', tables={'scope/b': StoredTable(
-            rows=10, width=5, strategy='div', hosts=1, slots=())}).to_json())
-    said = etpe('plan', prefix, '--stats', directory)
-    assert said.endswith('without a profile: "scope/b"\n'
-                         'profiles not used: "b, 10 x 5", "c, 7 x 4"\n')
-
-
 @pytest.mark.parametrize('content', [b'', b'garbage', b'\0' * 3_000_000, b'\x72\x00' * 200_000])
 def test_a_damaged_profile_is_an_error_that_names_it(etpe, directory, content):
     (directory / 'x\x1b[2J.profile').write_bytes(content)
     said = etpe('plan', SEVERAL, '--stats', directory, status=2)
     assert said.startswith('etpe plan: E493 ') and said.count('\n') == 1
     assert 'x\\x1b[2J.profile: ' in said and said.strip().isprintable()
-
-
-def test_a_directory_that_is_not_there_is_an_error(etpe, tmp_path):
-    assert 'E493' in etpe('plan', SEVERAL, '--stats', tmp_path / 'none', status=2)
 
 
 def test_an_empty_directory_has_profiles_of_no_table(etpe, tmp_path):

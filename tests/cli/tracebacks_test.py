@@ -1,9 +1,7 @@
 """What ends a script is shown with the frames of the script, and its message last."""
 
 import io
-import sys
 import textwrap
-import threading
 
 import pytest
 from harness.processes import run_etpe, run_python
@@ -119,19 +117,6 @@ def test_a_traceback_of_python_within_a_message_is_folded(ended):
         'json.decoder.JSONDecodeError: Expecting value: line 1 column 1 (char 0)', 'end']
 
 
-def test_a_thousand_frames_are_shown_at_both_ends(ended):
-    shown = ended('''
-        def f(x): return g(x)
-        def g(x): return f(x)
-        f(0)
-    ''')
-    assert len(shown.splitlines()) < 70
-    assert ' more like these; --traceback full shows all\n' in shown
-    assert shown.endswith('RecursionError: maximum recursion depth exceeded\n')
-    shown = ended('def f(x): return f(x)\nf(0)')
-    assert 'Previous line repeated' in shown and len(shown.splitlines()) < 20
-
-
 def test_a_long_message_is_never_folded(ended):
     message = '\n'.join(f'[[{{node {n}}}]] File "/site-packages/x.py", line {n}'
                         for n in range(500))
@@ -159,22 +144,6 @@ def test_the_job_is_what_lies_beside_the_program_and_in_no_library(program, file
     for name, place in places.items():
         program, file = program.replace(name, place), file.replace(name, place)
     assert tracebacks.Folds(program).library_of(file) == library
-
-
-def test_an_error_that_ends_a_thread_is_shown_so_too(monkeypatch, capsys):
-    monkeypatch.setattr(threading, 'excepthook', threading.__excepthook__)
-    tracebacks.fold_in_threads(tracebacks.Folds(__file__))
-    for target in (lambda: 1 / 0, sys.exit):
-        thread = threading.Thread(target=target, name='mine')
-        thread.start()
-        thread.join()
-    lines = capsys.readouterr().err.splitlines()
-    assert lines[:3] == ['Exception in thread mine:', 'Traceback (most recent call last):',
-                         '  ... 2 frames of python']
-    assert lines[-1] == 'ZeroDivisionError: division by zero'
-    mine = threading.excepthook = print
-    tracebacks.fold_in_threads(tracebacks.Folds(__file__))
-    assert threading.excepthook is mine
 
 
 SCRIPT = '''

@@ -9,7 +9,7 @@ def hint_of(tmp_path, code):
     done = run_etpe('run', tmp_path / 'job.py', loaded=True)
     assert done.returncode == 1
     return [line for line in done.stderr.splitlines()
-            if not line.startswith('[etpe] etpe doctor: ')][-1]
+            if not line.startswith('[etpe] "etpe doctor ')][-1]
 
 
 def test_a_missing_tfrs_is_named_with_the_extra(tmp_path):

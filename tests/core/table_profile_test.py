@@ -47,20 +47,10 @@ def test_no_host_is_further_off_than_the_uncertain_ids(ids, strategy, hosts, mos
 
 
 @pytest.mark.parametrize('change', [
-    {'first_step': 9}, {'steps': 2**63}, {'sampled_steps': 3}, {'unique_ids': 1},
-    {'heavy': {0: 8}}, {'heavy': {10: 8}}, {'heavy': {0: 7}}, {'heavy': {0: 8, 1: 0}},
-    {'undercount': 1}, {'ranges': (8,)}, {'ranges': (9, *[0] * 9)}, {'remainders': (0,) * 10},
-    {'registers': b''}, {'registers': b'\xff' * 2048}, {'features': ()}, {'loads': {}}])
-def test_what_no_counting_gives_is_a_fault(change):
+    {'heavy': {0: 8, 3: 1}}, {'heavy': {10: 8}}, {'heavy': {0: 3, 1: 0}}, {'ranges': (8,)},
+    {'ranges': (9, *[0] * 9)}, {'remainders': (0,) * 10}, {'features': ()}, {'loads': {}},
+    *({'subject': subject()._replace(**one)} for one in (
+        {'vocabulary_size': 0}, {'dimension': 0}, {'batch_size': 0}, {'hosts': 2**40}))])
+def test_what_no_counting_gives_is_not_possible(change):
     found = profile_of(subject(), [[0, 0, 0, 3, 4], [7, 7, 9]])
-    assert list(found.faults()) == []
-    assert next(dataclasses.replace(found, **change).faults())
-
-
-@pytest.mark.parametrize('change', [
-    {'table': '../x'}, {'vocabulary_size': 0}, {'dimension': 0}, {'batch_size': 0},
-    {'strategy': 'hash'}, {'features': (('f', 0), ('f', 0))}, {'features': (('f', -1),)}])
-def test_a_subject_that_no_job_can_have_is_a_fault(change):
-    found = profile_of(subject(), [[0]])
-    about = dataclasses.replace(found.subject, **change)
-    assert next(dataclasses.replace(found, subject=about).faults())
+    assert found.is_possible() and not dataclasses.replace(found, **change).is_possible()

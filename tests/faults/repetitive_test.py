@@ -16,7 +16,7 @@ import pytest
 from harness import forged
 from harness.processes import run_etpe
 
-from estimator_tpu_embedding.checkpoint import pointer
+from estimator_tpu_embedding.checkpoint import pointer, profile_files
 from estimator_tpu_embedding.checkpoint.bundle import Bundle
 from estimator_tpu_embedding.checkpoint.candidates import candidates
 from estimator_tpu_embedding.checkpoint.directory import claimed
@@ -24,7 +24,7 @@ from estimator_tpu_embedding.checkpoint.manifest import read_manifest
 from estimator_tpu_embedding.checkpoint.recover import recover
 from estimator_tpu_embedding.compat import notebook
 from estimator_tpu_embedding.errors import CheckpointError, SetupError, UnreadableConfigError
-from estimator_tpu_embedding.proto import profile_codec, reading
+from estimator_tpu_embedding.proto import reading
 
 SIZES = [2**exponent for exponent in (10, 12, 14, 16)]
 SLACK = 2  # seconds of the CPU: for an import, and for what grows as a square up to a limit
@@ -86,7 +86,7 @@ def read_cell(directory, content):
 
 def read_profile(_, content):
     try:
-        profile_codec.decode(content)
+        profile_files.decoded(bytearray(content))
     except ValueError:
         pass
 
@@ -107,7 +107,7 @@ READERS = {  # What is read: by what, and what it begins and ends with besides n
     'notebook': (read_notebook, [(b'{"cells": [{"cell_type": "code", "source": "', b'"}]}'),
                                  (b'{"cells": [', b']}')]),
     'cell': (read_cell, [(b'"""', b''), (b'x = (', b'')]),
-    'profile': (read_profile, [(b'\x1a\x01t', b'')])}
+    'profile': (read_profile, [(b'{"format": 2, "heavy": [', b']}')])}
 UNITS = [b'\n', b' ', b'\t', b'\r\n', b'"', b"'", b'\\', b'\\\\', b'\\1', b'\\x1', b'\\"', b'#',
          b'#\n', b'0', b'9', b'-', b'1.', b'1e', b'[', b']', b'{', b'}', b'{}', b'[]', b'[{',
          b'{"a":', b'[0,', b'0,', b'"",', b'"a":0,', b'<', b'<>', b'{<', b'/', b'/a', b'../', b'a',

@@ -17,7 +17,6 @@ from estimator_tpu_embedding.checkpoint.options import CheckpointOptions
 from estimator_tpu_embedding.checkpoint.recover import recover
 from estimator_tpu_embedding.checkpoint.warm_start import checkpoint_of
 from estimator_tpu_embedding.cli.main import main
-from estimator_tpu_embedding.core.specs import Topology
 from estimator_tpu_embedding.core.table_profile import Subject
 from estimator_tpu_embedding.errors import (
     CheckpointError,
@@ -218,7 +217,7 @@ def test_c17_a_warm_start_from_it_is_refused(tmp_path, kind):
 def test_c17_a_profile_is_set_aside_and_not_written_through_it(tmp_path, kind):
     (tmp_path / 'x').mkdir()
     subject = Subject(table='t', vocabulary_size=5, dimension=2, features=(('f', 0),),
-                      topology=Topology(), batch_size=2, strategy='div')
+                      hosts=1, cores_per_host=1, batch_size=2, strategy='div')
     path = tmp_path / 'x' / profile_files.file_name(subject)
     put(path, kind)
     found, problem = profile_files.read_previous(str(tmp_path / 'x'), subject)

@@ -2,28 +2,22 @@
 
 import numpy as np
 
-from estimator_tpu_embedding.core.specs import Topology
-from estimator_tpu_embedding.core.table_profile import Subject
+from estimator_tpu_embedding.core.table_profile import Subject, TableProfile
 from estimator_tpu_embedding.core.tally import Tally
 
 
 def subject(rows=10, *, table='t', hosts=2, cores=1, batch_size=4, dimension=2, strategy='div',
             features=(('f', 0),)):
     return Subject(table=table, vocabulary_size=rows, dimension=dimension, features=features,
-                   topology=Topology(num_hosts=hosts, cores_per_host=cores),
-                   batch_size=batch_size, strategy=strategy)
+                   hosts=hosts, cores_per_host=cores, batch_size=batch_size, strategy=strategy)
 
 
-def tally_of(about, steps):
+def profile_of(about, steps, begun=None):
     """Counts steps, each a list of ids that all belong to sample 0 of core 0 of feature 0."""
-    tally = Tally(about)
+    tally = Tally(begun or TableProfile.empty(about))
     empty = np.zeros(0, np.int32), np.zeros(0, np.int64)
     for ids in steps:
-        step = {name: [empty] * about.topology.num_cores for name, _ in about.features}
+        step = {name: [empty] * about.hosts * about.cores_per_host for name, _ in about.features}
         step[about.features[0][0]][0] = np.zeros(len(ids), np.int32), np.array(ids, np.int64)
         tally.add(step)
-    return tally
-
-
-def profile_of(about, steps):
-    return tally_of(about, steps).profile(first_step=0, last_step=len(steps), steps=len(steps))
+    return tally.profile(first_step=0, last_step=len(steps), steps=len(steps))

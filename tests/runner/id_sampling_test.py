@@ -34,6 +34,10 @@ def estimator(tmp_path, hosts=1, cores=1, strategy='div', directory='profiles', 
             profile_data_directory=directory and str(tmp_path / directory), **spec))
 
 
+def use(ids, most, *histogram):
+    return FeatureUse(ids, most, (*histogram, *[0] * (33 - len(histogram))))
+
+
 def repeated(steps):
     make = jobs.input_fn_of(steps)
     return lambda params: make(params).repeat()
@@ -52,11 +56,11 @@ def test_the_ids_of_the_first_step_by_hand(tmp_path, hosts, cores, strategy):
     found = read(tmp_path)
     f, g = found['tbl_f'], found['tbl_g']
     assert len(os.listdir(tmp_path / 'profiles')) == 2
-    assert (f.subject.topology.num_hosts, f.subject.topology.cores_per_host) == (hosts, cores)
+    assert (f.subject.hosts, f.subject.cores_per_host) == (hosts, cores)
     assert (f.subject.batch_size, f.subject.strategy) == (8, strategy)
     assert (g.first_step, g.last_step, g.steps, g.sampled_steps) == (0, 3, 3, 1)
-    assert f.features == (FeatureUse(8, 1, (0, 8)),)
-    assert g.features == (FeatureUse(10, 3, (1, 5, 2)),)
+    assert f.features == (use(8, 1, 0, 8),)
+    assert g.features == (use(10, 3, 1, 5, 2),)
     assert f.heavy == {1: 2, 2: 1, 3: 1, 9: 4} and f.unique_ids == 4
     assert g.heavy == {0: 1, 1: 2, 2: 2, 5: 4, 6: 1} and g.unique_ids == 5
     # 10 rows on 4 hosts: 0 to 2, 3 to 5, 6 to 7 and 8 to 9 under div.

@@ -341,8 +341,7 @@ def test_metrics_must_not_take_the_names_of_the_default_ones(tmp_path, name, sho
 
 def test_a_checkpoint_carries_the_config_of_its_job(tmp_path):
     make(tmp_path, hosts=2).train(endless, steps=2)
-    checkpoint, config = inputs.load(str(tmp_path))
-    assert checkpoint.manifest.step == 2
+    config, = inputs.load(str(tmp_path))
     assert config.where.endswith('model.ckpt-2: config')
     assert (config.config.num_hosts, config.config.table_descriptor[0].vocabulary_size) == (2, 10)
     assert config.config.table_descriptor[0].optimization_parameters.HasField('adagrad')

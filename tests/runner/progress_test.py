@@ -21,7 +21,7 @@ def made(clock, *runs, **kwargs):
     for steps, seconds, dense in runs:
         clock['now'] += seconds
         for _ in range(steps):
-            report.add_step(0.)
+            report.add_step()
         report.time.dense += dense
         report.add_run(seconds)
     return report.last_line()

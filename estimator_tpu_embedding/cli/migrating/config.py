@@ -14,7 +14,7 @@ import sys
 
 from ...checkpoint.files import write_atomically
 from ...core.specs import Topology
-from ...errors import ConfigError, Problem, UnreadableConfigError, counted, shown
+from ...errors import ConfigError, Problem, counted, shown
 from ...migration.sources import configs, objects, targets
 from ...migration.sources.facts import Declaration
 from ...migration.sources.targets import PROTO, PYTHON, Written
@@ -121,13 +121,9 @@ def _no_declaration(where: str, value: object) -> ConfigError:
         'FeatureConfigs with their optimizer, a config, or a function that returns one.'))
 
 
-def _chosen(found: list[inputs.Input]) -> tuple[Config, list[Config], str]:
+def _chosen(found: list[reading.Source]) -> tuple[Config, list[Config], str]:
     """Returns the config of the training, the others, and the place of the first."""
-    configs = [(one.where, one.config) for one in found if one.config is not None]
-    if not configs:
-        raise UnreadableConfigError(Problem(
-            'E677', found[0].where, 'the checkpoint must hold the config of its job',
-            'tables only', 'Name another checkpoint, or py:module:object.'))
+    configs = [(one.where, one.config) for one in found]
     training = [one for one in configs if one[1].mode != Config.INFERENCE] or configs[:1]
     if len(training) > 1:
         raise ConfigError(*[Problem(

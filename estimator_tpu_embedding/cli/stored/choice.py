@@ -8,13 +8,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ...checkpoint import file_names
-from ...checkpoint.file_names import index_of
 from ...checkpoint.options import CheckpointOptions
 from ...errors import CorruptCheckpointError, Problem, UnreadableConfigError, shown
 from ...proto import reading
 from .directory import directory, require_readable_format
 
-_A_CHECKPOINT = 'Name a model_dir, or a checkpoint such as dir/model.ckpt-7.'
 _MOST_NAMED = 5
 
 
@@ -51,7 +49,9 @@ def chosen(path: str, options: CheckpointOptions) -> Chosen:
     with _quiet():
         found = recover.recover(path, options)
     if found is None:
-        raise _none_in(path)
+        names = [one.name for one in directory(path).checkpoints]
+        raise _nothing(path, 'it must hold checkpoints of a job', 'others' if names else 'none',
+                       names)
     # A name that only the file `checkpoint` gives is of the newest, whatever its step.
     step = found.step if file_names.is_of_a_job(os.path.basename(found.prefix)) else None
     newer = [] if step is None else [
@@ -71,7 +71,7 @@ def prefixes(path: str) -> list[str]:
     if os.path.isdir(path):
         found = directory(path).checkpoints
         if not found:
-            raise _none_in(path)
+            raise _nothing(path, 'it must hold checkpoints', 'none')
         return [one.prefix for one in found]
     folder, name = os.path.split(path)
     try:
@@ -82,8 +82,7 @@ def prefixes(path: str) -> list[str]:
     part = file_names.parse(name)
     meant = name if name in known or part is None else part.checkpoint
     if meant not in known:
-        raise _nothing(path, 'there must be a checkpoint', 'none of that name',
-                       _there(list(known)))
+        raise _nothing(path, 'there must be a checkpoint', 'none of that name', list(known))
     return [os.path.join(folder, meant)]
 
 
@@ -121,26 +120,11 @@ def _quiet() -> Iterator[None]:
         logging.set_verbosity(before)
 
 
-def _none_in(path: str) -> UnreadableConfigError:
-    """Returns the error for a directory without a checkpoint that a job would restore."""
-    names = [one.name for one in directory(path).checkpoints]
-    inside = os.path.join(path, 'variables', 'variables')
-    if os.path.lexists(index_of(inside)):
-        return _nothing(path, 'it must hold checkpoints', 'a SavedModel',
-                        f'Its variables are {reading.label(inside)}.')
-    return _nothing(path, 'it must hold checkpoints of a job' if names else
-                    'it must hold checkpoints', 'others' if names else 'none', _there(names))
-
-
-def _there(names: list[str]) -> str:
-    """Returns a remedy that names the newest checkpoints that are there."""
-    if not names:
-        return _A_CHECKPOINT
-    names.sort(key=lambda name: (file_names.step_of(name) or 0, name))
-    more = f'{len(names) - _MOST_NAMED:,} more, ' if len(names) > _MOST_NAMED else ''
-    return f'There: {more}{", ".join(shown(name, 255) for name in names[-_MOST_NAMED:])}.'
-
-
-def _nothing(path: str, rule: str, got: str, remedy: str = _A_CHECKPOINT
+def _nothing(path: str, rule: str, got: str, names: list[str] | None = None
              ) -> UnreadableConfigError:
+    """Returns the error for a path without a checkpoint; it names the newest of those there."""
+    remedy = 'Name a model_dir, or a checkpoint such as dir/model.ckpt-7.'
+    if names:
+        names.sort(key=lambda name: (file_names.step_of(name) or 0, name))
+        remedy = f'There: {", ".join(shown(name, 255) for name in names[-_MOST_NAMED:])}.'
     return reading.unreadable('E645', reading.label(path) or '""', rule, got, remedy)

@@ -14,8 +14,7 @@ A difference has these fields:
 - `rows`: how many differ.
 - `new`: how many more rows there are after.
 - `most`: the largest absolute difference, or `"inf"`.
-- `ids`: pairs of an id that differs and the largest difference in its row; 10 of them, unless
-  `--all` is given.
+- `ids`: pairs of an id that differs and the largest difference in its row, 10 of them.
 
 These are the kinds; only `values` and `resized` have rows:
 
@@ -42,13 +41,13 @@ from ..migrating import choices
 from ..report import Grid, Line, Report
 from . import across, options, steady
 from .opened import Stored, damage, opened
-from .texts import as_data, as_lines, count_text, json_number
+from .texts import as_data, as_lines, count_text, json_number, number_text
 
 if TYPE_CHECKING:
     from ...checkpoint import rows as stored_rows
 
 HELP = 'compare two checkpoints, row by row in the order of ids'
-_SOME, _ALL = 10, 1_000_000
+_MOST_IDS = 10
 _SIGNS = {'added': '+', 'removed': '-'}
 
 
@@ -62,8 +61,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
         'differ, or are damaged.')
     parser.add_argument('a', metavar='A')
     parser.add_argument('b', metavar='B')
-    parser.add_argument('--all', action='store_true', help=f'name all ids that differ, up to '
-                        f'{_ALL:,} in each table, not only the first {_SOME}')
     parser.add_argument('--rename', action='append', default=[], metavar='OLD=NEW', help='B calls '
                         'a table NEW that A calls OLD')
     choices.configure_paths(parser)
@@ -73,6 +70,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def report(parsed: argparse.Namespace) -> Report:
     """Returns the report about two checkpoints."""
     return steady.report_of([parsed.a, parsed.b], lambda: _report(parsed))
+
+
+def of_two(a: str, b: str) -> Report:
+    """Returns the report about two checkpoints for a command without the arguments of this one."""
+    parser = argparse.ArgumentParser()
+    configure(parser)
+    return report(parser.parse_args(['--', a, b]))
 
 
 def _report(parsed: argparse.Namespace) -> Report:
@@ -89,12 +93,12 @@ def _report(parsed: argparse.Namespace) -> Report:
     else:
         pairs, more = _pairs(a, b, given), _notes_on_order(a, b)
     notes += [*more, *_notes_on_words(a, b)]
-    found = list(_differences(a, b, pairs, _ALL if parsed.all else _SOME))
+    found = list(_differences(a, b, pairs))
     skipped = [problem for one in both for problem in one.skipped]
     data = {'a': a.where, 'b': b.where, 'notes': notes, 'differences': found,
             'findings': as_data(damaged), 'skipped': as_data(skipped)}
     blocks = [*(Line(note, 'warn') for note in notes), *as_lines(skipped, 'warn'),
-              *_blocks(found, parsed.all), *as_lines(damaged)]
+              *_blocks(found), *as_lines(damaged)]
     return Report(blocks, data, status=1 if found or damaged else 0)
 
 
@@ -113,14 +117,19 @@ def _notes_on_words(a: Stored, b: Stored) -> list[str]:
             if before[feature] != after[feature]]
 
 
-def _blocks(found: list[dict[str, Any]], all: bool) -> Iterator[Line | Grid]:
+def _blocks(found: list[dict[str, Any]]) -> Iterator[Line | Grid]:
     if not found:
         yield Line('no differences', 'good')
         return
     yield Grid(('', 'name', 'what', '>rows', '>most'), [
-        (_SIGNS.get(one['kind'], '~'), one['name'], _what_text(one), *_amounts(one))
+        (_SIGNS.get(one['kind'], '~'), one['name'], _what_text(one),
+         *(['', ''] if one['rows'] is None else [f'{one["rows"]:,}', number_text(one['most'])]))
         for one in found])
-    yield from _ids_blocks(found, all)
+    for one in found:
+        if one['ids']:
+            more = '' if one['rows'] <= len(one['ids']) else ', ...'
+            what = 'row' if one['rows'] == 1 else 'rows'
+            yield Line(f'{one["name"]}: {what} {", ".join(str(id) for id, _ in one["ids"])}{more}')
     yield Line(count_text(len(found), 'difference'))
 
 
@@ -146,7 +155,7 @@ def _pairs(a: Stored, b: Stored, given: CheckpointOptions) -> list[tuple[str, st
     return sorted(pairs, key=lambda pair: pair[0] or pair[1])
 
 
-def _differences(a: Stored, b: Stored, pairs: Iterable[tuple[str, str]], most_ids: int
+def _differences(a: Stored, b: Stored, pairs: Iterable[tuple[str, str]]
                  ) -> Iterator[dict[str, Any]]:
     for of_a, of_b in pairs:
         name = of_a or of_b
@@ -162,18 +171,19 @@ def _differences(a: Stored, b: Stored, pairs: Iterable[tuple[str, str]], most_id
                 whole = len(before.pieces) == len(after.pieces) == 1
                 yield _difference('content' if whole else 'unknown', name, before, after)
         else:
-            result = _compared(_ordered(a, of_a), _ordered(b, of_b), most_ids)
+            result = _compared((a, of_a), (b, of_b))
             if result.rows or before.rows != after.rows:
                 yield _difference('values' if before.rows == after.rows else 'resized',
                                   name, before, after, result)
 
 
-def _compared(a: stored_rows.Ordered, b: stored_rows.Ordered, most_ids: int
-              ) -> stored_rows.Difference:
+def _compared(a: tuple[Stored, str], b: tuple[Stored, str]) -> stored_rows.Difference:
     """Compares the rows of the ids that both tensors have."""
     from ...checkpoint import rows
-    fewer, more = sorted((a, b), key=lambda one: one.bundle.tensors[one.name].rows)
-    return rows.difference(fewer, more, most_ids)
+    fewer, more = sorted((rows.Ordered(one.bundle, name, one.partitions.get(name))
+                          for one, name in (a, b)), key=lambda one: one.bundle.tensors[
+                              one.name].rows)
+    return rows.difference(fewer, more, _MOST_IDS)
 
 
 def _is_resized(before: Tensor, after: Tensor) -> bool:
@@ -185,11 +195,6 @@ def _is_resized(before: Tensor, after: Tensor) -> bool:
 def _has_rows(before: Tensor, after: Tensor) -> bool:
     return bool(before.code) and all(piece.first_row != NO_ROW
                                      for piece in (*before.pieces, *after.pieces))
-
-
-def _ordered(one: Stored, name: str) -> stored_rows.Ordered:
-    from ...checkpoint import rows
-    return rows.Ordered(one.bundle, name, one.partitions.get(name))
 
 
 def _difference(kind: str, name: str, before: Tensor | None, after: Tensor | None,
@@ -212,26 +217,3 @@ def _what_text(one: dict[str, Any]) -> str:
     if one['kind'] == 'changed':
         return f'{one["before"]} -> {one["after"]}'
     return one['before'] or one['after'] if one['kind'] in _SIGNS else str(one['kind'])
-
-
-def _amounts(one: dict[str, Any]) -> tuple[str, str]:
-    if one['rows'] is None:
-        return '', ''
-    return f'{one["rows"]:,}', _apart(one['most'])
-
-
-def _apart(value: float | str) -> str:
-    return value if isinstance(value, str) else f'{value:.6g}'
-
-
-def _ids_blocks(found: list[dict[str, Any]], all: bool) -> Iterator[Line | Grid]:
-    """Yields the ids that differ: the first of each tensor in a line, or all in a table."""
-    if all:
-        yield Grid(('name', '>id', '>difference'), [
-            (one['name'], str(id), _apart(apart)) for one in found for id, apart in one['ids']])
-        return
-    for one in found:
-        if one['ids']:
-            more = '' if one['rows'] <= len(one['ids']) else ', ...'
-            what = 'row' if one['rows'] == 1 else 'rows'
-            yield Line(f'{one["name"]}: {what} {", ".join(str(id) for id, _ in one["ids"])}{more}')

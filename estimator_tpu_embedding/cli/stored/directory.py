@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
+from typing import NamedTuple
 
 from ...checkpoint import file_names, pointer
 from ...checkpoint.bundle import Bundle
@@ -92,9 +93,10 @@ def directory(path: str) -> Directory:
         if not doubtful and seen.problem is None:
             return seen
         after = _entries(path)
-        changing = {one.name for one in doubtful if _differ(before, after, (
-            *one.files, manifest_path(one.name), partial_of(one.name)))}
-        if not changing and not (seen.problem and _differ(before, after, [POINTER])):
+        changed = {name for name in {*before, *after} if before.get(name) != after.get(name)}
+        changing = {one.name for one in doubtful if changed & {
+            *one.files, manifest_path(one.name), partial_of(one.name)}}
+        if not changing and not (seen.problem and POINTER in changed):
             return seen
     return dataclasses.replace(seen, checkpoints=[
         one for one in seen.checkpoints if one.name not in changing])
@@ -116,14 +118,23 @@ def require_readable_format(prefix: str, files: Collection[str]) -> None:
             'Restore it with TensorFlow, and save it with write_version=tf.train.SaverDef.V2.'))
 
 
-def _entries(path: str) -> dict[str, os.stat_result]:
+class _Entry(NamedTuple):
+    """What changes if a file is deleted, made or written."""
+
+    size: int
+    inode: int
+    time: int
+
+
+def _entries(path: str) -> dict[str, _Entry]:
     """Returns the entries of a directory, by name."""
     found = {}
     try:
         with os.scandir(path) as listed:
             for one in listed:
                 with contextlib.suppress(FileNotFoundError):  # Deleted since it was listed.
-                    found[one.name] = one.stat(follow_symlinks=False)
+                    status = one.stat(follow_symlinks=False)
+                    found[one.name] = _Entry(status.st_size, status.st_ino, status.st_mtime_ns)
     except OSError as error:
         raise reading.unreadable(
             'E645', reading.label(path) or '""', 'it must be a directory that can be read',
@@ -131,20 +142,10 @@ def _entries(path: str) -> dict[str, os.stat_result]:
     return found
 
 
-def _differ(before: Mapping[str, os.stat_result], after: Mapping[str, os.stat_result],
-            names: Iterable[str]) -> bool:
-    """Whether a file was deleted, made or written meanwhile."""
-    return any(_identity(before.get(name)) != _identity(after.get(name)) for name in names)
-
-
-def _identity(status: os.stat_result | None) -> tuple[int, ...]:
-    return () if status is None else (status.st_ino, status.st_size, status.st_mtime_ns)
-
-
-def _look(path: str, entries: Mapping[str, os.stat_result]) -> Directory:
+def _look(path: str, entries: Mapping[str, _Entry]) -> Directory:
     """Lists a directory once."""
     partial = _partial(entries)
-    found = [_found(os.path.join(path, name), {file: entries[file].st_size for file in files})
+    found = [_found(os.path.join(path, name), {file: entries[file].size for file in files})
              for name, files in file_names.by_checkpoint(entries).items() if name not in partial]
     named = named_in_state(path, set(entries))
     return Directory(

@@ -26,7 +26,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...checkpoint.manifest import tensors_of
-from ...checkpoint.tensors import Tensor
 from ...errors import bytes_text
 from ..report import Grid, Line, Report
 from . import options, steady
@@ -37,7 +36,7 @@ HELP = 'show the tables and variables of a checkpoint'
 
 _GROWING = ('Adagrad', 'ProximalAdagrad', 'Ftrl')
 """Slots whose numbers all begin alike and never get smaller."""
-_MOST_VALUES = 8
+_MOST_VALUES, _DIGITS = 8, 12
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -68,6 +67,12 @@ def report(parsed: argparse.Namespace) -> Report:
     return steady.report_of([parsed.path], lambda: _report(parsed))
 
 
+def quick(path: str) -> Report:
+    """Returns the report about a checkpoint of which nothing but sizes is verified."""
+    return _report(argparse.Namespace(
+        path=path, rows=False, sample=[], assume=None, no_verify=True))
+
+
 def _report(parsed: argparse.Namespace) -> Report:
     given = options.options(parsed)
     one, notes, skipped = opened(parsed.path, given)
@@ -78,21 +83,22 @@ def _report(parsed: argparse.Namespace) -> Report:
         elif not problems:
             problems = damage(one, given, notes)
     may_read = not problems
+    tables = sorted(one.tables)
+    known = {name for variable in tables for name in tensors_of(variable, one.tables[variable])}
     data = {
         **_of_the_whole(one), 'notes': notes, 'findings': as_data(problems),
         'skipped': as_data(skipped),
-        'tables': [_table(one, name, parsed.rows and may_read) for name in sorted(one.tables)],
-        'variables': [{'name': tensor.name, 'type': tensor.kind, 'shape': list(tensor.shape),
-                       'bytes': tensor.size} for tensor in _others(one)],
-        'samples': [sample for name in sorted(one.tables)
+        'tables': [_table(one, name, parsed.rows and may_read) for name in tables],
+        'variables': [{'name': name, 'type': tensor.kind, 'shape': list(tensor.shape),
+                       'bytes': tensor.size} for name, tensor in sorted(one.bundle.tensors.items())
+                      if name not in known],
+        'samples': [sample for name in tables
                     for sample in _samples(one, name, parsed.sample)] if may_read else [],
-        'absent': list(_absent(one, parsed.sample))}
-    blocks = [Line(_headline(one), 'head'),
-              *([Line(f'SHA-256 of its manifest: {one.digest}')] if one.digest else []),
-              *(Line(note, 'warn') for note in notes), *as_lines(skipped, 'warn'),
-              *_tables_blocks(data['tables'], parsed.rows and may_read), *_others_blocks(one),
-              *_words_blocks(one), *_sample_blocks(data['samples']),
-              *map(_absent_line, data['absent']), *as_lines(problems)]
+        'absent': [{'table': name, 'ids': missing, 'rows': one.tables[name].rows}
+                   for name in tables
+                   if (missing := [id for id in parsed.sample if id >= one.tables[name].rows])]}
+    blocks = [Line(_headline(one), 'head'), *as_lines(skipped, 'warn'), *_blocks(data),
+              *as_lines(problems)]
     return Report(blocks, data, status=1 if problems else 0)
 
 
@@ -104,12 +110,6 @@ def _of_the_whole(one: Stored) -> dict[str, Any]:
             'plan_digest': manifest and manifest.plan_digest, 'manifest_sha256': one.digest,
             'vocabularies': [{'feature': feature, **dataclasses.asdict(words)}
                              for feature, words in sorted(one.vocabularies.items())]}
-
-
-def _others(one: Stored) -> list[Tensor]:
-    """Returns the tensors that belong to no table, by name."""
-    known = {name for variable, table in one.tables.items() for name in tensors_of(variable, table)}
-    return [tensor for name, tensor in sorted(one.bundle.tensors.items()) if name not in known]
 
 
 def _headline(one: Stored) -> str:
@@ -141,39 +141,6 @@ def _table(one: Stored, name: str, read: bool) -> dict[str, Any]:
     return found
 
 
-def _tables_blocks(tables: list[dict[str, Any]], read: bool) -> Iterator[Line | Grid]:
-    if not tables:
-        return
-    head = ['table', '>rows', '>width', 'strategy', '>hosts', 'slots', '>bytes']
-    cells = [[one['name'], f'{one["rows"]:,}', str(one['width']), one['strategy'],
-              str(one['hosts']), ', '.join(one['slots']) or 'none', bytes_text(one['bytes'])]
-             for one in tables]
-    if read:
-        head += ['>least', '>mean', '>most norm', '>zero', '>not finite', '>untouched']
-        for one, row in zip(tables, cells):
-            row += [number_text(one.get(key)) for key in (
-                'least', 'mean', 'most', 'zero', 'nonfinite')]
-            most = one.get('untouched_at_most')
-            row.append('?' if most is None else f'<= {most:,}')
-    yield Grid(head, cells)
-    if read and any(one['untouched_at_most'] is None for one in tables):
-        yield Line('untouched ?: no slot tells it; those of Adagrad, ProximalAdagrad and FTRL do')
-
-
-def _others_blocks(one: Stored) -> list[Grid]:
-    rows = [(tensor.name, tensor.kind, str(list(tensor.shape)), bytes_text(tensor.size))
-            for tensor in _others(one)]
-    return [Grid(('variable', 'type', 'shape', '>bytes'), rows)] if rows else []
-
-
-def _words_blocks(one: Stored) -> list[Grid]:
-    """Returns the vocabularies as a table, if they were recorded."""
-    rows = [(feature, f'{words.size:,}', f'{words.num_oov_buckets:,}', str(words.default_value),
-             words.short_digest) for feature, words in sorted(one.vocabularies.items())]
-    return [Grid(('words of', '>words', '>OOV buckets', '>default', 'SHA-256'),
-                 rows)] if rows else []
-
-
 def _samples(one: Stored, name: str, ids: list[int]) -> list[dict[str, Any]]:
     """Returns the rows of those ids that a table has."""
     inside = [id for id in ids if id < one.tables[name].rows]
@@ -185,24 +152,42 @@ def _samples(one: Stored, name: str, ids: list[int]) -> list[dict[str, Any]]:
              'values': [json_number(value) for value in ordered.values(id)]} for id in inside]
 
 
-def _absent(one: Stored, ids: list[int]) -> Iterator[dict[str, Any]]:
-    """Yields the ids that a table lacks, for each table that lacks some."""
-    for name, table in sorted(one.tables.items()):
-        if missing := [id for id in ids if id >= table.rows]:
-            yield {'table': name, 'ids': missing, 'rows': table.rows}
+def _blocks(data: dict[str, Any]) -> Iterator[Line | Grid]:
+    """Returns the report for people, from that for programs."""
+    if data['manifest_sha256']:
+        yield Line(f'SHA-256 of its manifest: {data["manifest_sha256"]}')
+    yield from (Line(note, 'warn') for note in data['notes'])
+    tables = data['tables']
+    read = bool(tables) and 'untouched_at_most' in tables[0]
+    grids = [
+        (['table', '>rows', '>width', 'strategy', '>hosts', 'slots', '>bytes', *(
+            ['>least', '>mean', '>most norm', '>zero', '>not finite', '>untouched'] if read else
+            [])], [_cells(one, read) for one in tables]),
+        (['variable', 'type', 'shape', '>bytes'],
+         [[one['name'], one['type'], str(one['shape']), bytes_text(one['bytes'])]
+          for one in data['variables']]),
+        (['words of', '>words', '>OOV buckets', '>default', 'SHA-256'],
+         [[one['feature'], f'{one["size"]:,}', f'{one["num_oov_buckets"]:,}',
+           str(one['default_value']), one['sha256'][:_DIGITS]] for one in data['vocabularies']]),
+        (['table', '>id', '>stored row', 'values'],
+         [[one['table'], f'{one["id"]:,}', f'{one["row"]:,}', _values_text(one['values'])]
+          for one in data['samples']])]
+    yield from (Grid(head, rows) for head, rows in grids if rows)
+    if read and any(one['untouched_at_most'] is None for one in tables):
+        yield Line('untouched ?: no slot tells it; those of Adagrad, ProximalAdagrad and FTRL do')
+    for one in data['absent']:
+        ids = ', '.join(f'{id:,}' for id in one['ids'])
+        yield Line(f'{one["table"]} has ids up to {one["rows"] - 1:,}, and none of {ids}', 'warn')
 
 
-def _absent_line(one: dict[str, Any]) -> Line:
-    ids = ', '.join(f'{id:,}' for id in one['ids'])
-    return Line(f'{one["table"]} has ids up to {one["rows"] - 1:,}, and none of {ids}', 'warn')
-
-
-def _sample_blocks(samples: list[dict[str, Any]]) -> list[Line | Grid]:
-    if not samples:
-        return []
-    return [Grid(('table', '>id', '>stored row', 'values'), [
-        (one['table'], f'{one["id"]:,}', f'{one["row"]:,}', _values_text(one['values']))
-        for one in samples])]
+def _cells(one: dict[str, Any], read: bool) -> list[str]:
+    cells = [one['name'], f'{one["rows"]:,}', str(one['width']), one['strategy'],
+             str(one['hosts']), ', '.join(one['slots']) or 'none', bytes_text(one['bytes'])]
+    if read:
+        most = one['untouched_at_most']
+        keys = 'least', 'mean', 'most', 'zero', 'nonfinite'
+        cells += [*(number_text(one[key]) for key in keys), '?' if most is None else f'<= {most:,}']
+    return cells
 
 
 def _values_text(values: list[float | str]) -> str:

@@ -7,33 +7,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from typing import TypeVar
 
 from ...checkpoint.file_names import INDEX, MANIFEST, parse
 from ...checkpoint.rotation import LOOKS, Signature, is_gone, rotated_away, signature
 from ...errors import CorruptCheckpointError
 from ..report import Report
-
-_T = TypeVar('_T')
-
-
-def of_one(prefix: str, look: Callable[[], _T], is_sound: Callable[[_T], bool]) -> _T | None:
-    """Looks at a checkpoint; returns `None` if it was deleted before all of it was seen.
-
-    Args:
-      prefix: the prefix of the checkpoint.
-      look: is called again if the checkpoint changed meanwhile and does not seem sound.
-      is_sound: whether the result of `look` says that the checkpoint is sound.
-    """
-    seen = None
-    for _ in range(LOOKS):
-        before = signature(prefix)
-        seen = look()
-        if is_sound(seen) or before and before == signature(prefix):
-            return seen
-        if is_gone(prefix):
-            return None
-    return seen
 
 
 def report_of(paths: Sequence[str], look: Callable[[], Report]) -> Report:
