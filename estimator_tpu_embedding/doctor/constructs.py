@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
-from typing import Protocol
 
 from . import flag_definitions, old_arguments, old_methods, storage
 from .construct_names import READERS, construct_of, may_be_construct
@@ -32,6 +31,7 @@ from .rate_functions import RateFunctions
 from .values import UNREAD, Value, Values
 
 PlaceOf = Callable[[ast.AST], Place]
+PathsOf = Callable[[ast.expr], tuple[str, ...]]
 
 POSITIONS = {  # parameters that may be given by position, in order
     'TPUConfig': ('iterations_per_loop', 'num_shards', 'num_cores_per_replica',
@@ -57,35 +57,28 @@ _TRAIN = frozenset({'minimize', 'apply_gradients'})
 _SUMS = ('CrossShardOptimizer', 'cross_replica_sum')
 
 
-class Names(Protocol):
-    """The names of one file, as `doctor/names.py` resolves them."""
-
-    def resolve_all(self, node: ast.expr) -> tuple[str, ...]:
-        """All paths that an expression may have, such as `'tensorflow.contrib.tpu.TPUConfig'`."""
-
-
-def facts_of(nodes: Nodes, names: Names, place_of: PlaceOf) -> list[Fact]:
+def facts_of(nodes: Nodes, paths_of: PathsOf, place_of: PlaceOf) -> list[Fact]:
     """Returns the facts of one file, or of one cell of a notebook, in the order of the source.
 
     Args:
       nodes: of the file.
-      names: resolves its expressions.
+      paths_of: returns all paths that an expression may have.
       place_of: returns the place of a node.
     """
     values = Values(nodes)
-    found = [*_Constructs(names, place_of, nodes, values).facts(), *_calls(nodes, place_of),
+    found = [*_Constructs(paths_of, place_of, nodes, values).facts(), *_calls(nodes, place_of),
              *_words(nodes, place_of), *_imports(nodes, place_of),
              *storage.facts_of(nodes, place_of), *flag_definitions.facts_of(nodes, place_of),
              *old_methods.facts_of(nodes, values, place_of),
-             *old_arguments.facts_of(nodes, names.resolve_all, place_of)]
+             *old_arguments.facts_of(nodes, paths_of, place_of)]
     return sorted(found, key=lambda fact: (fact.place.cell, fact.place[1:3]))
 
 
 class _Constructs:
     """Finds the TPU constructs of one file."""
 
-    def __init__(self, names: Names, place_of: PlaceOf, nodes: Nodes, values: Values):
-        self._names, self._place_of = names, place_of
+    def __init__(self, paths_of: PathsOf, place_of: PlaceOf, nodes: Nodes, values: Values):
+        self._paths_of, self._place_of = paths_of, place_of
         self._nodes, self._values = nodes, values
 
     def facts(self) -> Iterator[Fact]:
@@ -106,7 +99,7 @@ class _Constructs:
 
     def _construct(self, node: ast.expr) -> tuple[str, str]:
         """Returns the path and the kind of the first construct that an expression may mean."""
-        return next(((path, kind) for path in self._names.resolve_all(node)
+        return next(((path, kind) for path in self._paths_of(node)
                      if (kind := construct_of(path))), ('', ''))
 
     def _facts(self, node: ast.Name | ast.Attribute, path: str, kind: str) -> Iterator[Fact]:

@@ -95,11 +95,13 @@ class Use(NamedTuple):
       question: what it resolves to.
       written: as the source has it, such as `'tf.train.Saver'`.
       is_guarded: whether the program goes on without it. It is in the body of a `try` whose handler
-        catches what a missing name raises and does not end the program. Or it is under a condition
-        that nobody can evaluate here, such as one on a version.
+        catches what a missing name raises and does not end the program. Or it is under a test of a
+        version or of the names of a library.
       only_if: the place is reached, or the name means this, only where all of these are there.
       unless: groups of questions. It is not reached, or the name means something else, where all of
         any one group are there. A handler of ImportError is such a place: what its body imports.
+      is_choice: whether a test of a version or of the names of a library chose this meaning, so
+        another meaning of the same place may do.
     """
 
     place: Place
@@ -108,6 +110,7 @@ class Use(NamedTuple):
     is_guarded: bool = False
     only_if: tuple[Question, ...] = ()
     unless: tuple[tuple[Question, ...], ...] = ()
+    is_choice: bool = False
 
     @property
     def questions(self) -> tuple[Question, ...]:

@@ -50,7 +50,7 @@ class _Needs(NamedTuple):
 class Project:
     """All files, and what each needs with the files that it imports.
 
-    Which names a program reaches may depend on the flags that others of its names force.
+    Guarded names force no flag. Flags that others force decide which handlers are reached.
     """
 
     def __init__(self, files: Sequence[ScannedFile], answers: Mapping[Question, Answer]):
@@ -61,35 +61,32 @@ class Project:
           answers: what the libraries said.
         """
         imports = Reached(files)
+        self._answers = answers
         self._closures = {file.path: [one.path for one in imports.files_of(file)]
                           for file in files}
         roots = [file.path for file in files if file.is_program]
         reached = {path for root in roots for path in self._closures[root]}
-        self._roots = roots + [file.path for file in files if file.path not in reached]
-        worlds = {file.path: {Flags()} for file in files}
-        self._needs: dict[str, _Needs] = {}
-        for _ in range(2):  # First without flags, then with those that the first names force.
-            self._reached = {file.path: _reached(file, answers, worlds[file.path])
-                             for file in files}
-            earlier = self._needs  # `if not TF1: tf.placeholder()` is reached without it only.
-            self._needs = {file.path: _needs_of(file, answers, self._reached[file.path],
-                                                earlier.get(file.path, _Needs()).tf1)
-                           for file in files}
-            worlds = self._worlds()
+        roots += [file.path for file in files if file.path not in reached]
+        self._needs = {file.path: _needs_of(file, answers) for file in files}
         self._whole = _sum(self._needs.values())
+        self._worlds: dict[str, dict[tuple[bool, bool], None]] = collections.defaultdict(dict)
         self._programs_of: dict[str, dict[tuple[frozenset[Use], Use], None]] = (
             collections.defaultdict(dict))
-        for root in self._roots:
+        for root in roots:
             needs = self._with_imports(root)
-            has_tf1 = bool(_chosen(needs).tf1)
-            lacking, other = (needs.tf2, needs.tf1) if has_tf1 else (needs.tf1, needs.tf2)
-            if lacking and other:
-                for path in self._closures[root]:
+            flags = _chosen(needs)
+            lacking, other = (needs.tf2, needs.tf1) if flags.tf1 else (needs.tf1, needs.tf2)
+            for path in self._closures[root]:
+                self._worlds[path][bool(flags.tf1), bool(flags.contrib)] = None
+                if lacking and other:
                     self._programs_of[path][frozenset(lacking), other[0]] = None
 
     def is_reached(self, file: ScannedFile, use: Use) -> bool:
         """Whether some program gets to this name of a file."""
-        return use in self._reached[file.path]
+        asked = [one for one in use.questions[1:] if one in self._answers]
+        return not asked or any(
+            use.is_reached({one: _is_there(self._answers[one], *world) for one in asked})
+            for world in self._worlds[file.path])
 
     def flags_of(self, file: ScannedFile) -> Flags:
         """Returns what a file needs with all files that it imports."""
@@ -107,56 +104,22 @@ class Project:
         return next((other for lacking, other in self._programs_of.get(file.path, ())
                      if use in lacking), None)
 
-    def _worlds(self) -> dict[str, set[Flags]]:
-        """Returns by file the flags of the programs that it belongs to."""
-        found: dict[str, set[Flags]] = collections.defaultdict(set)
-        for root in self._roots:
-            flags = _chosen(self._with_imports(root))
-            for path in self._closures[root]:
-                found[path].add(Flags(flags.tf1[:1], flags.contrib[:1]))
-        return found
-
     def _with_imports(self, path: str) -> _Needs:
         return _sum(self._needs[one] for one in self._closures[path])
 
 
-def _reached(file: ScannedFile, answers: Mapping[Question, Answer], worlds: Iterable[Flags]
-             ) -> frozenset[Use]:
-    """Returns the uses of a file that are reached with any of some flags."""
-    found: set[Use] = set()
-    uses = [*file.uses, *file.escapes]
-    questions = {one for use in uses for one in use.questions[1:] if one in answers}
-    for flags in worlds:
-        there = {one: _is_there(answers[one], flags) for one in questions}
-        found |= {use for use in uses if use.is_reached(there)}
-        found |= {use for use in _from_stars(file) if use.question in answers
-                  and answers[use.question].tf1
-                  and use.is_reached({**there, use.question: True})}
-    return frozenset(found)
-
-
-def _from_stars(file: ScannedFile) -> list[Use]:
-    """Returns the uses that mean a name of `from module import *` if the module has that name.
-
-    Nothing excuses that such a name is missing. So a flag that brings it is needed.
-    """
-    stars = {use.question.module for use in file.uses if use.written.endswith('.*')}
-    return [use for use in file.uses if use.question.is_import
-            and use.question.module in stars and use.question in use.only_if]
-
-
-def _is_there(answer: Answer, flags: Flags) -> bool:
-    if flags.contrib and answer.contrib and not (answer.run or answer.tf1):
+def _is_there(answer: Answer, tf1: bool, contrib: bool) -> bool:
+    if contrib and answer.contrib and not (answer.run or answer.tf1):
         return True
-    return answer.tf1 if flags.tf1 else answer.run
+    return answer.tf1 if tf1 else answer.run
 
 
-def _needs_of(file: ScannedFile, answers: Mapping[Question, Answer], reached: frozenset[Use],
-              earlier: tuple[Use, ...]) -> _Needs:
+def _needs_of(file: ScannedFile, answers: Mapping[Question, Answer]) -> _Needs:
+    there = {one: answer.run for one, answer in answers.items()}
     known = [(use, answers[use.question]) for use in file.uses
-             if use in reached and not use.is_guarded and use.question in answers]
+             if not use.is_guarded and use.question in answers and use.is_reached(there)]
     return _Needs(
-        tuple(use for use, answer in known if answer.tf1 and not answer.run) or earlier,
+        tuple(use for use, answer in known if answer.tf1 and not answer.run),
         tuple(use for use, answer in known if answer.run and not answer.tf1),
         tuple(use for use, answer in known if libraries.in_contrib(use.question.path)
               and not (answer.run or answer.tf1)),

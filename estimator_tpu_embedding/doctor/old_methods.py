@@ -40,12 +40,7 @@ def facts_of(nodes: Nodes, values: Values, place_of: Callable[[ast.AST], Place]
 
 def guards_around(node: ast.AST, nodes: Nodes) -> bool:
     """Whether a test of the version, or a `try`, may keep Python from a node."""
-    for above in nodes.above(node):
-        if above not in nodes.guards:
-            nodes.guards[above] = _is_guard(above)
-        if nodes.guards[above]:
-            return True
-    return False
+    return any(map(_is_guard, nodes.above(node)))
 
 
 def _is_guard(node: ast.AST) -> bool:

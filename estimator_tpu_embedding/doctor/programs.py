@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from .places import Parsed
 
@@ -16,12 +16,12 @@ _RUNS = frozenset({'tensorflow.app.run', 'absl.app.run', 'tensorflow.compat.v1.a
                    'tensorflow.test.main', 'tensorflow.compat.v1.test.main', 'unittest.main'})
 
 
-def kind(tree: ast.Module, path_of: Callable[[ast.expr], str | None]) -> str:
+def kind(tree: ast.Module, paths_of: Callable[[ast.expr], Sequence[str]]) -> str:
     """Returns `SURE`, `PERHAPS`, or `''` for a file that runs nothing when it is started.
 
     Args:
       tree: of the file.
-      path_of: returns the path of a name of a library, or `None`.
+      paths_of: returns the paths of a name of a library; none for other expressions.
     """
     found = ''
     waiting: list[ast.stmt] = list(tree.body)
@@ -34,11 +34,11 @@ def kind(tree: ast.Module, path_of: Callable[[ast.expr], str | None]) -> str:
         if isinstance(node, ast.With):
             found = PERHAPS
         if isinstance(node, (ast.Expr, ast.Assign)) and isinstance(node.value, ast.Call):
-            path = path_of(node.value.func)
-            if path in _RUNS or (path or '').endswith('.app.run'):
+            path = ''.join(paths_of(node.value.func)[:1])
+            if path in _RUNS or path.endswith('.app.run'):
                 return SURE
-            if isinstance(node, ast.Expr) and (path is None or path.startswith('builtins.')) or (
-                    path or '').startswith('tensorflow.') and not _DECLARES.search(path or ''):
+            if isinstance(node, ast.Expr) and (not path or path.startswith('builtins.')) or (
+                    path.startswith('tensorflow.') and not _DECLARES.search(path)):
                 found = PERHAPS
     return found
 

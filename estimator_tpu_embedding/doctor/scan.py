@@ -21,7 +21,6 @@ from . import beside, generated, linked, places, programs
 from .constructs import facts_of
 from .facts import ScannedFile, Use
 from .meanings import OTHERS, Exports
-from .names import Names
 from .nodes import Nodes
 from .project import Project
 from .sources import Found, Source, read
@@ -41,7 +40,6 @@ class _Scanned:
 
 
 _FILES_PER_COLLECTION, _FILES_PER_PROCESS = 200, 50
-_VERSIONS = ('__version__', 'VERSION', 'version_info', 'sys.version', 'hexversion', 'PY2', 'PY3')
 
 
 def scan(found: Found) -> list[ScannedFile]:
@@ -128,14 +126,13 @@ def _scan(source: Source, project: Project) -> _Scanned:
     result.problems += parsed.problems
     result.lines = parsed.places.lines
     nodes = Nodes(parsed.tree)
-    state = State(path, parsed.places, project, has_versions=_has_versions(source), nodes=nodes)
+    state = State(path, parsed.places, project, nodes=nodes)
     program = ''
     try:
         follow_file(state, parsed.tree)
-        names = Names(state)
-        result.facts += facts_of(nodes, names, parsed.places.of)
+        result.facts += facts_of(nodes, state.resolve_all, parsed.places.of)
         project.remember(path, _exports(state, parsed.tree, source, not result.problems))
-        program = programs.kind(parsed.tree, names.resolve)
+        program = programs.kind(parsed.tree, state.resolve_all)
     except RecursionError as error:
         result.problems.append(places.too_deep(parsed.places.at(1), error))
     if source.is_notebook:
@@ -145,7 +142,7 @@ def _scan(source: Source, project: Project) -> _Scanned:
     result.uses += sorted(dict.fromkeys(state.uses), key=_order)
     result.problems += generated.findings_of(source)
     result.escapes.update(state.escapes)
-    result.unknown += sorted(state.unknown, key=lambda one: one.place or ())
+    result.unknown += sorted(dict.fromkeys(state.unknown), key=lambda one: one.place or ())
     result.imports.update(state.imports)
     result.is_program = bool(program)
     functions: list[Any] = [*nodes.of(ast.FunctionDef), *nodes.of(ast.AsyncFunctionDef)]
@@ -163,8 +160,7 @@ def _exports_of(path: str, project: Project) -> Exports:
     """Returns what the module in a file hands out, from what stands at its top level."""
     source = read(path)
     parsed = places.parse(source, is_compiled=False)
-    state = State(path, parsed.places, project, is_shallow=True,
-                  has_versions=_has_versions(source))
+    state = State(path, parsed.places, project, is_shallow=True)
     is_whole = not source.problems and not parsed.problems
     try:
         follow_file(state, parsed.tree)
@@ -173,18 +169,15 @@ def _exports_of(path: str, project: Project) -> Exports:
     return _exports(state, parsed.tree, source, is_whole)
 
 
-def _has_versions(source: Source) -> bool:
-    """Whether a file perhaps computes something from a version."""
-    return any(sign in text for text in source.cells for sign in _VERSIONS)
-
-
 def _exports(state: State, tree: ast.Module, source: Source, is_whole: bool) -> Exports:
-    names = dict(state.module.names)
+    names = {name: state.module.live(name, state.module.block, state.order, False)[0]
+             for name in state.module.names}
     if any('global ' in text for text in source.cells):
         for node in ast.walk(tree):
             if isinstance(node, ast.Global):
                 names.update((name, names.get(name, OTHERS)) for name in node.names)
-    return Exports(names, tuple(state.stars), state.is_open or '__getattr__' in names, not is_whole)
+    return Exports(names, tuple(one.meanings[0] for one in state.stars),
+                   state.is_open or '__getattr__' in names, not is_whole)
 
 
 @contextlib.contextmanager

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import collections
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from . import flags, reasons
-from .facts import Answer, Finding, Place, ScannedFile, Use
+from .facts import Answer, Finding, Place, Question, ScannedFile, Use
 from .flags import Flags
 from .oracle import Answers
 
@@ -38,16 +38,14 @@ def judge(files: Sequence[ScannedFile], answers: Answers) -> Judged:
       files: all files of the project; their `unknown` and `problems` are findings already.
       answers: of `oracle.ask` about `use.question` of all their uses.
     """
+    for file in files:
+        file.uses = list(_chosen(file.uses, answers.found))
     needed = flags.Project(files, answers.found)
     findings: dict[Finding, None] = {}
     verdicts: collections.Counter[str] = collections.Counter()
     for file in files:
-        reached = {use.place for use in file.uses if needed.is_reached(file, use)}
-        for use in file.uses:
-            if not needed.is_reached(file, use) and use.place in reached:
-                continue  # The name means something else.
+        for use, reason in _reasons(file, answers, needed):
             answer = answers.found.get(use.question)
-            reason = _reason(file, use, answer, answers.reason, needed)
             if answer is None or answer.is_examined or reason.code:
                 verdicts[reason.verdict] += 1
             if reason.code and not (reason.code == 'E111' and _is_no_import(use)):
@@ -65,6 +63,41 @@ def judge(files: Sequence[ScannedFile], answers: Answers) -> Judged:
         findings.update(dict.fromkeys(escaped.values()))
     return Judged(list(findings), dict(verdicts),
                   {file.path: needed.flags_of(file) for file in files}, needed.whole())
+
+
+def _by_place(uses: Sequence[Use]) -> Iterator[list[Use]]:
+    """Yields what one place may mean."""
+    found: dict[Place, list[Use]] = {}
+    for use in uses:
+        found.setdefault(use.place, []).append(use)
+    yield from found.values()
+
+
+def _chosen(uses: Sequence[Use], answers: Mapping[Question, Answer]) -> Iterator[Use]:
+    """Yields all uses; those are guarded of which a test may choose another that is there."""
+    for several in _by_place(uses):
+        has_one = any(use.question in answers and answers[use.question].run for use in several)
+        for use in several:
+            yield use._replace(is_guarded=True) if (
+                has_one and use.is_choice and use.question in answers
+                and not answers[use.question].run) else use
+
+
+def _reasons(file: ScannedFile, answers: Answers, needed: flags.Project
+             ) -> Iterator[tuple[Use, reasons.Reason]]:
+    """Yields what becomes of each meaning of each name of a file."""
+    for several in _by_place(file.uses):
+        # If none is reached, all are told. Otherwise the name means something else.
+        meant = [use for use in several if needed.is_reached(file, use)] or several
+        found = [(use, _reason(file, use, answers.found.get(use.question), answers.reason, needed))
+                 for use in meant]
+        there = next((use for use, reason in found
+                      if not reason.code or reason.code[0] != 'E'), None)
+        for use, reason in found:
+            if there is not None and reason.code.startswith('E'):
+                reason = reasons.Reason('W201', 'unknown', f'{use.question.path} is not there, and '
+                                        f'{there.question.path} is: nobody can tell which is meant')
+            yield use, reason
 
 
 def _reason(file: ScannedFile, use: Use, answer: Answer | None, why_unknown: str,

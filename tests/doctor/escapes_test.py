@@ -660,7 +660,7 @@ PROJECTS = [  # The job after `import own`, the module, and where a warning is.
     ('getattr(own, "li" + "b").Session()', LIB, ['job.py:2']),
     ('getattr(own, "lib").zeros(1)', LIB, []),
     ('use(own)', 'def lib(): pass', []),
-    ('import numpy as lib\nfrom own import *\nlib.arange(3)', LIB, ['job.py:3']),
+    ('import numpy as lib\nfrom own import *\nlib.arange(3)', LIB, ['job.py:4']),
     ('import tensorflow as lib\nfrom own import *\nlib.zeros(1)', LIB, []),
     ('own.lib = own.numpy', BOTH, ['job.py:2']),
     ('setattr(own, "lib", own.numpy)', BOTH, ['job.py:2']),
@@ -675,25 +675,18 @@ PROJECTS = [  # The job after `import own`, the module, and where a warning is.
     ('use(own)', 'from tensorflow import *', ['job.py:2']),
     ('import pack\npack.deep.lib.float_of_nobody', LIB, ['job.py:3']),
     ('import pack\nuse(pack)', LIB, ['job.py:3'])]
-NEEDS_TF1 = ["if not hasattr(tf, 'Session'): tf.placeholder(1)",
-             "if tf.__version__.startswith('1'): pass\nelse: tf.placeholder(1)"]
 
 
 @pytest.fixture(scope='module')
-def diagnosed(tmp_path_factory):
+def diagnosis(tmp_path_factory):
     folder = tmp_path_factory.mktemp('escapes')
-    for kind, texts in (('probe', PROBES), ('fine', FINE), ('needs', NEEDS_TF1)):
+    for kind, texts in (('probe', PROBES), ('fine', FINE)):
         write(folder, **{f'{kind}_{number}': HEAD + text for number, text in enumerate(texts)})
     for number, (job, own, _) in enumerate(PROJECTS):
         write(folder / str(number), job=f'import own\n{job}', own=own, pack__deep=LIB,
               pack__own=LIB, pack__init='from . import deep, own\n')
-    return diagnose([str(folder)])
-
-
-@pytest.fixture(scope='module')
-def diagnosis(diagnosed):
     found = {}
-    for one in diagnosed.findings:
+    for one in diagnose([str(folder)]).findings:
         if one.place is not None:
             found.setdefault(one.place.path.rpartition('/escapes0/')[2], []).append(one)
     return found
@@ -705,9 +698,9 @@ def name(text):
 
 @pytest.mark.parametrize('number', range(len(PROBES)), ids=map(name, PROBES))
 def test_what_nobody_checked_is_said(diagnosis, number):
-    """A name that was followed is an error, or it needs `--tf1` (I302)."""
+    """A name that was followed is lost, restored (I301) or needs `--tf1` (I302)."""
     codes = {one.code for one in diagnosis.get(f'probe_{number}.py', ())}
-    assert codes & {'W201', 'W202', 'W203', 'E121', 'I302'}
+    assert codes & {'W201', 'W202', 'W203', 'E101', 'E121', 'I301', 'I302'}
 
 
 @pytest.mark.parametrize('number', range(len(FINE)), ids=map(name, FINE))
@@ -722,11 +715,6 @@ def test_a_module_of_the_project_hands_on_those_of_libraries(diagnosis, number):
     found = [f'{path.rpartition("/")[2]}:{one.place.line}' for path, several in diagnosis.items()
              if path.startswith(f'{number}/') for one in several if one.code[0] in 'EW']
     assert found == PROJECTS[number][2]
-
-
-def test_a_name_that_is_reached_without_tf1_only_needs_tf1(diagnosed):
-    commands = [one.command for one in diagnosed.prescriptions if 'needs_' in one.path]
-    assert [one.startswith('etpe run --tf1 ') for one in commands] == [True, True]
 
 
 def said(folder, **files):

@@ -178,12 +178,28 @@ def test_a_name_with_two_meanings_has_the_one_that_is_reached():
 
 
 def test_what_is_reached_depends_on_the_flags_that_other_names_force():
-    """`if hasattr(tf, 'a'): tf.b`, beside a name that forces `--tf1`, with which `a` is there."""
-    condition = use(tf('b'), 2, only_if=(tf('a'),))
+    """`try: tf.a / except AttributeError: tf.b`, beside a name that forces `--tf1`."""
+    handler = use(tf('b'), 2, unless=((tf('a'),),))
     answers = {tf('a'): TF1, tf('b'): lost(tf('b')), tf('c'): TF1}
-    assert [one.code for one in judged(file(condition), answers=answers).findings] == ['I305']
-    assert [one.code for one in judged(file(condition, use(tf('c'))), answers=answers).findings
-            ] == ['E101', 'I302']
+    assert [one.code for one in judged(file(handler), answers=answers).findings] == ['E101']
+    assert [one.code for one in judged(file(handler, use(tf('c'))), answers=answers).findings
+            ] == ['I305', 'I302']
+
+
+@pytest.mark.parametrize('is_choice, code', [(True, 'I305'), (False, 'W201')])
+def test_one_of_two_meanings_does_if_a_test_chose_it_and_is_doubtful_otherwise(is_choice, code):
+    """`lib = a if hasattr(tf, 'a') else b`, or `lib = a` and later `lib = b`; and then `lib.x`."""
+    first, second = (use(one, is_choice=is_choice) for one in (tf('a.x'), tf('b.x')))
+    found = judged(file(first, second), answers={tf('a.x'): lost(tf('a.x')), tf('b.x'): THERE})
+    assert [(one.code, one.subject) for one in found.findings] == [(code, 'tensorflow.a.x')]
+    found = judged(file(first, second), answers={one: lost(one) for one in (tf('a.x'), tf('b.x'))})
+    assert [one.code for one in found.findings] == ['E101', 'E101']
+
+
+def test_a_chosen_meaning_forces_no_flag_where_another_is_there():
+    first, second = (use(one, is_choice=True) for one in (tf('x'), tf('compat.v1.x')))
+    found = judged(file(first, second), answers={tf('x'): TF1, tf('compat.v1.x'): THERE})
+    assert ([one.code for one in found.findings], found.project) == (['I305'], verdicts.Flags())
 
 
 def flags(*questions, **kwargs):
@@ -228,14 +244,3 @@ def test_a_program_needs_the_flags_of_the_files_that_it_imports():
         True, True, False]
     assert {(one.code, one.place.path) for one in found.findings} == {
         ('E105', 'job.py'), ('I302', 'helper.py')}
-
-
-def test_a_name_of_a_star_import_forces_the_flag_that_brings_it():
-    """`from tensorflow import *`, and then `one` and `nobody`, which may be names of the file."""
-    star = use(Question('tensorflow'))._replace(written='tensorflow.*')
-    names = [tf('one', True), tf('nobody', True)]
-    found = judged(file(star, *(use(one, line, only_if=(one,)) for line, one in enumerate(
-        names, 2))), answers={Question('tensorflow'): THERE, names[0]: TF1,
-                              names[1]: lost(names[1])})
-    assert [one.code for one in found.findings] == ['I302', 'I305']
-    assert [one.question for one in found.project.tf1] == [names[0]]
