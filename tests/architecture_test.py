@@ -156,7 +156,7 @@ STRATEGIES = {  # where something is compared with 'div' or 'mod'
     'core/partition.py',
     'checkpoint/evidence.py',  # the enum of a config
     'estimator/estimator.py',  # refuses mod without a TPU, as the original
-    'doctor/optimizer_traps.py'}  # reads what a script says
+    'doctor/traps.py'}  # reads what a script says
 
 BORROWERS = {'_tf', '_legacy', '_distribution'}  # of private names of TensorFlow and the nightly
 PUBLIC_ALL_THE_SAME = {'_replace', '_asdict', '_fields', '_make',  # of a NamedTuple

@@ -12,7 +12,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Place(NamedTuple):
@@ -141,7 +141,7 @@ class Fact(NamedTuple):
 
     kind: str
     place: Place
-    values: Mapping[str, object]
+    values: Mapping[str, Any]
 
 
 class Finding(NamedTuple):
@@ -185,7 +185,8 @@ class ScannedFile:
       escapes: names of libraries where the scan does not follow them, with what to say of those
         that are modules.
       facts: constructs for `traps`.
-      problems: why the file, or the rest of it, was not read (E131 to E139), or is refused (E104).
+      problems: why the file, or the rest of it, was not read (E131 to E133), and what it alone
+        decides (E104, E122, W217).
       imports: modules of the project that it imports, with the place of the first import.
       is_program: whether it runs something when it is started: a notebook, or a file with
         `if __name__ == '__main__'`, `tf.app.run()` or a call of its own at its top level.

@@ -64,22 +64,19 @@ class Project:
         self._answers = answers
         self._closures = {file.path: [one.path for one in imports.files_of(file)]
                           for file in files}
-        roots = [file.path for file in files if file.is_program]
-        reached = {path for root in roots for path in self._closures[root]}
-        roots += [file.path for file in files if file.path not in reached]
         self._needs = {file.path: _needs_of(file, answers) for file in files}
         self._whole = _sum(self._needs.values())
         self._worlds: dict[str, dict[tuple[bool, bool], None]] = collections.defaultdict(dict)
         self._programs_of: dict[str, dict[tuple[frozenset[Use], Use], None]] = (
             collections.defaultdict(dict))
-        for root in roots:
-            needs = self._with_imports(root)
+        for group in imports.groups():
+            needs = _sum(self._needs[file.path] for file in group)
             flags = _chosen(needs)
             lacking, other = (needs.tf2, needs.tf1) if flags.tf1 else (needs.tf1, needs.tf2)
-            for path in self._closures[root]:
-                self._worlds[path][bool(flags.tf1), bool(flags.contrib)] = None
+            for file in group:
+                self._worlds[file.path][bool(flags.tf1), bool(flags.contrib)] = None
                 if lacking and other:
-                    self._programs_of[path][frozenset(lacking), other[0]] = None
+                    self._programs_of[file.path][frozenset(lacking), other[0]] = None
 
     def is_reached(self, file: ScannedFile, use: Use) -> bool:
         """Whether some program gets to this name of a file."""
@@ -90,7 +87,7 @@ class Project:
 
     def flags_of(self, file: ScannedFile) -> Flags:
         """Returns what a file needs with all files that it imports."""
-        return _chosen(self._with_imports(file.path))
+        return _chosen(_sum(self._needs[one] for one in self._closures[file.path]))
 
     def whole(self) -> Flags:
         """Returns what all files together need."""
@@ -103,9 +100,6 @@ class Project:
         """
         return next((other for lacking, other in self._programs_of.get(file.path, ())
                      if use in lacking), None)
-
-    def _with_imports(self, path: str) -> _Needs:
-        return _sum(self._needs[one] for one in self._closures[path])
 
 
 def _is_there(answer: Answer, tf1: bool, contrib: bool) -> bool:

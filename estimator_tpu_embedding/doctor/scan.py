@@ -17,12 +17,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from .. import _process
-from . import beside, generated, linked, places, programs
+from . import old_code, places, programs
 from .constructs import facts_of
 from .facts import ScannedFile, Use
 from .meanings import OTHERS, Exports
 from .nodes import Nodes
 from .project import Project
+from .reached import Reached, settle_beside
 from .sources import Found, Source, read
 from .state import State
 from .statements import follow_file
@@ -34,7 +35,7 @@ class _Scanned:
     patched: set[str]
     early: set[Use]
     program: str
-    beside: list[beside.Import]
+    beside: list[tuple[ScannedFile, str, Use]]
     changes_path: bool
     imported: list[str]  # The files of its imports.
 
@@ -55,13 +56,13 @@ def scan(found: Found) -> list[ScannedFile]:
         seen.update(paths)
     files = [one.file for one in scanned]
     by_path = {one.file.path: one for one in scanned}
-    for group in linked.groups_of(files):  # What one program does reaches no other.
-        _excuse([by_path[file.path] for file in group.files])
-    imported_names = {name for one in scanned for name in one.file.imports}
+    imported_names = {name for file in files for name in file.imports}
     for one in scanned:
         if one.program == programs.PERHAPS and one.file.module in imported_names:
             one.file.is_program = False
-    beside.settle(files, [found for one in scanned for found in one.beside],
+    for group in Reached(files).groups():  # What one program does reaches no other.
+        _excuse([by_path[file.path] for file in group])
+    settle_beside(files, [found for one in scanned for found in one.beside],
                   any(one.changes_path for one in scanned))
     for each in files:
         each.uses.sort(key=_order)
@@ -140,7 +141,7 @@ def _scan(source: Source, project: Project) -> _Scanned:
     elif parsed.problems and program != programs.SURE:
         program = programs.kind_of_rest(parsed, source.cells[0]) or program
     result.uses += sorted(dict.fromkeys(state.uses), key=_order)
-    result.problems += generated.findings_of(source)
+    result.problems += old_code.findings_of(source, nodes, parsed.places.of)
     result.escapes.update(state.escapes)
     result.unknown += sorted(dict.fromkeys(state.unknown), key=lambda one: one.place or ())
     result.imports.update(state.imports)
@@ -150,7 +151,7 @@ def _scan(source: Source, project: Project) -> _Scanned:
         first, last = parsed.places.of(function.body[0]), parsed.places.of(function)
         result.bodies.append((first.cell, first.line, last.end_line))
     return _Scanned(result, state.patched, state.early, program,
-                    [beside.Import(result, folder, use) for folder, use in state.beside],
+                    [(result, folder, use) for folder, use in state.beside],
                     any('sys.path' in text for text in source.cells),
                     [path for name in state.imports
                      if (path := project.file_of(name)).endswith('.py')])
