@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from ..errors import counted
 from . import sizes
 from .facts import MOST_STOPS, Finding, Prescription, ScannedFile, Use
-from .linked import Linked
 from .reached import Reached
+from .values import Linked
 from .verdicts import Flags
 
 _RESTORED = frozenset({'I301', 'I304', 'I311'})

@@ -65,7 +65,6 @@ class Project:
         self._closures = {file.path: [one.path for one in imports.files_of(file)]
                           for file in files}
         self._needs = {file.path: _needs_of(file, answers) for file in files}
-        self._whole = _sum(self._needs.values())
         self._worlds: dict[str, dict[tuple[bool, bool], None]] = collections.defaultdict(dict)
         self._programs_of: dict[str, dict[tuple[frozenset[Use], Use], None]] = (
             collections.defaultdict(dict))
@@ -88,10 +87,6 @@ class Project:
     def flags_of(self, file: ScannedFile) -> Flags:
         """Returns what a file needs with all files that it imports."""
         return _chosen(_sum(self._needs[one] for one in self._closures[file.path]))
-
-    def whole(self) -> Flags:
-        """Returns what all files together need."""
-        return _chosen(self._whole)
 
     def contradiction(self, file: ScannedFile, use: Use) -> Use | None:
         """Returns a name that is not there when `use` is, in some program that needs both.

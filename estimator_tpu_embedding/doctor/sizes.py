@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .facts import Finding
-from .linked import Known, Linked
+from .values import Known, Linked
 
 CORES_PER_HOST = 8
 """Cores of a host where `num_shards` sizes the system, as `estimator/system.py` does."""

@@ -6,7 +6,7 @@ import ast
 import builtins
 from collections import deque
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from .facts import Finding, Place, Question, Use
 from .meanings import (
@@ -21,7 +21,6 @@ from .meanings import (
     Binding,
     Block,
     Condition,
-    Exports,
     Meaning,
     Meanings,
     Scope,
@@ -31,6 +30,7 @@ from .meanings import (
 )
 from .nodes import Nodes, chain_of
 from .places import Places
+from .project import Project
 
 TENSORFLOW = frozenset({
     'tf', 'tensorflow', 'tfe', 'tf1', 'tf2', 'tfv1', 'tfv2', 'tf_v1', 'tf_v2', '_tf'})
@@ -43,34 +43,6 @@ MADE_NAMES = ('tensorflow', 'keras', 'tf_keras', 'numpy')
 _MOST_STARS = 20
 """The most `from a import *` that a name may come from: the last ones."""
 _BUILTINS = frozenset(dir(builtins)) | {'__file__', '__path__'}
-
-
-class Modules(Protocol):
-    """The other files of the project."""
-
-    def find(self, importer: str, module: str) -> str | None:
-        """The file or folder of an absolute import, `''` if a part is missing, or `None`."""
-
-    def relative(self, importer: str, level: int, module: str) -> str:
-        """The file or folder of a relative import, or `''`."""
-
-    def submodule(self, file: str, name: str) -> str:
-        """The file or folder of a module of a package, or `''`."""
-
-    def package_around(self, importer: str, top: str) -> str:
-        """The folder of the package that holds a module, or `''`."""
-
-    def exports(self, file: str) -> Exports:
-        """What a module hands out."""
-
-    def resolve(self, meaning: Meaning) -> Meanings | None:
-        """What a name in a module means, or another module; `None` if it is certainly not there."""
-
-    def name(self, file: str) -> str:
-        """The dotted name of a module."""
-
-    def packages(self, file: str) -> Sequence[str]:
-        """The files of the packages that a module is in, outermost first."""
 
 
 class Lazy(NamedTuple):
@@ -116,7 +88,7 @@ class State:
       is_open: whether the module has names that no statement shows.
     """
 
-    def __init__(self, file: str, places: Places, project: Modules, *, is_shallow: bool = False,
+    def __init__(self, file: str, places: Places, project: Project, *, is_shallow: bool = False,
                  nodes: Nodes | None = None):
         self.file, self.places, self.project = file, places, project
         nodes = nodes or Nodes(ast.Pass())

@@ -8,8 +8,8 @@ from . import emulated, sizes
 from .constructs import READERS
 from .facts import Fact, Finding, Place, ScannedFile
 from .flags import Flags
-from .linked import Linked
 from .reached import Reached
+from .values import Linked
 
 _COLUMNS = ('embedding_column', 'shared_embedding_columns')
 _SET_TRUE = 'this package emulates the TPU on the CPU'

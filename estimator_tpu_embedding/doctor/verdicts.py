@@ -22,13 +22,11 @@ class Judged(NamedTuple):
       verdicts: how many uses have each of `facts.VERDICTS`. Names of packages that are never
         imported are not among them, except their modules.
       flags: by path of each file, what it needs with all files of the project that it imports.
-      project: what all files together need.
     """
 
     findings: Sequence[Finding]
     verdicts: Mapping[str, int]
     flags: Mapping[str, Flags]
-    project: Flags
 
 
 def judge(files: Sequence[ScannedFile], answers: Answers) -> Judged:
@@ -62,7 +60,7 @@ def judge(files: Sequence[ScannedFile], answers: Answers) -> Judged:
         verdicts.update(one.verdict for one in escaped.values())
         findings.update(dict.fromkeys(escaped.values()))
     return Judged(list(findings), dict(verdicts),
-                  {file.path: needed.flags_of(file) for file in files}, needed.whole())
+                  {file.path: needed.flags_of(file) for file in files})
 
 
 def _by_place(uses: Sequence[Use]) -> Iterator[list[Use]]:

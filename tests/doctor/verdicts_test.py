@@ -145,7 +145,7 @@ def test_an_unanswered_question_is_unknown_with_the_reason():
 def test_a_guarded_name_is_information_and_forces_no_flag(answer):
     result = judged(file(use(tf('x'), is_guarded=True)), answers={tf('x'): answer})
     assert [one.code for one in result.findings] == ['I305']
-    assert result.project == verdicts.Flags()
+    assert result.flags['job.py'] == verdicts.Flags()
 
 
 def test_a_refused_name_stops_a_program_that_is_prepared_for_its_absence_too():
@@ -199,11 +199,12 @@ def test_one_of_two_meanings_does_if_a_test_chose_it_and_is_doubtful_otherwise(i
 def test_a_chosen_meaning_forces_no_flag_where_another_is_there():
     first, second = (use(one, is_choice=True) for one in (tf('x'), tf('compat.v1.x')))
     found = judged(file(first, second), answers={tf('x'): TF1, tf('compat.v1.x'): THERE})
-    assert ([one.code for one in found.findings], found.project) == (['I305'], verdicts.Flags())
+    assert [one.code for one in found.findings] == ['I305']
+    assert found.flags['job.py'] == verdicts.Flags()
 
 
 def flags(*questions, **kwargs):
-    found = judged(file(*(use(one) for one in questions)), **kwargs).project
+    found = judged(file(*(use(one) for one in questions)), **kwargs).flags['job.py']
     return [[one.question.path for one in uses] for uses in found]
 
 
@@ -230,7 +231,7 @@ def test_names_that_need_opposite_flags_contradict_each_other():
     found = judged(file(*(use(tf(name), line) for line, name in enumerate(
         ('one', 'two', 'three'), 1))), answers=answers)
     assert [(one.code, one.place.line) for one in found.findings] == [('E105', 1)]
-    assert not found.project.tf1
+    assert not found.flags['job.py'].tf1
 
 
 def test_a_program_needs_the_flags_of_the_files_that_it_imports():
