@@ -6,9 +6,9 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
 from ..errors import counted
-from . import sizes
 from .facts import MOST_STOPS, Finding, Prescription, ScannedFile, Use
 from .reached import Reached
+from .traps import options_of
 from .values import Linked
 from .verdicts import Flags
 
@@ -73,7 +73,7 @@ def _run(group: Linked, flags: Flags, findings: Sequence[Finding]
         if uses:
             words.append(option)
             reasons.append(f'{option}: {_named(uses)}')
-    options, reason = sizes.options_of(group)
+    options, reason = options_of(group)
     return [*words, *options.split()], [*reasons, *filter(None, [reason])]
 
 

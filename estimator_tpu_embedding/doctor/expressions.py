@@ -24,7 +24,7 @@ from .meanings import (
     is_unknown,
     union,
 )
-from .nodes import chain_of
+from .nodes import chain_of, written
 from .state import TENSORFLOW, State
 
 _FIELDS: dict[type, tuple[str, ...]] = {
@@ -141,21 +141,21 @@ def _attribute(state: State, node: ast.Attribute, stack: list[ast.AST]) -> None:
     stack.append(base)
     meanings = meaning_of(state, base) if isinstance(base, ast.Call) else OTHERS
     if not is_unknown(meanings):
-        state.use_names(node, meanings, dotted, f'{_text(base)}.{dotted}')
+        state.use_names(node, meanings, dotted, f'{written(base)}.{dotted}')
         escapes.note(state, node, meanings, dotted)
     elif name := next((one for one in names[:-1] if one in TENSORFLOW), ''):
-        state.list_unknown(node, name, f'{_text(base)}.{dotted}')
+        state.list_unknown(node, name, f'{written(base)}.{dotted}')
 
 
 def _looked_up(state: State, node: ast.Attribute, base: ast.Name, names: list[str]) -> None:
     """Records that dotted names are looked up in a name."""
     meanings = state.lookup(base.id)
-    written = f'{base.id}.{".".join(names)}'
+    text = f'{base.id}.{".".join(names)}'
     if is_unknown(meanings):
         inner = TENSORFLOW.intersection(names[:-1]) - state.attributes
         if base.id in TENSORFLOW or inner:
             name = base.id if base.id in TENSORFLOW else min(inner)
-            state.list_unknown(node, name, written)
+            state.list_unknown(node, name, text)
         elif meanings is None:
             _use_builtin(state, base)
         return
@@ -166,15 +166,15 @@ def _looked_up(state: State, node: ast.Attribute, base: ast.Name, names: list[st
             else not one.kind and not one.file and not one.when.unless
             for one in state.final(tuple(  # A module of the project may be called so.
                 each for each in meanings if each.names or not each.file), '')):
-        state.list_unknown(node, base.id, written)
+        state.list_unknown(node, base.id, text)
     if FLAGS in names:  # Its attributes are flags of the program.
         names = names[:names.index(FLAGS) + 1]
     escapes.note(state, node, meanings, '.'.join(names))
     if names[0] != '__class__' and names[-1] != '__dict__':
-        state.use_names(node, meanings, '.'.join(names), written)
+        state.use_names(node, meanings, '.'.join(names), text)
 
 
-def _of_dataset(state: State, node: ast.Attribute, written: str) -> None:
+def _of_dataset(state: State, node: ast.Attribute, text: str) -> None:
     """Records a use of the class of datasets, if an object of unknown kind gets such a method.
 
     A script that calls one means TensorFlow 1, even if nothing else in it says so.
@@ -182,11 +182,7 @@ def _of_dataset(state: State, node: ast.Attribute, written: str) -> None:
     modules = {use.question.module for use in state.uses}
     module = next((one for one in ('tensorflow.compat.v1', 'tensorflow') if one in modules), '')
     if module and not state.is_shallow and is_unknown(meaning_of(state, node.value)):
-        state.use(node, Question(module, f'data.Dataset.{node.attr}'), written, ATTRIBUTE)
-
-
-def _text(node: ast.expr) -> str:
-    return ast.unparse(node) if sum(1 for _ in ast.walk(node)) < 50 else '...'
+        state.use(node, Question(module, f'data.Dataset.{node.attr}'), text, ATTRIBUTE)
 
 
 def _call(state: State, node: ast.Call, stack: list[ast.AST]) -> None:

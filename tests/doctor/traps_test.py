@@ -5,7 +5,7 @@ from harness.doctored import scanned
 
 from estimator_tpu_embedding.doctor import traps
 from estimator_tpu_embedding.doctor.facts import Place, Question, Use
-from estimator_tpu_embedding.doctor.flags import Flags
+from estimator_tpu_embedding.doctor.verdicts import Flags
 
 HEAD = '''
 import tensorflow.compat.v1 as tf
