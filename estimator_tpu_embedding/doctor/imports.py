@@ -18,19 +18,14 @@ def follow_import(state: State, node: ast.Import) -> None:
         found = state.project.find(state.file, alias.name)
         if found is None:
             state.use(alias, Question(alias.name), alias.name, IMPORT)
-            if alias.asname:
-                _bind(state, alias.asname, Question(alias.name))
-                continue
-            if top != alias.name:
-                state.dotted.update(_packages(alias.name))
-            _bind(state, top, Question(top))
+            _bind(state, alias.asname or top, Question(alias.name if alias.asname else top))
+            parts = alias.name.split('.') if not alias.asname else []
+            state.dotted.update('.'.join(parts[:end]) for end in range(2, len(parts) + 1))
         elif found:
             _note_beside(state, alias, alias.name)
             _import_from_project(state, alias, found)
-            if alias.asname:
-                state.bind(alias.asname, (Meaning(file=found),))
-            else:
-                state.bind(top, (Meaning(file=state.project.find(state.file, top) or found),))
+            whole = found if alias.asname else state.project.find(state.file, top) or found
+            state.bind(alias.asname or top, (Meaning(file=whole),))
         else:
             _say_missing(state, alias, alias.name)
             state.bind(alias.asname or top, OTHERS)
@@ -61,12 +56,6 @@ def follow_import_from(state: State, node: ast.ImportFrom) -> None:
                 _star(state, Meaning())
             else:
                 state.bind(alias.asname or alias.name, OTHERS)
-
-
-def _packages(module: str) -> list[str]:
-    """Returns `a.b` and `a.b.c` for `a.b.c`."""
-    parts = module.split('.')
-    return ['.'.join(parts[:end]) for end in range(2, len(parts) + 1)]
 
 
 def _from_library(state: State, node: ast.ImportFrom, module: str) -> None:

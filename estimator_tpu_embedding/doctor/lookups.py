@@ -7,7 +7,6 @@ import ast
 from .facts import Question
 from .meanings import (
     ALWAYS,
-    CONSTANT,
     GUARD,
     GUARDED,
     NONE,
@@ -24,7 +23,6 @@ from .nodes import called_name, chain_of, last_name, text_of
 from .state import MADE_NAMES, State
 
 _NONE = (Meaning(kind=NONE),)
-_BOOL = (Meaning(kind=CONSTANT),)
 _GUARD = (Meaning(kind=GUARD),)
 IMPORTERS = frozenset({
     'LazyLoader', 'LazyModule', '__import__', 'import_module', 'importorskip', 'lazy_import',
@@ -51,8 +49,8 @@ def meaning_of(state: State, node: ast.expr, depth: int = 0) -> Meanings:
     if isinstance(node, ast.Attribute):
         base, names = chain_of(node)
         return inside(state, meaning_of(state, base, depth + 1), names)
-    if isinstance(node, ast.Constant) and (node.value is None or isinstance(node.value, bool)):
-        return _NONE if node.value is None else _BOOL
+    if isinstance(node, ast.Constant) and node.value is None:
+        return _NONE
     if isinstance(node, ast.Call):
         found = _of_call(state, node, depth + 1)
         return _GUARD if is_unknown(found) and is_guard(state, node) else found

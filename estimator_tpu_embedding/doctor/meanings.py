@@ -83,9 +83,9 @@ class Meaning(NamedTuple):
 
 
 Meanings = tuple[Meaning, ...]
-NONE, CONSTANT, OBJECT, OWN, GUARD = 'None', 'constant', 'object', 'own', 'guard'
-"""Kinds: `None`; True or False; what a library other than TensorFlow made; a class of the file, or
-an object of it; the result of a test as in `guards`.
+NONE, OBJECT, OWN, GUARD = 'None', 'object', 'own', 'guard'
+"""Kinds: `None`; what a library other than TensorFlow made; a class of the file, or an object of
+it; the result of a test as in `lookups.is_guard`.
 """
 OTHER = Meaning()
 """A value that is no name of a library, or of which nothing is known."""
