@@ -131,7 +131,7 @@ class _Constructs:
 
     def __init__(self, nodes: Nodes, paths_of: PathsOf, place_of: PlaceOf):
         self._nodes, self._paths_of, self._place_of = nodes, paths_of, place_of
-        self._values, self._rates = Values(nodes), rate_functions.RateFunctions(nodes)
+        self._values = Values(nodes)
 
     def facts(self) -> Iterator[Fact]:
         """Yields a fact per use of a construct, and one per argument in `ARGUMENTS`."""
@@ -164,7 +164,7 @@ class _Constructs:
             'is_open': isinstance(call, ast.Call) and _is_open(call),
             'scope': self._scope(node)})
         rate = arguments.get(rate_functions.ARGUMENTS.get(kind, ''))
-        made = rate and self._rates.made_by(rate)
+        made = rate and rate_functions.made_by(rate, self._nodes)
         if rate is not None and made:
             yield Fact('rate', self._place_of(rate), made._asdict())
         for name in ARGUMENTS.get(kind, ()):

@@ -27,13 +27,6 @@ from .meanings import (
 from .nodes import chain_of, written
 from .state import TENSORFLOW, State
 
-_FIELDS: dict[type, tuple[str, ...]] = {
-    ast.BinOp: ('left', 'right'), ast.UnaryOp: ('operand',), ast.Compare: ('left', 'comparators'),
-    ast.keyword: ('value',), ast.Subscript: ('value', 'slice'), ast.Starred: ('value',),
-    ast.Dict: ('keys', 'values'), ast.Set: ('elts',), ast.List: ('elts',), ast.Tuple: ('elts',),
-    ast.JoinedStr: ('values',), ast.FormattedValue: ('value', 'format_spec'),
-    ast.Slice: ('lower', 'upper', 'step'), ast.Await: ('value',), ast.Yield: ('value',),
-    ast.YieldFrom: ('value',), ast.Constant: ()}
 _OF_DATASETS = frozenset({'make_initializable_iterator', 'make_one_shot_iterator'})
 """Methods that only the datasets of TensorFlow 1 have, and no other class that scripts use."""
 _MOST_ITEMS = 20
@@ -49,8 +42,8 @@ def walk(state: State, *roots: ast.AST | None) -> None:
         if special is not None:
             special(state, node, stack)
             continue
-        for field in reversed(_FIELDS.get(type(node), node._fields)):
-            value = getattr(node, field)
+        for field in reversed(node._fields):
+            value = getattr(node, field, None)
             if type(value) is list:
                 stack += [one for one in reversed(value) if isinstance(one, ast.AST)]
             elif isinstance(value, ast.AST):

@@ -1,10 +1,10 @@
 """The facts that the parts of the doctor hand to each other.
 
-`sources` finds and reads files. `names` and `constructs` turn the tree of a file into
-`ScannedFile`, without asking any library. `oracle` asks the installed libraries about all
-`Question`s at once. `verdicts` and `traps` turn facts and answers into `Finding`s, and `command`
-into a `Prescription`. `diagnose.diagnose` calls them all, and `cli/doctor.py` prints its
-`Diagnosis`.
+`sources` finds and reads files. `scan` turns the tree of each into a `ScannedFile`, without asking
+any library: `statements` follows its names, `constructs` collects its calls for TPUs. `oracle` asks
+the installed libraries about all `Question`s at once. `verdicts` and `traps` turn facts and answers
+into `Finding`s, and `command` into a `Prescription`. `diagnose.diagnose` calls them all, and
+`cli/doctor.py` prints its `Diagnosis`.
 """
 
 from __future__ import annotations

@@ -253,9 +253,9 @@ class Project:
 
     def _has_modules(self, folder: str) -> bool:
         inside = self._list(folder)
-        return any(name.endswith('.py') for name in inside.files) or any(
-            name.endswith('.py') for part in inside.folders
-            for name in self._list(os.path.join(folder, part)).files)
+        return any(name.endswith('.py') for one in (inside, *(
+            self._list(os.path.join(folder, part)) for part in inside.folders))
+            for name in one.files)
 
     def _package(self, folder: str) -> str:
         """Returns the path of `__init__.py` in a folder, or `''`."""

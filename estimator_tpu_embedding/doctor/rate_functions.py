@@ -36,58 +36,48 @@ class Made(NamedTuple):
     how: str
 
 
-class RateFunctions:
-    """Finds them in one file."""
-
-    def __init__(self, nodes: Nodes):
-        """Takes the nodes of the file."""
-        self._nodes = nodes
-
-    def made_by(self, node: ast.expr) -> Made | None:
-        """Returns what an argument makes; `None` if it makes nothing or nobody can tell."""
-        how = self._how(node)
-        if how is None:
-            return None
-        loop, function = self._around(node)
-        free = _names_in(node)
-        if loop is None and isinstance(function, ast.FunctionDef) and self._is_called_again(
-                function):
-            loop = function
-        scope = function.lineno if isinstance(function, _FUNCTIONS) and free else 0
-        return Made(f'{scope} {ast.dump(node)}', loop is not None and not free & _bound_in(loop),
-                    how)
-
-    def _how(self, node: ast.expr) -> str | None:
-        """Says how an expression makes a new function; `None` if it does not."""
-        if isinstance(node, ast.Lambda):
-            return 'a lambda'
-        if not isinstance(node, ast.Call):
-            return None
-        name = called_name(node)
-        if name == 'partial':
-            return 'a functools.partial'
-        found = [one for one in self._nodes.of(ast.FunctionDef) if one.name == name]
-        is_local = isinstance(node.func, ast.Name) and len(found) == 1
-        return f'{name}()' if is_local and _returns_new_function(found[0]) else None
-
-    def _around(self, node: ast.AST) -> tuple[ast.AST | None, ast.AST | None]:
-        """Returns the loop around a node within its function, if any, and that function."""
-        loop: ast.AST | None = None
-        below = node
-        for above in self._nodes.above(node):
-            if isinstance(above, _FUNCTIONS):
-                return loop, above
-            if loop is None and isinstance(above, _LOOPS) and below is not getattr(
-                    above, 'iter', None) and below not in getattr(above, 'orelse', ()):
-                loop = above  # These parts are computed once.
-            below = above
-        return loop, None
-
-    def _is_called_again(self, function: ast.FunctionDef) -> bool:
-        """Whether a function is called in two places, or in a loop."""
-        calls = [call for call in self._nodes.of(ast.Call)
+def made_by(node: ast.expr, nodes: Nodes) -> Made | None:
+    """Returns what an argument makes; `None` if it makes nothing or nobody can tell."""
+    how = _how(node, nodes)
+    if how is None:
+        return None
+    loop, function = _around(node, nodes)
+    free = _names_in(node)
+    if loop is None and isinstance(function, ast.FunctionDef):
+        calls = [call for call in nodes.of(ast.Call)
                  if isinstance(call.func, ast.Name) and call.func.id == function.name]
-        return len(calls) > 1 or any(self._around(call)[0] is not None for call in calls)
+        if len(calls) > 1 or any(_around(call, nodes)[0] is not None for call in calls):
+            loop = function
+    scope = function.lineno if isinstance(function, _FUNCTIONS) and free else 0
+    return Made(f'{scope} {ast.dump(node)}', loop is not None and not free & _bound_in(loop), how)
+
+
+def _how(node: ast.expr, nodes: Nodes) -> str | None:
+    """Says how an expression makes a new function; `None` if it does not."""
+    if isinstance(node, ast.Lambda):
+        return 'a lambda'
+    if not isinstance(node, ast.Call):
+        return None
+    name = called_name(node)
+    if name == 'partial':
+        return 'a functools.partial'
+    found = [one for one in nodes.of(ast.FunctionDef) if one.name == name]
+    is_local = isinstance(node.func, ast.Name) and len(found) == 1
+    return f'{name}()' if is_local and _returns_new_function(found[0]) else None
+
+
+def _around(node: ast.AST, nodes: Nodes) -> tuple[ast.AST | None, ast.AST | None]:
+    """Returns the loop around a node within its function, if any, and that function."""
+    loop: ast.AST | None = None
+    below = node
+    for above in nodes.above(node):
+        if isinstance(above, _FUNCTIONS):
+            return loop, above
+        if loop is None and isinstance(above, _LOOPS) and below is not getattr(
+                above, 'iter', None) and below not in getattr(above, 'orelse', ()):
+            loop = above  # These parts are computed once.
+        below = above
+    return loop, None
 
 
 def _bound_in(node: ast.AST) -> set[str]:

@@ -228,11 +228,9 @@ def _needs_of(file: ScannedFile, answers: Mapping[Question, Answer]) -> _Needs:
 
 
 def _sum(parts: Iterable[_Needs]) -> _Needs:
-    several, joined = list(parts), itertools.chain.from_iterable
-    return _Needs(tuple(joined(part.tf1 for part in several)),
-                  tuple(joined(part.tf2 for part in several)),
-                  tuple(joined(part.contrib for part in several)),
-                  any(part.is_of_today for part in several))
+    tf1, tf2, contrib, are_of_today = zip(*parts)
+    joined = itertools.chain.from_iterable
+    return _Needs(tuple(joined(tf1)), tuple(joined(tf2)), tuple(joined(contrib)), any(are_of_today))
 
 
 def _flags_for(needs: _Needs) -> Flags:
