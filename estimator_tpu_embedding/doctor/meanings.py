@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import sys
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
@@ -125,7 +124,7 @@ class Block:
 
     Attributes:
       parent: the block around it, `None` for that of a scope.
-      owner: the `if` or `match` of which it is one branch, since no run takes two of them.
+      owner: of all branches of one statement, since no run of it takes two of them.
       own: when it runs to its end, where the block around it runs.
       whole: when its present statement is reached.
       around: it, all blocks around it, and their owners.
@@ -133,7 +132,7 @@ class Block:
 
     __slots__ = ('parent', 'owner', 'own', 'whole', 'around')
 
-    def __init__(self, parent: Block | None = None, owner: ast.AST | None = None,
+    def __init__(self, parent: Block | None = None, owner: object = None,
                  own: Condition = ALWAYS):
         self.parent, self.owner, self.own = parent, owner, own
         self.whole: Condition = own if parent is None else parent.whole.also(own)

@@ -178,7 +178,7 @@ def _delete(state: State, node: ast.Delete) -> None:
 
 def _if(state: State, node: ast.If) -> None:
     """Follows `if`, all its `elif` and its `else`: after a test that is a guard, all is guarded."""
-    outer, was_never = state.block, state.is_never
+    outer, was_never, owner = state.block, state.is_never, object()
     own, is_left = ALWAYS, False
     block: Sequence[ast.stmt] = [node]
     while len(block) == 1 and isinstance(one := block[0], ast.If):
@@ -187,11 +187,11 @@ def _if(state: State, node: ast.If) -> None:
         is_dead = is_never(one.test)
         after = GUARDED if not is_dead and is_guard(state, one.test) else own
         state.is_never = was_never or is_dead
-        follow(state, one.body, Block(outer, node, GUARDED if is_dead else after))
+        follow(state, one.body, Block(outer, owner, GUARDED if is_dead else after))
         state.is_never = was_never
         is_left |= after is GUARDED and ending(one.body) == LEAVES
         own, block = after, one.orelse
-    follow(state, block, Block(outer, node, own))
+    follow(state, block, Block(outer, owner, own))
     state.block = outer
     if is_left:
         outer.whole = outer.whole.also(GUARDED)  # Of the rest of the block.
@@ -228,9 +228,9 @@ def _with(state: State, node: ast.With | ast.AsyncWith) -> None:
 
 def _match(state: State, node: ast.Match) -> None:
     walk(state, node.subject)
-    outer = state.block
+    outer, owner = state.block, object()
     for case in node.cases:
-        state.block = Block(outer, node)
+        state.block = Block(outer, owner)
         for one in ast.walk(case.pattern):
             bound = getattr(one, 'name', None) or getattr(one, 'rest', None)
             if isinstance(bound, str):

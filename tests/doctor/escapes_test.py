@@ -329,6 +329,11 @@ for one in range(2):
   lib.arange(3)
   lib = tf
 ---
+lib = np
+for one in range(2):
+  if one: lib.arange(3)
+  else: lib = tf
+---
 lib, one = np, 0
 while one < 2:
   lib.arange(3)
