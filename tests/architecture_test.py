@@ -48,7 +48,7 @@ BELOW['midlevel'] = BELOW['hosts'] - {'_legacy'} | {'hosts', 'checkpoint', 'defa
 BELOW['estimator'] = BELOW['runner'] | {'runner', 'columns', 'defaults'}
 BELOW['compat'] = BELOW['estimator'] | {'estimator', 'midlevel'}
 BELOW['migration'] = {'errors', 'version', 'core', 'proto', 'checkpoint'}
-BELOW['doctor'] = {'errors', '_process', 'proto', 'checkpoint', 'compat'}
+BELOW['doctor'] = {'errors', 'proto', 'checkpoint', 'compat'}
 BELOW['cli'] = BELOW['migration'] | {'migration', 'doctor'}
 BELOW['__init__'], BELOW['__main__'] = {'version'}, {'cli'}
 
@@ -112,7 +112,6 @@ HOMES = {
             'background', 'blocked', 'feed_progress', 'feed_watch', 'session_creators',
             'session_feed', 'shutdown', 'signals', 'towers')}
         | {'migration/carry_out.py'}  # SIGTERM ends a migration in order.
-        | {'doctor/scan.py'}  # Ctrl-C ends its processes through the main one.
         | {f'cluster/{name}.py' for name in (
             'children', 'guarded', 'threads', 'worker')}),
     'files that are opened': (
@@ -136,14 +135,14 @@ HOMES = {
         {'_legacy.py', '_process.py', *(f'compat/{name}.py' for name in (
             'aliases', 'console', 'contrib/place', 'environment', 'install', 'old_imp',
             'roads', 'script', 'tf1')),
-         'doctor/lookup.py'}),
+         'doctor/answering.py'}),
     'imports by name': (
         uses, {'importlib.import_module'},
         {'__init__.py', '_legacy.py', 'cli/inputs.py', 'cli/main.py', 'compat/aliases.py',
          'compat/old_python.py', 'compat/roads.py',
          'midlevel/__init__.py',  # As in that of the package: names are imported when used.
          'migration/agreement/process.py',  # A side of a check, in a process of its own.
-         'doctor/lookup.py'}),  # Installed libraries, and nothing of what is scanned.
+         'doctor/answering.py'}),  # Installed libraries, and nothing of what is scanned.
 }
 
 UNSAFE = {  # modules and names that nothing may have
@@ -156,7 +155,7 @@ STRATEGIES = {  # where something is compared with 'div' or 'mod'
     'core/partition.py',
     'checkpoint/evidence.py',  # the enum of a config
     'estimator/estimator.py',  # refuses mod without a TPU, as the original
-    'doctor/optimizer_traps.py'}  # reads what a script says
+    'doctor/traps.py'}  # reads what a script says
 
 BORROWERS = {'_tf', '_legacy', '_distribution'}  # of private names of TensorFlow and the nightly
 PUBLIC_ALL_THE_SAME = {'_replace', '_asdict', '_fields', '_make',  # of a NamedTuple

@@ -17,9 +17,7 @@ import os
 from ..doctor.diagnose import diagnose
 from ..doctor.facts import Diagnosis
 from . import selection
-from .diagnosis.data import data_of
-from .diagnosis.places import of_severity
-from .diagnosis.text import blocks_of
+from .diagnosis import blocks_of, data_of, of_severity
 from .report import Report, as_command
 
 

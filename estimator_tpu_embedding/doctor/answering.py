@@ -6,16 +6,22 @@ nothing that a look-up does, not even ending the process, reaches beyond its wor
 
 from __future__ import annotations
 
+import difflib
+import importlib
+import importlib.machinery
+import importlib.util
 import json
 import os
 import signal
 import sys
 import traceback
+import types
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from ..compat import environment, old_python
-from . import libraries, lookup
+from ..compat import environment, old_python, refused
+from ..errors import shown
+from . import libraries
 from .facts import Question
 
 PYTHON, KERAS2, RUN, TF1, CONTRIB = WORLDS = 'python', 'keras2', 'run', 'tf1', 'contrib'
@@ -23,6 +29,9 @@ PYTHON, KERAS2, RUN, TF1, CONTRIB = WORLDS = 'python', 'keras2', 'run', 'tf1', '
 
 OLD = 'old'
 """Python and NumPy with the old names that `etpe run` brings back, whatever its flags are."""
+
+
+_MOST_TEXT = 300
 
 
 class Request(NamedTuple):
@@ -41,13 +50,35 @@ class Request(NamedTuple):
     seconds: int
 
 
+class Found(NamedTuple):
+    """What one look-up found.
+
+    Attributes:
+      is_there: whether all of it was found; `None` if that cannot be told.
+      lacking: the first name that was not found, with all before it.
+      error: what the look-up raised.
+      refused: the message of a name that raises when it is used.
+      nearest: the most similar name that is there.
+      is_examined: whether more than files were looked at.
+      is_module: whether it is a module.
+    """
+
+    is_there: bool | None
+    lacking: str = ''
+    error: str = ''
+    refused: str = ''
+    nearest: str = ''
+    is_examined: bool = True
+    is_module: bool = False
+
+
 def main() -> None:
     """Reads a request from standard input, and writes a line of JSON per world to the output."""
     output = os.dup(1)
     os.dup2(2, 1)  # What libraries print is no answer.
     request = Request(**json.load(sys.stdin))
     sys.path[:] = libraries.outside(sys.path, request.scanned)
-    questions = sorted((Question(*one) for one in request.questions), key=lookup.order)
+    questions = sorted((Question(*one) for one in request.questions), key=order)
     signal.alarm(request.seconds)
     worlds = _plain(questions) if request.is_plain else _restored(questions)
     try:
@@ -99,7 +130,7 @@ def _needs_tensorflow(question: Question) -> bool:
 
 
 def _answer(world: str, questions: Sequence[Question], output: int) -> None:
-    _write(output, {'world': world, 'answers': [(one, lookup.answer(one)) for one in questions]})
+    _write(output, {'world': world, 'answers': [(one, look_up(one)) for one in questions]})
 
 
 def _in_fork(work: Callable[[], None], seconds: int) -> None:
@@ -122,3 +153,114 @@ def _write(output: int, line: Any) -> None:
     text = json.dumps(line).encode() + b'\n'
     while text:
         text = text[os.write(output, text):]
+
+
+def look_up(question: Question) -> Found:
+    """Looks a name up; whatever that raises is part of the answer.
+
+    It goes through modules and classes. What comes after any other object, such as a function or
+    the flags of absl, counts as found, since only the object itself could tell.
+    """
+    return _by_import(question) if libraries.is_imported(question) else _by_files(question)
+
+
+def order(question: Question) -> tuple[bool, int, Question]:
+    """Returns a key that puts first what changes the answers of others least.
+
+    The import of a module makes it an attribute of its package. So attributes come before
+    imports, and packages before their modules.
+    """
+    is_pure = bool(question.names) and not question.is_import
+    return not is_pure, question.module.count('.'), question
+
+
+def _by_import(question: Question) -> Found:
+    path, names = question.module, question.names.split('.') if question.names else []
+    value, lacking, error = _imported(path)
+    if error is not None and names and not question.is_import and '.' in lacking:
+        # `from a import B; B.c`, of which the scan cannot tell whether B is a module.
+        owner, _, _ = lacking.rpartition('.')
+        names = path.removeprefix(f'{owner}.').split('.') + names
+        (value, _, _), path, error = _imported(owner), owner, None
+    if error is not None:
+        return Found(False, lacking, _text(error))
+    for number, name in enumerate(names):
+        if not isinstance(value, (types.ModuleType, type)):
+            return Found(True)
+        try:
+            value = _attribute(value, name, path if question.is_import and not number else '')
+        except BaseException as raised:  # Modules may raise anything, also `SystemExit`.
+            return Found(False, f'{path}.{name}', _text(raised), nearest=_near(value, path, name))
+        path = f'{path}.{name}'
+    return Found(True, refused=refused.message_of(value),
+                 is_module=isinstance(value, types.ModuleType))
+
+
+def _attribute(value: Any, name: str, package: str) -> Any:
+    """Returns an attribute, or the module of that name in a package if one is given."""
+    try:
+        return getattr(value, name)
+    except AttributeError:
+        path = f'{package}.{name}'
+        if not package or not hasattr(value, '__path__'):
+            raise
+        try:
+            return importlib.import_module(path)
+        except ModuleNotFoundError as error:
+            if error.name != path:
+                raise
+        raise
+
+
+def _imported(path: str) -> tuple[Any, str, BaseException | None]:
+    """Returns a module; or the first part of the path that cannot be imported, and its error."""
+    parts, module = path.split('.'), None
+    for end in range(1, len(parts) + 1):
+        one = '.'.join(parts[:end])
+        try:
+            module = importlib.import_module(one)
+        except BaseException as error:
+            return None, one, error
+    return module, '', None
+
+
+def _by_files(question: Question) -> Found:
+    """Follows the path of a module through folders; a package may have more than its files show."""
+    parts = question.module.split('.') + ([question.names] if question.is_import else [])
+    spec, path = _spec(parts[0], None), parts[0]
+    if spec is None:
+        return Found(False, path, f'ModuleNotFoundError: No module named {path!r}',
+                     is_examined=False)
+    for number, part in enumerate(parts[1:], 1):
+        folders = spec.submodule_search_locations
+        inner = None if folders is None else _spec(f'{path}.{part}', list(folders))
+        if inner is None:
+            is_name = question.is_import and number == len(parts) - 1
+            if spec.origin is None and folders is not None:  # A namespace has modules only.
+                return Found(False, f'{path}.{part}', 'ModuleNotFoundError: No module named '
+                             f'{path + "." + part!r}', is_examined=False)
+            return Found(True if is_name else None, f'{path}.{part}', is_examined=False)
+        spec, path = inner, f'{path}.{part}'
+    return Found(True, is_examined=not question.names)
+
+
+def _spec(name: str, folders: list[str] | None) -> importlib.machinery.ModuleSpec | None:
+    try:
+        if folders is None:
+            return importlib.util.find_spec(name)
+        return importlib.machinery.PathFinder.find_spec(name, folders)
+    except (ImportError, ValueError, AttributeError):  # A module in memory may have no spec.
+        return importlib.machinery.ModuleSpec(name, None, origin='?') if (
+            name in sys.modules) else None
+
+
+def _near(value: Any, path: str, name: str) -> str:
+    try:
+        near = difflib.get_close_matches(name, dir(value), n=1, cutoff=.8)
+    except Exception:  # As for an attribute; it is a courtesy only.
+        return ''
+    return f'{path}.{near[0]}' if near else ''
+
+
+def _text(error: BaseException) -> str:
+    return shown(f'{type(error).__name__}: {error}', _MOST_TEXT)

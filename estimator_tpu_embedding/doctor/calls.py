@@ -6,27 +6,16 @@ import ast
 import re
 
 from .facts import Question
-from .lookups import (
-    IMPORTERS,
-    chain_of,
-    imported_by,
-    inside,
-    is_watched,
-    meaning_of,
-    path_of,
-    text_of,
-)
-from .meanings import ALL, ATTRIBUTE, IMPORT, Condition, Meanings, is_examined
+from .lookups import IMPORTERS, imported_by, inside, is_of_library, is_watched, meaning_of, path_of
+from .meanings import ATTRIBUTE, IMPORT, is_examined
+from .nodes import text_of, written
 from .state import TENSORFLOW, State
 
 SPECIAL = frozenset({'delattr', 'eval', 'exec', 'getattr', 'globals', 'locals', 'object', 'patch',
                      'setattr', 'vars'}) | IMPORTERS
 """Last names of functions that `called` knows."""
-MADE_NAMES = ('tensorflow', 'keras', 'tf_keras', 'numpy')
-"""Libraries of which a name that is made at run time is listed."""
 _NAMES_IN_TEXT = TENSORFLOW | {'eval', 'exec', 'getattr', 'globals', 'locals', 'vars'}
 """Words of an executed text that may look up names of libraries, beside those bound here."""
-_MOST_WRITTEN = 80
 
 
 def called(state: State, node: ast.Call, last: str) -> None:
@@ -38,12 +27,13 @@ def called(state: State, node: ast.Call, last: str) -> None:
       last: the last name of its function, one of `SPECIAL`.
     """
     path = path_of(state, node.func)
-    if path == 'builtins.getattr' and len(node.args) > 1:
-        _got(state, node)
+    if path in ('builtins.getattr', 'unittest.mock.patch.object', 'mock.patch.object') and (
+            len(node.args) > 1):
+        _got(state, node, path == 'builtins.getattr')
     elif path in ('builtins.setattr', 'builtins.delattr') and len(node.args) > 1:
         name = text_of(node.args[1])
         if name is not None:
-            _patched(state, node.args[0], name)
+            patched(state, node.args[0], name)
         state.is_open |= state.scope is state.module
     elif path in ('builtins.globals', 'builtins.locals', 'builtins.vars'):
         state.is_open |= state.scope is state.module or last == 'globals'
@@ -51,23 +41,17 @@ def called(state: State, node: ast.Call, last: str) -> None:
         _executed(state, node, last)
     elif last in IMPORTERS:
         _imported(state, node, path)
-    elif last == 'patch' and path in ('unittest.mock.patch', 'mock.patch') and node.args:
+    elif path in ('unittest.mock.patch', 'mock.patch') and node.args:
         name = text_of(node.args[0])
         module, _, names = (name or '').partition('.')
         if name is None:
             say_made(state, node, 'the name to replace is made at run time')
         elif names and is_examined(module):
-            state.use(node, Question(module, names), name or '', ATTRIBUTE)
-    elif last == 'object' and path in ('unittest.mock.patch.object', 'mock.patch.object'):
-        _got(state, node)
+            state.use(node, Question(module, names), name, ATTRIBUTE)
 
 
-def assigned(state: State, target: ast.Attribute) -> None:
+def patched(state: State, base: ast.expr, name: str) -> None:
     """Records that a name of a library is assigned to, such as `np.int = int`."""
-    _patched(state, target.value, target.attr)
-
-
-def _patched(state: State, base: ast.expr, name: str) -> None:
     for one in state.final(inside(state, meaning_of(state, base), [name]), ''):
         if one.question is not None:
             path = one.question.path
@@ -77,25 +61,15 @@ def _patched(state: State, base: ast.expr, name: str) -> None:
             state.patched.add(path)
 
 
-def _got(state: State, node: ast.Call) -> None:
+def _got(state: State, node: ast.Call, may_have_default: bool) -> None:
     """Records `getattr(tf, 'name')`; with a third argument, the program goes on without it."""
-    if len(node.args) < 2:
-        return
-    base = meaning_of(state, node.args[0])
-    name = text_of(node.args[1])
+    base, name = meaning_of(state, node.args[0]), text_of(node.args[1])
     if name is not None and name.isidentifier():
-        here = state.condition if len(node.args) < 3 else state.condition.also(
-            Condition(caught=ALL))
-        state.use_names(node, base, name, written(node), condition=here)
+        state.use_names(node, base, name, written(node),
+                        is_survived=may_have_default and len(node.args) > 2)
     elif is_of_library(state, base):
         say_made(state, node, f'a name of {written(node.args[0])} is made at run time'
-                  if name is None else 'its text is not one name')
-
-
-def is_of_library(state: State, meanings: Meanings) -> bool:
-    """Whether one of some meanings is of a library whose made names are listed as W202."""
-    return any(one.question is not None and one.question.module.startswith(MADE_NAMES)
-               for one in state.final(meanings, ''))
+                 if name is None else 'its text is not one name')
 
 
 def _executed(state: State, node: ast.Call, last: str) -> None:
@@ -141,12 +115,3 @@ def say_made(state: State, node: ast.expr, what: str) -> None:
     """Lists W202: a look-up by a text, of which nobody can tell what it finds."""
     subject = node.func if isinstance(node, ast.Call) else node
     state.say('W202', node, written(subject), written(node), f'{what}, so nobody can check it')
-
-
-def written(node: ast.expr) -> str:
-    """Returns the source of a node, without what is too long."""
-    if isinstance(node, ast.Call) and len(ast.dump(node)) > 1000:
-        return f'{written(node.func)}(...)'
-    base, names = chain_of(node)  # Most are chains, and `unparse` is slow.
-    text = '.'.join((base.id, *names)) if isinstance(base, ast.Name) else ast.unparse(node)
-    return text if len(text) <= _MOST_WRITTEN else f'{text[:_MOST_WRITTEN - 3]}...'

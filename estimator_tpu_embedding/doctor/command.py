@@ -6,10 +6,10 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
 from ..errors import counted
-from .facts import MOST_STOPS, Fact, Finding, Prescription, ScannedFile, Use
-from .linked import Linked
+from .facts import MOST_STOPS, Finding, Prescription, ScannedFile, Use
 from .reached import Reached
-from .size_traps import hosts_for, sizes_for
+from .traps import options_of
+from .values import Linked
 from .verdicts import Flags
 
 _RESTORED = frozenset({'I301', 'I304', 'I311'})
@@ -73,8 +73,8 @@ def _run(group: Linked, flags: Flags, findings: Sequence[Finding]
         if uses:
             words.append(option)
             reasons.append(f'{option}: {_named(uses)}')
-    sizes, reason = _sizes(group)
-    return [*words, *sizes.split()], [*reasons, *filter(None, [reason])]
+    options, reason = options_of(group)
+    return [*words, *options.split()], [*reasons, *filter(None, [reason])]
 
 
 def _runs_without(findings: Sequence[Finding], flags: Flags, stops: Sequence[Finding]) -> bool:
@@ -95,47 +95,9 @@ def _named(uses: Sequence[Use]) -> str:
         f' and {counted(others, "other name")}' if others else '')
 
 
-def _sizes(group: Linked) -> tuple[str, str]:
-    """Returns the options for hosts and cores, and why they are there, or why not."""
-    configs = [(shards, each) for call in group.calls('TPUConfig')
-               if (shards := group.known(call, 'num_shards', None))
-               and (each := group.known(call, 'num_cores_per_replica', None))]
-    for shards, each in configs:
-        of_replica = each.value if type(each.value) is int and each.value > 0 else 1
-        if shards.value is None and of_replica > 1:
-            options = sizes_for(of_replica)
-            return options, (f'{options}: a replica takes {of_replica} cores, as '
-                             f'num_cores_per_replica says{each.origin}')
-        if type(shards.value) is not int or shards.value < 1:
-            continue
-        cores = shards.value * of_replica
-        if hosts_for(cores, of_replica) is not None and len(configs) == 1:
-            options = sizes_for(cores, of_replica)
-            return options, (f'{options}: num_shards is {shards.value}{shards.origin}, and no '
-                             'number of hosts with 8 cores each has so many')
-        size = sizes_for(cores).replace('--hosts ', '').replace(' --cores ', ' x ')
-        return '', (f'no --hosts, no --cores: num_shards is {shards.value}{shards.origin}, and '
-                    f'sets the size to {size.replace("--cores", "1 x")} (hosts x cores)')
-    return _sizes_of_loop(group)
-
-
-def _sizes_of_loop(group: Linked) -> tuple[str, str]:
-    """Returns the options for a loop with a raw `TPUEmbedding`, whose cores nobody else states."""
-    if not group.calls('TPUEmbedding'):
-        return '', ''
-    for call in group.calls('shard', 'batch_parallel'):
-        shards = group.known(call, 'num_shards')
-        if shards is not None and type(shards.value) is int and shards.value > 1:
-            options = sizes_for(shards.value)
-            return options, (f'{options}: {call.values["written"]} makes {shards.value} replicas'
-                             f'{shards.origin}, and a TPUEmbedding has as many cores as the system')
-    return '', ''
-
-
 def _required(file: ScannedFile, group: Linked) -> Iterator[tuple[str, str, str]]:
     """Yields option, value and reason of each argument without which the program ends."""
-    marked = {name for fact in group.facts('required')
-              for name in _names(fact)}
+    marked = {name for fact in group.facts('required') for name in fact.values['names']}
     own = file.facts if not any(fact.kind == 'subparsers' for fact in file.facts) else []
     absl = [fact for fact in group.facts('flag') if fact.values['library'] == 'absl']
     of_parser = [fact for fact in own if fact.kind == 'flag'
@@ -149,9 +111,3 @@ def _required(file: ScannedFile, group: Linked) -> Iterator[tuple[str, str, str]
         seen.add(option)
         yield option, name.upper(), (f'{option}: the program requires it '
                                      f'({fact.place.path}:{fact.place.line})')
-
-
-def _names(fact: Fact) -> tuple[str, ...]:
-    names = fact.values['names']
-    assert isinstance(names, tuple)
-    return names

@@ -1,18 +1,18 @@
 """Collects the calls and constants of a file that `traps` and `command` judge.
 
-Kinds of facts, besides the constructs of `construct_names.construct_of`:
+Each name of a TPU construct gets one short form, by whatever road a script reaches it:
+`tf.contrib.tpu.TPUConfig`, `tf.estimator.tpu.TPUConfig` and
+`tensorflow.python.tpu.tpu_config.TPUConfig` are all facts of the kind `'TPUConfig'`. Other kinds:
 
 | kind | what it is |
 |---|---|
 | `'TPUConfig.num_shards'` and so on | an argument that `ARGUMENTS` names |
-| `'flag'`, `'required'` | the definition of a command-line flag, and flags that must be given |
-| `'path'` | a constant that is a path on remote storage |
+| `'flag'`, `'required'`, `'subparsers'` | see `values.flags_of` |
 | `'rate'` | functions of learning rates, of which each table gets one of its own |
 | `'minimize'`, `'optimizer'` | a call that trains variables; one that makes an optimizer for them |
 | `'sum'` | any mention of a sum over cores |
 | `'method'` | a call of a method in `METHODS`, by its name |
 | `'context'` | `params['context']` |
-| `'old method'` | a method of a dict that Python 3 lacks |
 | `'old argument'` | an argument that functions of TensorFlow 2 lack |
 | `'import'` | an import statement, as it is written |
 """
@@ -21,17 +21,42 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
-from typing import Protocol
 
-from . import flag_definitions, old_arguments, old_methods, storage
-from .construct_names import READERS, construct_of, may_be_construct
+from ..compat.refused import FEED_OPERATIONS
+from . import old_code, rate_functions
 from .facts import Fact, Place
-from .nodes import Nodes, called_name
-from .rate_functions import ARGUMENTS as RATES
-from .rate_functions import RateFunctions
-from .values import UNREAD, Value, Values
+from .nodes import Nodes, called_name, last_name, written
+from .values import UNREAD, Value, Values, flags_of
 
 PlaceOf = Callable[[ast.AST], Place]
+PathsOf = Callable[[ast.expr], tuple[str, ...]]
+
+_ROOTS = frozenset({
+    'tensorflow', 'tensorflow_core', 'tensorflow_estimator', 'estimator_tpu_embedding'})
+_UNIQUE = frozenset(
+    'AsyncCheckpointSaverHook CrossShardOptimizer EmbeddingConfigSpec InfeedQueue '
+    'InputPipelineConfig TPUClusterResolver TPUConfig TPUContext TPUEstimator TPUEstimatorSpec '
+    'TPUInfeedOutfeedSessionHook TPUStrategy TPUEmbeddingForServing batch_parallel '
+    'bfloat16_scope cross_replica_sum initialize_system initialize_tpu_system '
+    'outside_compilation shutdown_system shutdown_tpu_system collective_permute'.split())
+"""Names that nothing else in TensorFlow has."""
+_OF_TPU = frozenset(
+    'RunConfig TPUEmbedding all_to_all core embedding_column repeat replicate rewrite shard '
+    'shared_embedding_columns TableConfig while_loop'.split())
+"""Names that mean a TPU below a module for TPUs only."""
+_OLDER = {
+    'TPUStrategyV2': 'TPUStrategy', 'embedding_column_v2': 'embedding_column',
+    'shared_embedding_columns_v2': 'shared_embedding_columns',
+    'split_compile_and_replicate': 'replicate', 'TPUEmbeddingV2': 'TPUEmbedding'}
+_MODULES_OF_TF2 = frozenset({
+    'embedding', 'tpu_embedding_v2', 'tpu_embedding_v1', 'tpu_embedding_for_serving',
+    'tpu_embedding_v2_utils'})
+_OF_TF2 = frozenset({
+    'Adagrad', 'AdagradMomentum', 'Adam', 'FTRL', 'SGD', 'TPUEmbedding', 'TableConfig'})
+READERS = frozenset({'NewCheckpointReader', 'load_checkpoint', 'load_variable'})
+"""They read the tensors of a checkpoint as they are stored."""
+_OPERATIONS = {name.lower() for name in FEED_OPERATIONS}
+_WORDS = frozenset({*_UNIQUE, *_OF_TPU, *_OLDER, *_OF_TF2, *READERS, 'Estimator', 'compile'})
 
 POSITIONS = {  # parameters that may be given by position, in order
     'TPUConfig': ('iterations_per_loop', 'num_shards', 'num_cores_per_replica',
@@ -53,51 +78,66 @@ METHODS = frozenset({
     'evaluate', 'predict', 'train_and_evaluate', 'export_saved_model', 'export_savedmodel',
     'experimental_export_all_saved_models'})
 _CALLS_ONLY = frozenset({'InfeedQueue', 'Estimator', *READERS})
-_TRAIN = frozenset({'minimize', 'apply_gradients'})
 _SUMS = ('CrossShardOptimizer', 'cross_replica_sum')
 
 
-class Names(Protocol):
-    """The names of one file, as `doctor/names.py` resolves them."""
+def construct_of(path: str) -> str | None:
+    """Returns the short form of the path of a name; `None` for all other names.
 
-    def resolve_all(self, node: ast.expr) -> tuple[str, ...]:
-        """All paths that an expression may have, such as `'tensorflow.contrib.tpu.TPUConfig'`."""
+    >>> construct_of('tensorflow.python.tpu.tpu_config.TPUConfig')
+    'TPUConfig'
+    >>> construct_of('tensorflow.compat.v1.estimator.tpu.RunConfig')
+    'RunConfig'
+    >>> construct_of('tensorflow.estimator.RunConfig') is None
+    True
+    >>> construct_of('tensorflow.tpu.experimental.embedding.TPUEmbedding')
+    'embedding.TPUEmbedding'
+    """
+    root, *modules = path.split('.')
+    if root not in _ROOTS or not modules:
+        return None
+    name = modules.pop()
+    if name.replace('_', '').lower() in _OPERATIONS:
+        return 'feed operation'
+    name = _OLDER.get(name, name)
+    if name in _UNIQUE or name in READERS or name == 'Estimator' and 'estimator' in modules:
+        return name
+    if name == 'compile' and 'xla' in modules:
+        return 'xla.compile'
+    if not (any(part.startswith('tpu') for part in modules)
+            or root == 'estimator_tpu_embedding' and not modules):
+        return None
+    if _MODULES_OF_TF2.intersection(modules):
+        return f'embedding.{name}' if name in _OF_TF2 else None
+    return name if name in _OF_TPU else None
 
 
-def facts_of(nodes: Nodes, names: Names, place_of: PlaceOf) -> list[Fact]:
-    """Returns the facts of one file, or of one cell of a notebook, in the order of the source.
+def facts_of(nodes: Nodes, paths_of: PathsOf, place_of: PlaceOf) -> list[Fact]:
+    """Returns the facts of one file, in the order of the source.
 
     Args:
       nodes: of the file.
-      names: resolves its expressions.
+      paths_of: returns all paths that an expression may have.
       place_of: returns the place of a node.
     """
-    values = Values(nodes)
-    found = [*_Constructs(names, place_of, nodes, values).facts(), *_calls(nodes, place_of),
-             *_words(nodes, place_of), *_imports(nodes, place_of),
-             *storage.facts_of(nodes, place_of), *flag_definitions.facts_of(nodes, place_of),
-             *old_methods.facts_of(nodes, values, place_of),
-             *old_arguments.facts_of(nodes, names.resolve_all, place_of)]
+    found = [*_Constructs(nodes, paths_of, place_of).facts(), *_calls(nodes, place_of),
+             *_words(nodes, place_of), *flags_of(nodes, place_of),
+             *old_code.old_arguments(nodes, paths_of, place_of)]
     return sorted(found, key=lambda fact: (fact.place.cell, fact.place[1:3]))
 
 
 class _Constructs:
     """Finds the TPU constructs of one file."""
 
-    def __init__(self, names: Names, place_of: PlaceOf, nodes: Nodes, values: Values):
-        self._names, self._place_of = names, place_of
-        self._nodes, self._values = nodes, values
+    def __init__(self, nodes: Nodes, paths_of: PathsOf, place_of: PlaceOf):
+        self._nodes, self._paths_of, self._place_of = nodes, paths_of, place_of
+        self._values = Values(nodes)
 
     def facts(self) -> Iterator[Fact]:
         """Yields a fact per use of a construct, and one per argument in `ARGUMENTS`."""
-        if not any(may_be_construct(word) for word, _ in _words_of(self._nodes)):
-            return
-        self._rates = RateFunctions(self._nodes)
-        renamed = self._values.renamed()
-        nodes: list[ast.Name | ast.Attribute] = [
-            *(each for each in self._nodes.of(ast.Name)
-              if may_be_construct(each.id) or each.id in renamed),
-            *(each for each in self._nodes.of(ast.Attribute) if may_be_construct(each.attr))]
+        nodes: list[ast.Name | ast.Attribute] = [*self._nodes.of(ast.Name), *(
+            each for each in self._nodes.of(ast.Attribute)
+            if each.attr in _WORDS or each.attr.replace('_', '').lower() in _OPERATIONS)]
         for node in nodes:
             if isinstance(node.ctx, ast.Load):
                 path, kind = self._construct(node)
@@ -106,52 +146,42 @@ class _Constructs:
 
     def _construct(self, node: ast.expr) -> tuple[str, str]:
         """Returns the path and the kind of the first construct that an expression may mean."""
-        return next(((path, kind) for path in self._names.resolve_all(node)
+        return next(((path, kind) for path in self._paths_of(node)
                      if (kind := construct_of(path))), ('', ''))
 
     def _facts(self, node: ast.Name | ast.Attribute, path: str, kind: str) -> Iterator[Fact]:
         call = self._nodes.parents.get(node)
-        is_call = self._is_call(node)
         if kind == 'InputPipelineConfig' and isinstance(call, ast.Attribute):
             return
-        arguments = self._arguments(call, kind) if isinstance(call, ast.Call) and is_call else {}
+        arguments = {}
+        if isinstance(call, ast.Call) and call.func is node:
+            arguments = _arguments(call, kind)
         yield Fact(kind, self._place_of(node), {
-            'path': path, 'written': _written(node), 'is_call': is_call,
+            'path': path, 'written': written(node), 'is_call': self._is_call(node),
             'arguments': {name: self._value(each) for name, each in arguments.items()},
             'places': {name: self._place_of(each) for name, each in arguments.items()},
             'optimizer': self._called(arguments.get('optimization_parameters')),
             'is_open': isinstance(call, ast.Call) and _is_open(call),
             'scope': self._scope(node)})
-        rate = arguments.get(RATES.get(kind, ''))
-        made = rate and self._rates.made_by(rate)
+        rate = arguments.get(rate_functions.ARGUMENTS.get(kind, ''))
+        made = rate and rate_functions.made_by(rate, self._nodes)
         if rate is not None and made:
-            yield Fact('rate', self._place_of(rate), {
-                'path': path, 'key': made.key, 'is_repeated': made.is_repeated, 'how': made.how})
+            yield Fact('rate', self._place_of(rate), made._asdict())
         for name in ARGUMENTS.get(kind, ()):
             value = arguments.get(name)
             if value is not None and self._value(value) is not None:
                 yield Fact(f'{kind}.{name}', self._place_of(value), {
-                    'path': f'{path}.{name}', 'written': name, 'value': self._value(value)})
+                    'path': f'{path}.{name}', 'written': name})
 
     def _is_call(self, node: ast.expr) -> bool:
         above = self._nodes.parents.get(node)
         return isinstance(above, ast.Call) and above.func is node
 
-    def _arguments(self, call: ast.Call, kind: str) -> dict[str, ast.expr]:
-        """Returns the arguments of a call by name, as far as they can be told."""
-        found: dict[str, ast.expr] = {}
-        for name, node in zip(POSITIONS.get(kind, ()), call.args):
-            if isinstance(node, ast.Starred):
-                break
-            found[name] = node
-        found.update({each.arg: each.value for each in call.keywords if each.arg})
-        return found
-
     def _called(self, node: ast.expr | None) -> str:
         """Returns the name of what an expression calls, such as `'AdagradParameters'`."""
         if isinstance(node, ast.Name):
             node = self._values.assigned(node.id)
-        return _written(node.func).rpartition('.')[2] if isinstance(node, ast.Call) else ''
+        return last_name(node) if isinstance(node, ast.Call) else ''
 
     def _value(self, node: ast.expr) -> Value:
         value = self._values.of(node)
@@ -172,40 +202,28 @@ class _Constructs:
         return ''
 
 
+def _arguments(call: ast.Call, kind: str) -> dict[str, ast.expr]:
+    """Returns the arguments of a call by name, as far as they can be told."""
+    found: dict[str, ast.expr] = {}
+    for name, node in zip(POSITIONS.get(kind, ()), call.args):
+        if isinstance(node, ast.Starred):
+            break
+        found[name] = node
+    found.update({each.arg: each.value for each in call.keywords if each.arg})
+    return found
+
+
 def _is_open(call: ast.Call) -> bool:
     """Whether a call has arguments that the source does not show: `*args`, `**kwargs`."""
     return (any(isinstance(each, ast.Starred) for each in call.args)
             or any(each.arg is None for each in call.keywords))
 
 
-def _words_of(nodes: Nodes) -> Iterator[tuple[str, ast.AST]]:
-    """Yields the identifiers and texts of a file, with their nodes."""
-    for attribute in nodes.of(ast.Attribute):
-        yield attribute.attr, attribute
-    for name in nodes.of(ast.Name):
-        yield name.id, name
-    for alias in nodes.of(ast.alias):
-        yield alias.name.rpartition('.')[2], alias
-    for constant in nodes.of(ast.Constant):
-        if isinstance(constant.value, str):
-            yield constant.value, constant
-
-
-def _written(node: ast.expr) -> str:
-    """Returns a chain of names as the source has it."""
-    parts: list[str] = []
-    while isinstance(node, ast.Attribute):
-        parts.append(node.attr)
-        node = node.value
-    parts.append(node.id if isinstance(node, ast.Name) else '...')
-    return '.'.join(reversed(parts))
-
-
 def _calls(nodes: Nodes, place_of: PlaceOf) -> Iterator[Fact]:
     """Yields facts about calls by the name that is called alone."""
     for node in nodes.of(ast.Call):
         name = called_name(node)
-        if name in _TRAIN and isinstance(node.func, ast.Attribute):
+        if name in ('minimize', 'apply_gradients') and isinstance(node.func, ast.Attribute):
             yield Fact('minimize', place_of(node.func), {'name': name})
         elif name.endswith('Optimizer') and name not in _SUMS:
             yield Fact('optimizer', place_of(node.func), {'name': name})
@@ -214,22 +232,18 @@ def _calls(nodes: Nodes, place_of: PlaceOf) -> Iterator[Fact]:
 
 
 def _words(nodes: Nodes, place_of: PlaceOf) -> Iterator[Fact]:
-    """Yields facts about words that need no resolution."""
+    """Yields facts about what needs no resolution."""
     for node in nodes.of(ast.Subscript):
-        if (isinstance(node.value, ast.Name) and node.value.id == 'params'
-                and isinstance(node.slice, ast.Constant) and node.slice.value == 'context'):
+        if last_name(node.value) == 'params' and isinstance(node.slice, ast.Constant) and (
+                node.slice.value == 'context'):
             yield Fact('context', place_of(node), {
                 'path': "params['context']", 'written': "params['context']"})
-    for word, where in _words_of(nodes):
-        if word.endswith(_SUMS):
-            yield Fact('sum', place_of(where), {'name': word})
-            break  # One says it all.
-
-
-def _imports(nodes: Nodes, place_of: PlaceOf) -> Iterator[Fact]:
-    for node in nodes.of(ast.ImportFrom):
-        yield Fact('import', place_of(node), {
-            'module': node.module or '', 'level': node.level})
+    words = ((node, str(getattr(node, name))) for kind, name in (
+        (ast.Attribute, 'attr'), (ast.Name, 'id'), (ast.alias, 'name'), (ast.Constant, 'value'))
+        for node in nodes.of(kind))
+    yield from [Fact('sum', place_of(node), {}) for node, word in words if word.endswith(_SUMS)][:1]
+    for each in nodes.of(ast.ImportFrom):
+        yield Fact('import', place_of(each), {'module': each.module or '', 'level': each.level})
     for statement in nodes.of(ast.Import):
-        for each in statement.names:
-            yield Fact('import', place_of(statement), {'module': each.name, 'level': 0})
+        for alias in statement.names:
+            yield Fact('import', place_of(statement), {'module': alias.name, 'level': 0})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import collections
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from . import command, environment, oracle, scan, sources, traps, verdicts
 from .facts import Diagnosis, Finding, ScannedFile
@@ -38,7 +38,10 @@ def diagnose(paths: Sequence[str], select: Sequence[str] = ('',), ignore: Sequen
     ignored = collections.Counter(finding.code for finding in about.keys() - set(shown))
     return Diagnosis(
         lines, shown, command.prescriptions(files, wanted, judged.flags),
-        _verdicts(files, judged), sum(not _is_unread(file) for file in files),
+        # Also of names that no library was asked about.
+        collections.Counter(judged.verdicts) + collections.Counter(
+            finding.verdict for file in files for finding in file.unknown),
+        sum('E132' not in {one.code for one in file.problems} for file in files),
         sum(file.lines for file in files), dict(sorted(ignored.items())), [*found.left_out])
 
 
@@ -52,18 +55,5 @@ def _choose_program(files: Sequence[ScannedFile], paths: Sequence[str]) -> None:
 
 def _order(finding: Finding) -> tuple[object, ...]:
     """By file, place and code; those about the environment come first."""
-    place = finding.place
-    if place is None:
-        return '', 0, 0, 0, finding.code, finding.subject, finding.message
-    return (place.path, place.cell, place.line, place.column, finding.code, finding.subject,
-            finding.message)
-
-
-def _verdicts(files: Sequence[ScannedFile], judged: verdicts.Judged) -> Mapping[str, int]:
-    """How many uses have each verdict, also those that no library was asked about."""
-    return collections.Counter(judged.verdicts) + collections.Counter(
-        finding.verdict for file in files for finding in file.unknown)
-
-
-def _is_unread(file: ScannedFile) -> bool:
-    return any(problem.code == 'E132' for problem in file.problems)
+    path, line, column, _, _, cell = finding.place or ('', 0, 0, 0, 0, 0)
+    return path, cell, line, column, finding.code, finding.subject, finding.message

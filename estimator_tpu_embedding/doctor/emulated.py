@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from .facts import Fact, Finding, ScannedFile
+from .facts import Finding, ScannedFile
 
 _REPLICAS = 'in the default graph, and the first of them alone changes variables'
 _NEEDS_GRAPH = '; with eager execution on it raises E917, so build it in a tf.Graph()'
@@ -87,23 +87,17 @@ REFUSED = {
 _IN_GRAPHS = frozenset({'batch_parallel', 'replicate', 'rewrite', 'shard'})
 
 
-def findings_of(file: ScannedFile, needs_tf1: bool) -> Iterator[Finding]:
-    """Yields I311 for each emulated construct of a file, and E104 for each that is refused.
+def findings_of(files: Sequence[ScannedFile], needs_tf1: bool) -> Iterator[Finding]:
+    """Yields I311 for each emulated construct of files, and E104 for each that is refused.
 
     Args:
-      file: the file.
+      files: of one program.
       needs_tf1: whether it runs with `--tf1`, which switches eager execution off.
     """
-    for fact in file.facts:
-        code = 'E104' if fact.kind in REFUSED else 'I311'
+    for fact in (fact for file in files for fact in file.facts):
         sentence = REFUSED.get(fact.kind) or SENTENCES.get(fact.kind)
-        if sentence is None:
-            continue
-        if fact.kind in _IN_GRAPHS and not needs_tf1:
-            sentence += _NEEDS_GRAPH
-        yield _finding(code, fact, sentence)
-
-
-def _finding(code: str, fact: Fact, sentence: str) -> Finding:
-    written = str(fact.values['written'])
-    return Finding(code, fact.place, str(fact.values['path']), written, sentence)
+        if sentence is not None:
+            if fact.kind in _IN_GRAPHS and not needs_tf1:
+                sentence += _NEEDS_GRAPH
+            yield Finding('E104' if fact.kind in REFUSED else 'I311', fact.place,
+                          fact.values['path'], fact.values['written'], sentence)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import importlib.util
 import pathlib
@@ -63,24 +64,18 @@ def _conflicts() -> Iterator[Finding]:
 def _unmet(package: str) -> Iterator[Finding]:
     """Yields a finding for each installed package whose version another one cannot use."""
     try:
-        from packaging.requirements import InvalidRequirement, Requirement
-    except ImportError:  # TensorFlow needs it. So it is there, or there is nothing to check.
-        return
-    try:
+        from packaging.requirements import Requirement
         texts = importlib.metadata.requires(package) or []
-    except importlib.metadata.PackageNotFoundError:
+    except ImportError:  # Also for a package that is not there. TensorFlow needs `packaging`.
         return
     for text in texts:
-        try:
+        with contextlib.suppress(ValueError):  # A requirement that nobody can read.
             needed = Requirement(text)
-        except InvalidRequirement:
-            continue
-        if needed.marker is not None and not needed.marker.evaluate({'extra': ''}):
-            continue
-        version = _version(needed.name)
-        if version and not needed.specifier.contains(version, prereleases=True):
-            yield _conflict(needed.name, f'{package} {_version(package)} needs '
-                            f'{needed.name}{needed.specifier}, and {version} is installed')
+            version = _version(needed.name)
+            is_meant = needed.marker is None or needed.marker.evaluate({'extra': ''})
+            if is_meant and version and not needed.specifier.contains(version, prereleases=True):
+                yield _conflict(needed.name, f'{package} {_version(package)} needs '
+                                f'{needed.name}{needed.specifier}, and {version} is installed')
 
 
 def _conflict(subject: str, message: str) -> Finding:

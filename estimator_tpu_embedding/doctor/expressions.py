@@ -6,20 +6,29 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from . import by_text, dataset_methods, escapes, guards
+from . import escapes
 from .calls import SPECIAL, called
-from .lookups import IMPORTERS, chain_of, meaning_of
-from .meanings import FLAGS, NAME, OTHERS, Meanings, is_examined, union
-from .state import TENSORFLOW, Scope, State
+from .facts import Question
+from .lookups import IMPORTERS, is_guard, meaning_of
+from .meanings import (
+    ATTRIBUTE,
+    FLAGS,
+    GUARDED,
+    NAME,
+    NONE,
+    OTHERS,
+    Block,
+    Meanings,
+    Scope,
+    is_examined,
+    is_unknown,
+    union,
+)
+from .nodes import chain_of, written
+from .state import TENSORFLOW, State
 
-_FIELDS: dict[type, tuple[str, ...]] = {
-    ast.BinOp: ('left', 'right'), ast.UnaryOp: ('operand',), ast.Compare: ('left', 'comparators'),
-    ast.keyword: ('value',), ast.Subscript: ('value', 'slice'), ast.Starred: ('value',),
-    ast.Dict: ('keys', 'values'), ast.Set: ('elts',), ast.List: ('elts',), ast.Tuple: ('elts',),
-    ast.JoinedStr: ('values',), ast.FormattedValue: ('value', 'format_spec'),
-    ast.Slice: ('lower', 'upper', 'step'), ast.Await: ('value',), ast.Yield: ('value',),
-    ast.YieldFrom: ('value',), ast.Constant: ()}
-
+_OF_DATASETS = frozenset({'make_initializable_iterator', 'make_one_shot_iterator'})
+"""Methods that only the datasets of TensorFlow 1 have, and no other class that scripts use."""
 _MOST_ITEMS = 20
 """The most items of a list that are told apart in a loop."""
 
@@ -33,12 +42,19 @@ def walk(state: State, *roots: ast.AST | None) -> None:
         if special is not None:
             special(state, node, stack)
             continue
-        for field in reversed(_FIELDS.get(type(node), node._fields)):
-            value = getattr(node, field)
+        for field in reversed(node._fields):
+            value = getattr(node, field, None)
             if type(value) is list:
                 stack += [one for one in reversed(value) if isinstance(one, ast.AST)]
             elif isinstance(value, ast.AST):
                 stack.append(value)
+
+
+def walk_guarded(state: State, *nodes: ast.AST | None) -> None:
+    """Records all uses in expressions that are perhaps not evaluated."""
+    outer, state.block = state.block, Block(state.block, own=GUARDED)
+    walk(state, *nodes)
+    state.block = outer
 
 
 def walk_called(state: State, node: ast.expr) -> None:
@@ -50,12 +66,9 @@ def walk_called(state: State, node: ast.expr) -> None:
     if not isinstance(node, ast.Name):
         walk(state, node)
         return
-    meanings = _name(state, node, [])
-    if meanings is None or meanings is OTHERS or not any(
-            one.only_if or one.file for one in meanings):
-        return
-    final = state.final(meanings, '')
-    if all(one.is_none or one.question is not None and one.only_if for one in final):
+    final = state.final(_name(state, node, []) or (), '')
+    if any(one.when.only_if for one in final) and all(
+            one.kind == NONE or one.question is not None and one.when.only_if for one in final):
         state.use_names(node, final, '', node.id, NAME)
 
 
@@ -78,14 +91,11 @@ def bind_others(state: State, target: ast.AST) -> None:
 
 def bind_items(state: State, target: ast.expr, items: ast.expr) -> None:
     """Binds the target of a loop to the items of a list, if they are written there."""
-    bind_others(state, target)
-    if isinstance(target, ast.Name) and isinstance(items, (ast.List, ast.Tuple)) and len(
+    if isinstance(target, ast.Name) and isinstance(items, (ast.List, ast.Tuple)) and 0 < len(
             items.elts) <= _MOST_ITEMS:
-        meanings: Meanings = ()
-        for one in items.elts:
-            meanings = union(meanings, meaning_of(state, one))
-        if meanings and meanings != OTHERS:
-            state.bind(target.id, meanings)
+        state.bind(target.id, union(meaning_of(state, one) for one in items.elts))
+    else:
+        bind_others(state, target)
 
 
 def _name(state: State, node: ast.Name, stack: list[ast.AST]) -> Meanings | None:
@@ -95,66 +105,77 @@ def _name(state: State, node: ast.Name, stack: list[ast.AST]) -> Meanings | None
     if meanings is None:
         meanings = state.from_stars(node.id) if state.stars else None
         if meanings is None:
-            state.use_builtin(node)
-            if node.id in by_text.BUILTINS:
-                escapes.note(state, node, state.meant[id(node)])
-        elif meanings is not OTHERS:  # It has no other place: the import names nothing.
-            direct = tuple(one for one in meanings if not one.question or one.question.names)
-            state.use_names(node, direct, '', node.id, NAME)
-    if meanings is not None and meanings is not OTHERS:
+            _use_builtin(state, node)
+            return None
+        # It has no other place: the import names nothing.
+        direct = tuple(one for one in meanings if not one.question or one.question.names)
+        state.use_names(node, direct, '', node.id, NAME)
+    if not is_unknown(meanings):
         state.meant[id(node)] = meanings
         escapes.note(state, node, meanings)
     return meanings
 
 
+def _use_builtin(state: State, node: ast.Name) -> None:
+    state.use_builtin(node)
+    if node.id in escapes.BUILTINS:
+        escapes.note(state, node, state.meant[id(node)])
+
+
 def _attribute(state: State, node: ast.Attribute, stack: list[ast.AST]) -> None:
     base, names = chain_of(node)
-    if node.attr in dataset_methods.METHODS:
-        dataset_methods.record(state, node)
-    by_text.note_attributes(state, node, names)
+    dotted = '.'.join(names)
+    if node.attr in _OF_DATASETS:
+        _of_dataset(state, node, f'{base.id if isinstance(base, ast.Name) else "(...)"}.{dotted}')
+    escapes.note_attributes(state, node, names)
     if isinstance(base, ast.Name):
         _looked_up(state, node, base, names)
         return
     stack.append(base)
     meanings = meaning_of(state, base) if isinstance(base, ast.Call) else OTHERS
-    if meanings is not OTHERS:
-        state.use_names(node, meanings, '.'.join(names), f'{_text(base)}.{".".join(names)}')
-        escapes.note(state, node, meanings, '.'.join(names))
+    if not is_unknown(meanings):
+        state.use_names(node, meanings, dotted, f'{written(base)}.{dotted}')
+        escapes.note(state, node, meanings, dotted)
     elif name := next((one for one in names[:-1] if one in TENSORFLOW), ''):
-        state.list_unknown(node, name, f'{_text(base)}.{".".join(names)}')
+        state.list_unknown(node, name, f'{written(base)}.{dotted}')
 
 
 def _looked_up(state: State, node: ast.Attribute, base: ast.Name, names: list[str]) -> None:
     """Records that dotted names are looked up in a name."""
     meanings = state.lookup(base.id)
-    if meanings is None or meanings is OTHERS:
+    text = f'{base.id}.{".".join(names)}'
+    if is_unknown(meanings):
         inner = TENSORFLOW.intersection(names[:-1]) - state.attributes
         if base.id in TENSORFLOW or inner:
             name = base.id if base.id in TENSORFLOW else min(inner)
-            state.list_unknown(node, name, f'{base.id}.{".".join(names)}')
+            state.list_unknown(node, name, text)
         elif meanings is None:
-            state.use_builtin(base)
-            if base.id in by_text.BUILTINS:
-                escapes.note(state, base, state.meant[id(base)])
+            _use_builtin(state, base)
         return
+    assert meanings is not None
     state.meant[id(base)] = meanings
-    written = f'{base.id}.{".".join(names)}'
-    if base.id in TENSORFLOW and not state.is_shallow and any(
-            (one.question is not None and not is_examined(one.question.module)
-             if one.is_known else not one.unless and not one.file)
+    if base.id in TENSORFLOW and any(
+            not is_examined(one.question.module) if one.question is not None
+            else not one.kind and not one.file and not one.when.unless
             for one in state.final(tuple(  # A module of the project may be called so.
                 each for each in meanings if each.names or not each.file), '')):
-        state.list_unknown(node, base.id, written)
+        state.list_unknown(node, base.id, text)
     if FLAGS in names:  # Its attributes are flags of the program.
         names = names[:names.index(FLAGS) + 1]
     escapes.note(state, node, meanings, '.'.join(names))
-    if names[0] == '__class__' or names[-1] == '__dict__':
-        return
-    state.use_names(node, meanings, '.'.join(names), written)
+    if names[0] != '__class__' and names[-1] != '__dict__':
+        state.use_names(node, meanings, '.'.join(names), text)
 
 
-def _text(node: ast.expr) -> str:
-    return ast.unparse(node) if sum(1 for _ in ast.walk(node)) < 50 else '...'
+def _of_dataset(state: State, node: ast.Attribute, text: str) -> None:
+    """Records a use of the class of datasets, if an object of unknown kind gets such a method.
+
+    A script that calls one means TensorFlow 1, even if nothing else in it says so.
+    """
+    modules = {use.question.module for use in state.uses}
+    module = next((one for one in ('tensorflow.compat.v1', 'tensorflow') if one in modules), '')
+    if module and not state.is_shallow and is_unknown(meaning_of(state, node.value)):
+        state.use(node, Question(module, f'data.Dataset.{node.attr}'), text, ATTRIBUTE)
 
 
 def _call(state: State, node: ast.Call, stack: list[ast.AST]) -> None:
@@ -172,7 +193,7 @@ def _call(state: State, node: ast.Call, stack: list[ast.AST]) -> None:
         if last == 'getattr' or last in IMPORTERS:
             escapes.note(state, node, meaning_of(state, node))
         elif last in ('globals', 'locals', 'vars'):
-            by_text.note_call(state, node, last)
+            escapes.note_dict(state, node, last)
 
 
 def _lambda(state: State, node: ast.Lambda, stack: list[ast.AST]) -> None:
@@ -181,22 +202,23 @@ def _lambda(state: State, node: ast.Lambda, stack: list[ast.AST]) -> None:
 
 
 def _comprehension(state: State, node: Any, stack: list[ast.AST]) -> None:
-    outer = state.scope
+    walk(state, node.generators[0].iter)
     if isinstance(node, ast.GeneratorExp):
-        state.lazy.append(node)
-    generators: list[ast.comprehension] = node.generators
-    walk(state, generators[0].iter)
-    state.scope = Scope(outer, is_comprehension=True)
-    for number, one in enumerate(generators):
+        state.later(node, state.caught)
+    outer = state.scope
+    state.scope = Scope(outer, state.block, state.order, is_comprehension=True)
+    follow_comprehension(state, node)
+    state.scope = outer
+
+
+def follow_comprehension(state: State, node: Any) -> None:
+    """Records the uses in a comprehension, in a scope of its own, except in what it begins with."""
+    for number, one in enumerate(node.generators):
         if number:
             walk(state, one.iter)
         bind_items(state, one.target, one.iter)
         walk(state, *one.ifs)
-    if isinstance(node, ast.DictComp):
-        walk(state, node.key, node.value)
-    else:
-        walk(state, node.elt)
-    state.scope = outer
+    walk(state, *((node.key, node.value) if isinstance(node, ast.DictComp) else (node.elt,)))
 
 
 def _named(state: State, node: ast.NamedExpr, stack: list[ast.AST]) -> None:
@@ -209,26 +231,19 @@ def _named(state: State, node: ast.NamedExpr, stack: list[ast.AST]) -> None:
 
 
 def _if_else(state: State, node: ast.IfExp, stack: list[ast.AST]) -> None:
-    truth = guards.judge(state, node.test)
-    if truth.is_trivial:
+    if is_guard(state, node.test):
+        walk(state, node.test)
+        walk_guarded(state, node.body, node.orelse)
+    else:
         stack += (node.orelse, node.body, node.test)
-        return
-    walk(state, node.test)
-    before = state.condition
-    for part, condition in ((node.body, truth.if_true), (node.orelse, truth.if_false)):
-        state.condition = before.also(condition)
-        walk(state, part)
-    state.condition = before
 
 
 def _bool(state: State, node: ast.BoolOp, stack: list[ast.AST]) -> None:
-    before = state.condition
-    for value in node.values:
-        walk(state, value)
-        truth = guards.judge(state, value)
-        state.condition = state.condition.also(
-            truth.if_true if isinstance(node.op, ast.And) else truth.if_false)
-    state.condition = before
+    if state.block.own is not GUARDED and is_guard(state, node):
+        walk(state, node.values[0])
+        walk_guarded(state, *node.values[1:])
+    else:
+        stack += reversed(node.values)
 
 
 _SPECIAL: dict[type, Callable[[State, Any, list[ast.AST]], object]] = {

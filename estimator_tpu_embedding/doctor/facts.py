@@ -1,10 +1,10 @@
 """The facts that the parts of the doctor hand to each other.
 
-`sources` finds and reads files. `names` and `constructs` turn the tree of a file into
-`ScannedFile`, without asking any library. `oracle` asks the installed libraries about all
-`Question`s at once. `verdicts` and `traps` turn facts and answers into `Finding`s, and `command`
-into a `Prescription`. `diagnose.diagnose` calls them all, and `cli/doctor.py` prints its
-`Diagnosis`.
+`sources` finds and reads files. `scan` turns the tree of each into a `ScannedFile`, without asking
+any library: `statements` follows its names, `constructs` collects its calls for TPUs. `oracle` asks
+the installed libraries about all `Question`s at once. `verdicts` and `traps` turn facts and answers
+into `Finding`s, and `command` into a `Prescription`. `diagnose.diagnose` calls them all, and
+`cli/doctor.py` prints its `Diagnosis`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Place(NamedTuple):
@@ -95,11 +95,13 @@ class Use(NamedTuple):
       question: what it resolves to.
       written: as the source has it, such as `'tf.train.Saver'`.
       is_guarded: whether the program goes on without it. It is in the body of a `try` whose handler
-        catches what a missing name raises and does not end the program. Or it is under a condition
-        that nobody can evaluate here, such as one on a version.
+        catches what a missing name raises and does not end the program. Or it is under a test of a
+        version or of the names of a library.
       only_if: the place is reached, or the name means this, only where all of these are there.
       unless: groups of questions. It is not reached, or the name means something else, where all of
         any one group are there. A handler of ImportError is such a place: what its body imports.
+      is_choice: whether a test of a version or of the names of a library chose this meaning, so
+        another meaning of the same place may do.
     """
 
     place: Place
@@ -108,6 +110,7 @@ class Use(NamedTuple):
     is_guarded: bool = False
     only_if: tuple[Question, ...] = ()
     unless: tuple[tuple[Question, ...], ...] = ()
+    is_choice: bool = False
 
     @property
     def questions(self) -> tuple[Question, ...]:
@@ -138,7 +141,7 @@ class Fact(NamedTuple):
 
     kind: str
     place: Place
-    values: Mapping[str, object]
+    values: Mapping[str, Any]
 
 
 class Finding(NamedTuple):
@@ -182,7 +185,8 @@ class ScannedFile:
       escapes: names of libraries where the scan does not follow them, with what to say of those
         that are modules.
       facts: constructs for `traps`.
-      problems: why the file, or the rest of it, was not read (E131 to E139), or is refused (E104).
+      problems: why the file, or the rest of it, was not read (E131 to E133), and what it alone
+        decides (E104, E122, W217).
       imports: modules of the project that it imports, with the place of the first import.
       is_program: whether it runs something when it is started: a notebook, or a file with
         `if __name__ == '__main__'`, `tf.app.run()` or a call of its own at its top level.

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import ast
 
-from .calls import MADE_NAMES
 from .escapes import ESCAPES
 from .facts import Question, Use
-from .meanings import ALWAYS, IMPORT, OTHERS, Meaning, is_examined
+from .meanings import ALWAYS, IMPORT, OTHERS, Binding, Meaning, is_examined
 from .state import State
 from .successors import made_by
 
@@ -19,19 +18,14 @@ def follow_import(state: State, node: ast.Import) -> None:
         found = state.project.find(state.file, alias.name)
         if found is None:
             state.use(alias, Question(alias.name), alias.name, IMPORT)
-            if alias.asname:
-                _bind(state, alias.asname, Question(alias.name))
-                continue
-            if top != alias.name:
-                state.dotted.update(_packages(alias.name))
-            _bind(state, top, Question(top))
+            _bind(state, alias.asname or top, Question(alias.name if alias.asname else top))
+            parts = alias.name.split('.') if not alias.asname else []
+            state.dotted.update('.'.join(parts[:end]) for end in range(2, len(parts) + 1))
         elif found:
             _note_beside(state, alias, alias.name)
             _import_from_project(state, alias, found)
-            if alias.asname:
-                state.bind(alias.asname, (Meaning(file=found),))
-            else:
-                state.bind(top, (Meaning(file=state.project.find(state.file, top) or found),))
+            whole = found if alias.asname else state.project.find(state.file, top) or found
+            state.bind(alias.asname or top, (Meaning(file=whole),))
         else:
             _say_missing(state, alias, alias.name)
             state.bind(alias.asname or top, OTHERS)
@@ -59,15 +53,9 @@ def follow_import_from(state: State, node: ast.ImportFrom) -> None:
         _say_missing(state, node, '.' * node.level + module)
         for alias in node.names:
             if alias.name == '*':
-                state.stars.append(Meaning())
+                _star(state, Meaning())
             else:
                 state.bind(alias.asname or alias.name, OTHERS)
-
-
-def _packages(module: str) -> list[str]:
-    """Returns `a.b` and `a.b.c` for `a.b.c`."""
-    parts = module.split('.')
-    return ['.'.join(parts[:end]) for end in range(2, len(parts) + 1)]
 
 
 def _from_library(state: State, node: ast.ImportFrom, module: str) -> None:
@@ -85,11 +73,8 @@ def _from_library(state: State, node: ast.ImportFrom, module: str) -> None:
 
 def _star(state: State, star: Meaning) -> None:
     """Adds `from a import *`, which may replace names that are bound already."""
-    is_known = not star.question or star.question.module.startswith(MADE_NAMES)
-    for name, seen in state.scope.names.items() if state.parents and is_known else ():
-        if any(one.question or one.file for one in seen):
-            state.note_other(name, state.final((star,), name), seen)
-    state.stars.append(star)
+    state.order += 1
+    state.stars.append(Binding(state.block, state.order, (star,)))
 
 
 def _bind(state: State, name: str, question: Question) -> None:
@@ -129,7 +114,7 @@ def _import_from_project(state: State, node: ast.AST, file: str) -> None:
 
 def _note_beside(state: State, node: ast.AST, module: str) -> None:
     """Keeps an absolute import that leads into a package which it does not name."""
-    if state.is_shallow or state.condition is not ALWAYS:
+    if state.is_shallow or state.block.whole is not ALWAYS or IMPORT in state.caught:
         return
     folder = state.project.package_around(state.file, module.partition('.')[0])
     if folder:

@@ -1,4 +1,4 @@
-"""States what a name of a file may mean, and under which conditions a place is reached."""
+"""States what a name of a file may mean, where it was bound, and under which conditions."""
 
 from __future__ import annotations
 
@@ -17,48 +17,31 @@ EXAMINED = frozenset({'builtins', 'keras', 'numpy', 'tf_keras'}) | sys.stdlib_mo
 
 
 class Condition(NamedTuple):
-    """When a place is reached, and what the program survives there.
+    """When a place is reached, or when a name means something.
 
     Attributes:
       only_if: questions that are all there, as in `facts.Use`.
       unless: groups of questions, as in `facts.Use`.
-      caught: the kinds of look-ups that may fail there.
+      is_guarded: whether a test decides that nobody evaluates here, such as one of a version.
     """
 
     only_if: tuple[Question, ...] = ()
     unless: tuple[tuple[Question, ...], ...] = ()
-    caught: frozenset[str] = frozenset()
+    is_guarded: bool = False
 
     def also(self, other: Condition) -> Condition:
-        """Returns the condition of a place that is reached where both hold."""
+        """Returns the condition under which both hold."""
         if other is ALWAYS or other == self:
             return self
         if self is ALWAYS:
             return other
-        return Condition(_joined(self.only_if, other.only_if), _joined(self.unless, other.unless),
-                         self.caught | other.caught)
+        return Condition(tuple(dict.fromkeys((*self.only_if, *other.only_if))),
+                         tuple(dict.fromkeys((*self.unless, *other.unless))),
+                         self.is_guarded or other.is_guarded)
 
 
 ALWAYS = Condition()
-UNKNOWN = Condition(caught=ALL)
-"""Of a place that is perhaps not reached, or never: what is missing there stops nothing."""
-
-
-class Constant(NamedTuple):
-    """A constant of the source.
-
-    Attributes:
-      value: what it is.
-      is_version: whether it was computed from a version, so no other file changes it.
-      with_tf1: what it is with `--tf1`, if it was computed from a version.
-    """
-
-    value: object
-    is_version: bool = False
-    with_tf1: object = None
-
-    def __hash__(self) -> int:
-        return hash(self.is_version)  # The value may be a list, such as the parts of a version.
+GUARDED = Condition(is_guarded=True)
 
 
 class Meaning(NamedTuple):
@@ -68,50 +51,41 @@ class Meaning(NamedTuple):
       question: a name of a library.
       file: a module of the project: its file or folder.
       names: dotted names in that module.
-      constant: a constant.
-      only_if: when the name means this, as in `facts.Use`.
-      unless: when it does not.
+      kind: what is known of a value that is no library: one of the constants below.
+      when: the name means this.
     """
 
     question: Question | None = None
     file: str = ''
     names: str = ''
-    constant: Constant | None = None
-    only_if: tuple[Question, ...] = ()
-    unless: tuple[tuple[Question, ...], ...] = ()
-
-    def asks(self, question: Question) -> Meaning:
-        """Returns the meaning of another name of a library under the same conditions."""
-        return Meaning(question, only_if=self.only_if, unless=self.unless)
+    kind: str = ''
+    when: Condition = ALWAYS
 
     def under(self, condition: Condition) -> Meaning:
         """Returns the same meaning under one more condition."""
-        if not condition.only_if and not condition.unless:
+        return self if condition is ALWAYS else self._replace(when=self.when.also(condition))
+
+    def inside(self, names: str) -> Meaning:
+        """Returns what dotted names in it mean; those of other files stay unresolved."""
+        if not names:
             return self
-        return self._replace(only_if=_joined(self.only_if, condition.only_if),
-                             unless=_joined(self.unless, condition.unless))
+        if self.question is not None:
+            return self._replace(question=below(self.question, names))
+        if self.file:
+            return self._replace(names=f'{self.names}.{names}' if self.names else names)
+        return self if self.kind in (NONE, OBJECT) else OTHER
 
     @property
-    def condition(self) -> Condition:
-        """When the name means this."""
-        return Condition(self.only_if, self.unless)
-
-    @property
-    def is_known(self) -> bool:
-        """Whether something is known of it, such as that it is no library."""
-        return self.question is not None or self.constant is not None
-
-    @property
-    def is_none(self) -> bool:
-        """Whether it is `None`, which has no names and cannot be called."""
-        return self.constant is not None and self.constant.value is None
+    def is_module(self) -> bool:
+        """Whether it may be a module: of a library or of the project."""
+        return self.question is not None or bool(self.file)
 
 
 Meanings = tuple[Meaning, ...]
-OBJECT = Meaning(constant=Constant(object()))
-"""What a library other than TensorFlow made: no module, whatever its name is."""
-OWN = Meaning(constant=Constant(object()))
-"""A class of the file, or an object of it."""
+NONE, OBJECT, OWN, GUARD = 'None', 'object', 'own', 'guard'
+"""Kinds: `None`; what a library other than TensorFlow made; a class of the file, or an object of
+it; the result of a test as in `lookups.is_guard`.
+"""
 OTHER = Meaning()
 """A value that is no name of a library, or of which nothing is known."""
 OTHERS = (OTHER,)
@@ -122,52 +96,116 @@ _MOST = 16
 """The most meanings of one name that are kept apart."""
 
 
-def union(first: Meanings, second: Meanings) -> Meanings:
-    """Returns all meanings of both, each once."""
-    if first == second:
-        return first
-    return tuple(dict.fromkeys((*first, *second)))[:_MOST]
+def union(parts: Iterable[Meanings]) -> Meanings:
+    """Returns all meanings of several, each once."""
+    return tuple(dict.fromkeys(one for part in parts for one in part))[:_MOST]
 
 
-Names = dict[str, Meanings]
-
-
-def joined(branches: Iterable[tuple[Names, Condition]]) -> Names:
-    """Returns what names mean after one of several branches, with the condition of each.
-
-    Args:
-      branches: names at the end of each branch, and when it is taken.
-    """
-    all_branches = list(branches)
-    if len(all_branches) == 1:
-        return all_branches[0][0]
-    result: Names = {}
-    for name in dict.fromkeys(name for names, _ in all_branches for name in names):
-        given = [names.get(name) for names, _ in all_branches]
-        if all(one is given[0] for one in given):
-            result[name] = given[0] or ()
-            continue
-        common = set(given[0] or ()).intersection(*(one or () for one in given[1:]))
-        result[name] = tuple(dict.fromkeys(
-            meaning if meaning in common else meaning.under(condition)
-            for one, (_, condition) in zip(given, all_branches) for meaning in one or ()))[:_MOST]
-    return result
+def is_unknown(meanings: Meanings | None) -> bool:
+    """Whether nothing is known of a name."""
+    return not meanings or all(not one.is_module and not one.kind for one in meanings)
 
 
 def below(question: Question, names: str) -> Question:
     """Returns the question about dotted names in something; after very many it stays the same."""
-    if question.names.endswith(FLAGS) or len(question.names) > _MOST_CHARACTERS:
+    if not names or question.names.endswith(FLAGS) or len(question.names) > _MOST_CHARACTERS:
         return question  # Attributes of `FLAGS` are flags of the program.
-    if not names:
-        return question
-    return Question(question.module, f'{question.names}.{names}' if question.names else names,
-                    question.is_import)
+    return question._replace(names=f'{question.names}.{names}' if question.names else names)
 
 
 def is_examined(module: str) -> bool:
     """Whether names in a module of a library are looked up, and not only its imports."""
     top = module.partition('.')[0]
     return top in EXAMINED or top.startswith('tensorflow')
+
+
+class Block:
+    """Statements that run one after the other: those of a scope, or a branch in it.
+
+    Attributes:
+      parent: the block around it, `None` for that of a scope.
+      owner: of all branches of one statement, since no run of it takes two of them.
+      own: when it runs to its end, where the block around it runs.
+      whole: when its present statement is reached.
+      around: it, all blocks around it, and their owners.
+    """
+
+    __slots__ = ('parent', 'owner', 'own', 'whole', 'around')
+
+    def __init__(self, parent: Block | None = None, owner: object = None,
+                 own: Condition = ALWAYS):
+        self.parent, self.owner, self.own = parent, owner, own
+        self.whole: Condition = own if parent is None else parent.whole.also(own)
+        self.around: frozenset[object] = frozenset({self, owner} if owner else {self}) | (
+            parent.around if parent is not None else frozenset())
+
+    def seen_from(self, place: Block) -> Condition | None:
+        """Returns when it ran before a place; `None` if both are branches of one statement."""
+        when, block, inner = ALWAYS, self, self
+        while block not in place.around and block.parent is not None:
+            when, inner, block = when.also(block.own), block, block.parent
+        return None if inner is not block and inner.owner in place.around else when
+
+
+class Binding(NamedTuple):
+    """A place where a name gets a meaning; `order` counts all such places of a file."""
+
+    block: Block
+    order: int
+    meanings: Meanings
+
+
+class Scope:
+    """The names of a module, class, function or comprehension.
+
+    Attributes:
+      names: where each was bound.
+      parent: the scope around it, and the `block` and `order` of it there.
+      is_lazy: whether it runs later than the place where it is written.
+      outer_names: those of `global` and `nonlocal` statements.
+      unknown: names that were listed as unknown, for the whole function.
+    """
+
+    __slots__ = ('names', 'parent', 'block', 'order', 'is_class', 'is_lazy', 'is_comprehension',
+                 'outer_names', 'unknown')
+
+    def __init__(self, parent: Scope | None, block: Block, order: int, *, is_class: bool = False,
+                 is_lazy: bool = False, is_comprehension: bool = False):
+        self.names: dict[str, list[Binding]] = {}
+        self.parent, self.block, self.order = parent, block, order
+        self.is_class, self.is_lazy = is_class, is_lazy
+        self.is_comprehension = is_comprehension
+        self.outer_names: set[str] = set()
+        self.unknown: set[str] = (
+            parent.unknown if parent is not None and is_comprehension else set())
+
+    def live(self, name: str, block: Block, order: int, is_later: bool) -> tuple[Meanings, int]:
+        """Returns what a name may mean at a place, and the order of the oldest such binding.
+
+        A binding hides those before it if each run that gets to the place has passed it.
+
+        Args:
+          name: that the scope binds.
+          block: of the place.
+          order: bindings before it were passed.
+          is_later: whether the place may run again later, when all other bindings were passed.
+        """
+        found: list[Meanings] = []
+        older, first = ALWAYS, 0
+        for one in reversed(self.names.get(name, ())):
+            is_after = one.order > order
+            when = one.block.seen_from(block)
+            if is_after and not is_later or when is None and not is_after:
+                continue
+            found.append(tuple(each.under((when or ALWAYS).also(older)) for each in one.meanings))
+            first = one.order
+            if one.block in block.around and not is_after:
+                break
+            if one.block.parent in block.around:
+                own = one.block.own
+                older = older.also(Condition(unless=(own.only_if,) if own.only_if else (),
+                                             is_guarded=own.is_guarded))
+        return union(reversed(found)), first
 
 
 class Exports(NamedTuple):
@@ -184,9 +222,3 @@ class Exports(NamedTuple):
     stars: Meanings = ()
     is_open: bool = False
     is_unknown: bool = False
-
-
-def _joined(first: tuple, second: tuple) -> tuple:
-    if not first or not second:
-        return first or second
-    return tuple(dict.fromkeys((*first, *second)))

@@ -1,4 +1,4 @@
-"""Holds the nodes of a syntax tree by their types, with the node above each."""
+"""Holds the nodes of a syntax tree by their types, and reads the simplest of them."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ _FIELDS: dict[type[ast.AST], tuple[str, ...]] = {
     ast.Compare: ('left', 'comparators'), ast.Subscript: ('value', 'slice'),
     ast.Tuple: ('elts',), ast.List: ('elts',), ast.Starred: ('value',)}
 """The fields with nodes of frequent types, without `ctx` and operators, which nobody asks for."""
+_MOST_WRITTEN = 80
 
 
 class Nodes:
@@ -23,7 +24,6 @@ class Nodes:
     def __init__(self, tree: ast.AST):
         """Visits the tree once."""
         self.parents: dict[ast.AST, ast.AST] = {}
-        self.guards: dict[ast.AST, bool] = {}  # What `old_methods` found out about them.
         self._by_type: dict[type[ast.AST], list[ast.AST]] = {}
         todo = [tree]
         for node in todo:  # It grows.
@@ -51,6 +51,37 @@ class Nodes:
 
 def called_name(call: ast.Call) -> str:
     """Returns the last part of what a call calls, such as `'minimize'`; `''` for no name."""
-    if isinstance(call.func, ast.Attribute):
-        return call.func.attr
-    return call.func.id if isinstance(call.func, ast.Name) else ''
+    return last_name(call.func)
+
+
+def last_name(node: ast.expr | None) -> str:
+    """Returns the last part of a name, or of what is called; `''` for other expressions."""
+    if isinstance(node, ast.Call):
+        node = node.func
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ''
+
+
+def chain_of(node: ast.expr) -> tuple[ast.expr, list[str]]:
+    """Returns the base of a chain of attributes, and their names."""
+    names = []
+    while isinstance(node, ast.Attribute):
+        names.append(node.attr)
+        node = node.value
+    names.reverse()
+    return node, names
+
+
+def text_of(node: ast.expr | None) -> str | None:
+    """Returns a constant text, or `None`."""
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
+
+
+def written(node: ast.expr) -> str:
+    """Returns the source of a node, without what is too long."""
+    if isinstance(node, ast.Call) and len(ast.dump(node)) > 1000:
+        return f'{written(node.func)}(...)'
+    base, names = chain_of(node)  # Most are chains, and `unparse` is slow.
+    text = '.'.join((base.id, *names)) if isinstance(base, ast.Name) else ast.unparse(node)
+    return text if len(text) <= _MOST_WRITTEN else f'{text[:_MOST_WRITTEN - 3]}...'

@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 
 from ..compat import environment
 from . import answering, libraries
+from .answering import Found
 from .facts import Answer, Question
-from .lookup import Found
 
 DEADLINE = 120.
 """Seconds for all questions. Then those without an answer are unknown."""

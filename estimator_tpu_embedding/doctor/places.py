@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import bisect
+import warnings
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -117,7 +118,8 @@ def _tree_of(text: str, places: Places, start: int, is_compiled: bool
              ) -> tuple[ast.Module, Finding | None]:
     """Returns the tree of one cell, or of its beginning, and what was wrong with the rest."""
     try:
-        tree = ast.parse(text)
+        with warnings.catch_warnings(action='ignore'):  # Python warns of escapes in texts.
+            tree = ast.parse(text)
     except (SyntaxError, ValueError) as error:  # The latter for half of a surrogate pair.
         column = 1
         if isinstance(error, SyntaxError) and error.lineno:
@@ -129,7 +131,8 @@ def _tree_of(text: str, places: Places, start: int, is_compiled: bool
         return ast.Module(body=[], type_ignores=[]), too_deep(places.at(start + 1), error)
     try:
         if is_compiled:
-            compile(text, 'text', 'exec', dont_inherit=True)
+            with warnings.catch_warnings(action='ignore'):
+                compile(text, 'text', 'exec', dont_inherit=True)
     except SyntaxError as error:  # Of those that only the compiler finds.
         line = error.lineno or 1
         return tree, _not_python(error, line, error.offset or 1, places, start)

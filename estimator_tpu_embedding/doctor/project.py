@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from .facts import Question
-from .meanings import OTHER, OTHERS, Condition, Exports, Meaning, Meanings, below
+from .meanings import OTHER, OTHERS, Condition, Exports, Meaning, Meanings
 from .sources import Found, read
 
 _LIBRARIES = frozenset(sys.stdlib_module_names) | {'keras', 'numpy', 'tensorflow', 'tf_keras'}
@@ -162,9 +162,9 @@ class Project:
         """Returns what a name in a module leads to, nothing if it is not there."""
         first, _, rest = meaning.names.partition('.')
         exports = self.exports(meaning.file)
-        condition = meaning.condition
+        condition = meaning.when
         if first in exports.names:
-            return [_inside(one, rest).under(condition) for one in exports.names[first]]
+            return [one.inside(rest).under(condition) for one in exports.names[first]]
         submodule = self.submodule(meaning.file, first)
         if submodule:
             return [Meaning(file=submodule, names=rest).under(condition)]
@@ -174,8 +174,8 @@ class Project:
                   for one in exports.stars if one.file]
         if libraries:
             others = tuple((one,) for one in libraries[:-1])
-            result.append(_inside(Meaning(libraries[-1]), rest).under(
-                condition.also(Condition(unless=others))))
+            result.append(Meaning(libraries[-1]).inside(rest).under(
+                condition.also(Condition(unless=others) if others else condition)))
         elif exports.is_open or exports.is_unknown:
             result.append(OTHER)
         return result
@@ -253,9 +253,9 @@ class Project:
 
     def _has_modules(self, folder: str) -> bool:
         inside = self._list(folder)
-        return any(name.endswith('.py') for name in inside.files) or any(
-            name.endswith('.py') for part in inside.folders
-            for name in self._list(os.path.join(folder, part)).files)
+        return any(name.endswith('.py') for one in (inside, *(
+            self._list(os.path.join(folder, part)) for part in inside.folders))
+            for name in one.files)
 
     def _package(self, folder: str) -> str:
         """Returns the path of `__init__.py` in a folder, or `''`."""
@@ -279,13 +279,3 @@ def _module_file(file: str) -> str:
     """Returns the path of a module, which for a package is that of its folder."""
     folder, name = os.path.split(file)
     return folder if name == '__init__.py' else file
-
-
-def _inside(meaning: Meaning, names: str) -> Meaning:
-    if not names:
-        return meaning
-    if meaning.question is not None:
-        return meaning._replace(question=below(meaning.question, names))
-    if meaning.file:
-        return meaning._replace(names=f'{meaning.names}.{names}' if meaning.names else names)
-    return meaning if meaning.is_none else OTHER

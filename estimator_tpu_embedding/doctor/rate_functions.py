@@ -36,101 +36,70 @@ class Made(NamedTuple):
     how: str
 
 
-class RateFunctions:
-    """Finds them in one file."""
-
-    def __init__(self, nodes: Nodes):
-        """Takes the nodes of the file."""
-        self._nodes = nodes
-        self._functions: dict[str, list[ast.FunctionDef]] = {}
-        self._calls: dict[str, list[ast.Call]] = {}
-        self._bound: dict[ast.AST, set[str]] = {}
-        self._again: dict[str, bool] = {}
-        for node in nodes.of(ast.FunctionDef):
-            self._functions.setdefault(node.name, []).append(node)
-        for call in nodes.of(ast.Call):
-            if isinstance(call.func, ast.Name):
-                self._calls.setdefault(call.func.id, []).append(call)
-
-    def made_by(self, node: ast.expr) -> Made | None:
-        """Returns what an argument makes; `None` if it makes nothing or nobody can tell."""
-        how = self._how(node)
-        if how is None:
-            return None
-        loop, function = self._around(node)
-        free = _names_in(node)
-        if loop is not None:
-            is_repeated = not free & self._bound_in(loop)
-        else:
-            is_repeated = (isinstance(function, ast.FunctionDef)
-                           and not free & self._bound_in(function)
-                           and self._is_called_again(function))
-        scope = function.lineno if isinstance(function, _FUNCTIONS) and free else 0
-        return Made(f'{scope} {ast.dump(node)}', is_repeated, how)
-
-    def _how(self, node: ast.expr) -> str | None:
-        """Says how an expression makes a new function; `None` if it does not."""
-        if isinstance(node, ast.Lambda):
-            return 'a lambda'
-        if not isinstance(node, ast.Call):
-            return None
-        name = called_name(node)
-        if name == 'partial':
-            return 'a functools.partial'
-        found = self._functions.get(name, [])
-        is_local = isinstance(node.func, ast.Name) and len(found) == 1
-        return f'{name}()' if is_local and _returns_new_function(found[0]) else None
-
-    def _around(self, node: ast.AST) -> tuple[ast.AST | None, ast.AST | None]:
-        """Returns the loop around a node within its function, if any, and that function."""
-        loop: ast.AST | None = None
-        below = node
-        for above in self._nodes.above(node):
-            if isinstance(above, _FUNCTIONS):
-                return loop, above
-            if loop is None and isinstance(above, _LOOPS) and not _is_outside(above, below):
-                loop = above
-            below = above
-        return loop, None
-
-    def _is_called_again(self, function: ast.FunctionDef) -> bool:
-        """Whether a function is called in two places, or in a loop."""
-        name = function.name
-        if name not in self._again:
-            calls = self._calls.get(name, [])
-            self._again[name] = len(self._functions[name]) == 1 and (
-                len(calls) > 1 or any(self._around(call)[0] is not None for call in calls))
-        return self._again[name]
-
-    def _bound_in(self, node: ast.AST) -> set[str]:
-        """Returns the names that a loop or function binds, and that may differ each time."""
-        if node not in self._bound:
-            self._bound[node] = {
-                each.id for each in ast.walk(node)
-                if isinstance(each, ast.Name) and not isinstance(each.ctx, ast.Load)} | {
-                each.arg for each in ast.walk(node) if isinstance(each, ast.arg)} | {
-                each.name for each in ast.walk(node)
-                if isinstance(each, ast.FunctionDef) and each is not node}
-        return self._bound[node]
+def made_by(node: ast.expr, nodes: Nodes) -> Made | None:
+    """Returns what an argument makes; `None` if it makes nothing or nobody can tell."""
+    how = _how(node, nodes)
+    if how is None:
+        return None
+    loop, function = _around(node, nodes)
+    free = _names_in(node)
+    if loop is None and isinstance(function, ast.FunctionDef):
+        calls = [call for call in nodes.of(ast.Call)
+                 if isinstance(call.func, ast.Name) and call.func.id == function.name]
+        if len(calls) > 1 or any(_around(call, nodes)[0] is not None for call in calls):
+            loop = function
+    scope = function.lineno if isinstance(function, _FUNCTIONS) and free else 0
+    return Made(f'{scope} {ast.dump(node)}', loop is not None and not free & _bound_in(loop), how)
 
 
-def _is_outside(loop: ast.AST, child: ast.AST) -> bool:
-    """Whether a part of a loop is computed once: what it iterates over, what comes after."""
-    if isinstance(loop, (ast.For, ast.AsyncFor)):
-        return child is loop.iter or child in loop.orelse
-    return isinstance(loop, ast.While) and child in loop.orelse
+def _how(node: ast.expr, nodes: Nodes) -> str | None:
+    """Says how an expression makes a new function; `None` if it does not."""
+    if isinstance(node, ast.Lambda):
+        return 'a lambda'
+    if not isinstance(node, ast.Call):
+        return None
+    name = called_name(node)
+    if name == 'partial':
+        return 'a functools.partial'
+    found = [one for one in nodes.of(ast.FunctionDef) if one.name == name]
+    is_local = isinstance(node.func, ast.Name) and len(found) == 1
+    return f'{name}()' if is_local and _returns_new_function(found[0]) else None
+
+
+def _around(node: ast.AST, nodes: Nodes) -> tuple[ast.AST | None, ast.AST | None]:
+    """Returns the loop around a node within its function, if any, and that function."""
+    loop: ast.AST | None = None
+    below = node
+    for above in nodes.above(node):
+        if isinstance(above, _FUNCTIONS):
+            return loop, above
+        if loop is None and isinstance(above, _LOOPS) and below is not getattr(
+                above, 'iter', None) and below not in getattr(above, 'orelse', ()):
+            loop = above  # These parts are computed once.
+        below = above
+    return loop, None
+
+
+def _bound_in(node: ast.AST) -> set[str]:
+    """Returns the names that a loop or function binds, and that may differ each time."""
+    found = set()
+    for each in ast.walk(node):
+        if isinstance(each, ast.Name) and not isinstance(each.ctx, ast.Load):
+            found.add(each.id)
+        elif isinstance(each, ast.arg):
+            found.add(each.arg)
+        elif isinstance(each, ast.FunctionDef) and each is not node:
+            found.add(each.name)
+    return found
 
 
 def _returns_new_function(function: ast.FunctionDef) -> bool:
     """Whether a function returns a function that it defines, and nothing remembers results."""
-    if function.decorator_list:
-        return False
-    inner = {node.name for node in function.body if isinstance(node, ast.FunctionDef)}
     last = function.body[-1]
-    if not isinstance(last, ast.Return) or last.value is None:
+    if function.decorator_list or not isinstance(last, ast.Return):
         return False
-    return isinstance(last.value, ast.Lambda) or (
-        isinstance(last.value, ast.Name) and last.value.id in inner)
+    return isinstance(last.value, ast.Lambda) or isinstance(last.value, ast.Name) and any(
+        isinstance(node, ast.FunctionDef) and node.name == last.value.id for node in function.body)
 
 
 def _names_in(node: ast.expr) -> set[str]:

@@ -77,7 +77,6 @@ def find(paths: Iterable[str]) -> Found:
     search = _Search()
     for path in paths:
         search.add(os.path.normpath(path))
-    search.follow_links()
     return Found(tuple(dict.fromkeys(search.files)), tuple(search.left_out), tuple(search.problems),
                  tuple(dict.fromkeys(search.roots)))
 
@@ -161,7 +160,6 @@ class _Search:
         self.left_out: list[tuple[str, str]] = []
         self.problems: list[Finding] = []
         self.roots: list[str] = []
-        self._links: list[str] = []
         self._seen: set[str] = set()  # Real paths of folders and files.
 
     def add(self, path: str) -> None:
@@ -178,20 +176,6 @@ class _Search:
         else:
             self.roots.append(os.path.dirname(path) or '.')
             self._file(path)
-
-    def follow_links(self) -> None:
-        """Adds the targets of links that stay inside, unless they are scanned anyway."""
-        inside = [os.path.join(os.path.realpath(root), '') for root in self.roots]
-        for path in self._links:
-            target = os.path.realpath(path)
-            if not os.path.join(target, '').startswith(tuple(inside)):
-                self.left_out.append((path, 'a link that leads out of the tree'))
-            elif os.path.isdir(target):
-                self.left_out.append((path, 'a link to a folder of the tree'))
-            elif target in self._seen:
-                self.left_out.append((path, 'a link to a file that is scanned'))
-            else:
-                self._file(path)
 
     def _walk(self, root: str) -> None:
         waiting = [root]
@@ -212,7 +196,7 @@ class _Search:
                 path = os.path.normpath(entry.path)
                 is_source = entry.name.endswith(('.py', '.ipynb'))
                 if entry.is_symlink() and (is_source or os.path.isdir(path)):
-                    self._links.append(path)
+                    self.left_out.append((path, 'a link'))
                 elif is_source and not entry.is_dir(follow_symlinks=False):
                     self._file(path)
             waiting += [path for entry in reversed(folders)

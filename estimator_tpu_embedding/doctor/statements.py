@@ -6,15 +6,33 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .assignments import annotated, assign, augmented, delete, follow_annotations
-from .expressions import bind_items, bind_others, walk, walk_called
-from .guards import judge
+from .calls import patched
+from .expressions import (
+    bind_items,
+    bind_others,
+    follow_comprehension,
+    walk,
+    walk_called,
+    walk_guarded,
+)
+from .guards import FAILS, LEAVES, after_failure, caught_by, ending, is_never, needed, suppressed_by
 from .imports import follow_import, follow_import_from
-from .lookups import meaning_of
-from .meanings import ALWAYS, OTHER, OTHERS, OWN, Condition, joined
-from .meanings import Names as Bound
-from .state import Scope, State
-from .tries import LEAVES, ending_of, follow_try, follow_with
+from .lookups import is_guard, meaning_of
+from .meanings import (
+    ALWAYS,
+    GUARDED,
+    OTHER,
+    OTHERS,
+    OWN,
+    Binding,
+    Block,
+    Condition,
+    Meaning,
+    Scope,
+    is_unknown,
+)
+from .nodes import chain_of, text_of
+from .state import Lazy, State
 
 
 def follow_file(state: State, tree: ast.Module) -> None:
@@ -23,50 +41,45 @@ def follow_file(state: State, tree: ast.Module) -> None:
     if state.is_shallow:
         return
     for name in state.globals:
-        state.module.names.setdefault(name, OTHERS)
+        state.module.names.setdefault(name, [Binding(state.module.block, 0, OTHERS)])
     while state.waiting:
-        _follow_function(state, *state.waiting.popleft())
+        _follow_lazy(state, state.waiting.popleft())
     for star, module in state.unknown_stars if state.needs_stars else ():
-        state.condition = ALWAYS
         state.say('W202', star, module, f'{module}.*', f'names come from {module}, and nobody here '
                   'can check which of them it has')
 
 
-def follow(state: State, body: Sequence[ast.stmt]) -> str:
-    """Follows a block, and returns how it ends: `LEAVES`, `FAILS`, or `''` if it goes on."""
-    condition = state.condition
-    ending = ''
+def follow(state: State, body: Sequence[ast.stmt], block: Block | None = None) -> None:
+    """Follows statements, in a block of their own if one is given."""
+    outer, state.block = state.block, block or state.block
     for node in body:
-        state.here = node
         special = _SPECIAL.get(type(node))
         if special is None:
             walk(state, node)
-            result = ending_of(node)
         else:
-            result = special(state, node) or ''
-        ending = ending or result
-    state.condition = condition
-    return ending
+            special(state, node)
+    state.block = outer
 
 
-def _follow_function(state: State, node: Any, parent: Scope, condition: Condition) -> None:
-    while parent.is_class and parent.parent is not None:
-        parent = parent.parent  # A method does not see the names of its class.
-    scope = state.scope = Scope(parent)
-    state.condition, state.depth = condition, 0
+def _follow_lazy(state: State, lazy: Lazy) -> None:
+    node: Any = lazy.node
+    state.scope, state.block, state.caught = lazy.scope, Block(own=lazy.condition), lazy.caught
+    if isinstance(node, ast.GeneratorExp):
+        follow_comprehension(state, node)
+        return
     arguments: ast.arguments = node.args
     positional = [*arguments.posonlyargs, *arguments.args]
     for one in (*positional, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg):
         if one is not None:
-            scope.names[one.arg] = OTHERS
+            state.bind(one.arg, OTHERS)
     defaults = zip(reversed(positional), reversed(arguments.defaults))
     for one, default in (*defaults, *zip(arguments.kwonlyargs, arguments.kw_defaults)):
         if default is not None and not isinstance(default, ast.Constant):
-            state.scope = parent
+            inner, state.scope = state.scope, state.scope.parent or state.scope
             given = meaning_of(state, default)
-            state.scope = scope
-            if given is not OTHERS:
-                scope.names[one.arg] = (*given, OTHER)
+            state.scope = inner
+            if not is_unknown(given):
+                state.bind(one.arg, (*given, OTHER))
     if isinstance(node, ast.Lambda):
         walk(state, node.body)
     else:
@@ -79,10 +92,14 @@ def _function(state: State, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Non
     walk(state, *node.args.defaults, *node.args.kw_defaults)
     arguments = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs,
                  node.args.vararg, node.args.kwarg)
-    follow_annotations(state, node.returns,
-                       *(one.annotation for one in arguments if one is not None))
+    _annotations(state, node.returns, *(one.annotation for one in arguments if one is not None))
     state.bind(node.name, OTHERS)
     state.later(node)
+
+
+def _annotations(state: State, *nodes: ast.expr | None) -> None:
+    """Records uses in annotations, which `from __future__ import annotations` does not evaluate."""
+    (walk_guarded if state.has_lazy_annotations else walk)(state, *nodes)
 
 
 def _class(state: State, node: ast.ClassDef) -> None:
@@ -90,12 +107,12 @@ def _class(state: State, node: ast.ClassDef) -> None:
         walk_called(state, each)
     walk(state, *node.keywords)
     outer = state.scope
-    state.scope = Scope(outer, is_class=True)
+    state.scope = Scope(outer, state.block, state.order, is_class=True)
     follow(state, node.body)
-    for name, meanings in state.scope.names.items():
-        state.note_attribute(name, meanings)
+    for name, bindings in state.scope.names.items():
+        state.note_attribute(name, bindings[-1].meanings)
     state.scope = outer
-    state.bind(node.name, (OWN,))
+    state.bind(node.name, (Meaning(kind=OWN),))
 
 
 def _outer(state: State, node: ast.Global | ast.Nonlocal) -> None:
@@ -103,102 +120,117 @@ def _outer(state: State, node: ast.Global | ast.Nonlocal) -> None:
         state.scope.outer_names.update(node.names)
 
 
-def _if(state: State, node: ast.If) -> str:
-    """Follows `if`, all its `elif` and its `else`."""
-    before = rest = state.condition
-    names = state.scope.names
-    branches: list[tuple[Bound, Condition, Condition]] = []  # Names, own and whole condition.
-    ends: list[str] = []
-    own_rest, is_over = ALWAYS, False
+def _assign(state: State, node: ast.Assign) -> None:
+    walk(state, node.value)
+    for target in node.targets:
+        _assign_to(state, target, node.value)
+
+
+def _assign_to(state: State, target: ast.expr, value: ast.expr) -> None:
+    if isinstance(target, ast.Name):
+        state.bind(target.id, meaning_of(state, value))
+        return
+    if isinstance(target, (ast.Tuple, ast.List)) and isinstance(
+            value, (ast.Tuple, ast.List)) and len(target.elts) == len(value.elts) and not any(
+            isinstance(one, ast.Starred) for one in (*target.elts, *value.elts)):
+        meanings = [meaning_of(state, one) for one in value.elts]
+        for one, meaning in zip(target.elts, meanings):
+            if isinstance(one, ast.Name):
+                state.bind(one.id, meaning)
+            else:
+                bind_others(state, one)
+        return
+    bind_others(state, target)
+    if isinstance(target, ast.Attribute):
+        state.note_attribute(target.attr, meaning_of(state, value))
+        if any(one.is_module for one in meaning_of(state, chain_of(target)[0])):
+            patched(state, target.value, target.attr)
+    elif isinstance(target, ast.Subscript) and (name := text_of(target.slice)) is not None and any(
+            one.question is not None and one.question.path == 'sys.modules'
+            for one in meaning_of(state, target.value)):
+        state.patched.add(name)
+
+
+def _annotated(state: State, node: ast.AnnAssign) -> None:
+    if state.scope is state.module or state.scope.is_class:
+        _annotations(state, node.annotation)
+    else:
+        walk_guarded(state, node.annotation)  # Not evaluated in a function.
+    if node.value is not None:
+        walk(state, node.value)
+        _assign_to(state, node.target, node.value)
+
+
+def _augmented(state: State, node: ast.AugAssign) -> None:
+    walk(state, node.value)
+    if isinstance(node.target, ast.Attribute):
+        walk(state, node.target)
+    bind_others(state, node.target)
+
+
+def _delete(state: State, node: ast.Delete) -> None:
+    for target in node.targets:
+        if isinstance(target, ast.Attribute):
+            walk(state, target)
+        else:
+            bind_others(state, target)
+
+
+def _if(state: State, node: ast.If) -> None:
+    """Follows `if`, all its `elif` and its `else`: after a test that is a guard, all is guarded."""
+    outer, was_never, owner = state.block, state.is_never, object()
+    own, is_left = ALWAYS, False
     block: Sequence[ast.stmt] = [node]
     while len(block) == 1 and isinstance(one := block[0], ast.If):
-        state.scope.names, state.condition = names, rest
+        state.block = outer if one is node else Block(outer, own=own)
         walk(state, one.test)
-        truth = judge(state, one.test)
-        ends.append(_branch(state, one.body, rest.also(truth.if_true)))
-        if not ends[-1] and truth.fixed is not False and not is_over:
-            branches.append((state.scope.names, own_rest.also(truth.if_true),
-                             rest.also(truth.if_true)))
-        if truth.fixed is False:
-            ends.pop()
-        is_over = is_over or truth.fixed is True
-        rest, own_rest = rest.also(truth.if_false), own_rest.also(truth.if_false)
-        block, state.scope.names = one.orelse, names
-    ends.append(_branch(state, block, rest))
-    if is_over:
-        ends.pop()
-    elif not ends[-1]:
-        branches.append((state.scope.names, own_rest, rest))
-    state.condition = before
-    if not branches:
-        state.scope.names = names
-        return LEAVES if LEAVES in ends else ends[0]
-    state.scope.names = joined((bound, own) for bound, own, _ in branches)
-    if len(branches) == 1 and branches[0][2].caught == before.caught:
-        state.condition = branches[0][2]  # Of the rest of the block: the others do not reach it.
-    return ''
+        is_dead = is_never(one.test)
+        after = GUARDED if not is_dead and is_guard(state, one.test) else own
+        state.is_never = was_never or is_dead
+        follow(state, one.body, Block(outer, owner, GUARDED if is_dead else after))
+        state.is_never = was_never
+        is_left |= after is GUARDED and ending(one.body) == LEAVES
+        own, block = after, one.orelse
+    follow(state, block, Block(outer, owner, own))
+    state.block = outer
+    if is_left:
+        outer.whole = outer.whole.also(GUARDED)  # Of the rest of the block.
 
 
-def _branch(state: State, body: Sequence[ast.stmt], condition: Condition) -> str:
-    state.scope.names = dict(state.scope.names)
-    state.condition = condition
-    return follow(state, body)
-
-
-def _loop(state: State, node: ast.For | ast.AsyncFor | ast.While) -> str:
-    before = state.condition
-    truth_true = truth_false = ALWAYS
-    if isinstance(node, ast.While):
-        walk(state, node.test)
-        truth = judge(state, node.test)
-        truth_true, truth_false = truth.if_true, truth.if_false
-    else:
-        walk(state, node.iter)
-    names = state.scope.names
-    state.scope.names = dict(names)
+def _loop(state: State, node: ast.For | ast.AsyncFor | ast.While) -> None:
+    """Follows a loop, twice: what its body binds at its end is there when it runs again."""
+    outer, was_again = state.block, state.is_again
     if not isinstance(node, ast.While):
-        bind_items(state, node.target, node.iter)
-    state.condition = before.also(truth_true)
-    follow(state, node.body)
-    state.here = node
-    for name, after in state.scope.names.items() if state.parents else ():
-        if after is not names.get(name):  # The body is followed once, and runs again.
-            state.note_other(name, after, names.get(name, ()), lambda: _is_used_early(node, name))
-    state.scope.names = joined([(names, ALWAYS), (state.scope.names, ALWAYS)])
-    state.condition = before.also(truth_false) if node.orelse else before
-    follow(state, node.orelse)
-    state.condition = before
-    return ''
+        walk(state, node.iter)
+    state.block = Block(outer)
+    for _ in range(1 if was_again or not state.parents else 2):
+        if isinstance(node, ast.While):
+            walk(state, node.test)
+        else:
+            bind_items(state, node.target, node.iter)
+        follow(state, node.body)
+        state.is_again = True
+    state.block, state.is_again = outer, was_again
+    follow(state, node.orelse, Block(outer))
 
 
-def _is_used_early(loop: ast.AST, name: str) -> bool:
-    """Whether a loop uses a name before it binds it again."""
-    places = sorted(
-        (node.lineno, node.col_offset, isinstance(getattr(node, 'ctx', None), ast.Load))
-        for node in ast.walk(loop) if isinstance(node, ast.Name) and node.id == name
-        or isinstance(node, ast.alias) and name in (node.asname, node.name.partition('.')[0]))
-    are_uses = [is_use for _, _, is_use in places]
-    return True in are_uses and False in are_uses[are_uses.index(True):]
-
-
-def _with(state: State, node: ast.With | ast.AsyncWith) -> str:
-    before = state.condition
-    caught = follow_with(state, node)
+def _with(state: State, node: ast.With | ast.AsyncWith) -> None:
+    outer, trying = state.caught, state.trying
     for item in node.items:
+        walk(state, item.context_expr)
         if item.optional_vars is not None:
             bind_others(state, item.optional_vars)
-    state.condition = before.also(caught)
-    ending = follow(state, node.body)
-    state.condition = before
-    return '' if caught.caught else ending
+        if caught := suppressed_by(item.context_expr):
+            state.caught, state.trying = state.caught | caught, node
+    follow(state, node.body)
+    state.caught, state.trying = outer, trying
 
 
-def _match(state: State, node: ast.Match) -> str:
+def _match(state: State, node: ast.Match) -> None:
     walk(state, node.subject)
-    names = state.scope.names
-    branches: list[tuple[Bound, Condition]] = [(names, ALWAYS)]
+    outer, owner = state.block, object()
     for case in node.cases:
-        state.scope.names = dict(names)
+        state.block = Block(outer, owner)
         for one in ast.walk(case.pattern):
             bound = getattr(one, 'name', None) or getattr(one, 'rest', None)
             if isinstance(bound, str):
@@ -209,17 +241,40 @@ def _match(state: State, node: ast.Match) -> str:
                 walk(state, one.value)
         walk(state, case.guard)
         follow(state, case.body)
-        branches.append((state.scope.names, ALWAYS))
-    state.scope.names = joined(branches)
-    return ''
+    state.block = outer
 
 
-_SPECIAL: dict[type, Callable[[State, Any], str | None]] = {
+def _try(state: State, node: ast.Try) -> None:
+    outer, caught, trying = state.block, state.caught, state.trying
+    catches = [caught_by(handler.type) for handler in node.handlers]
+    survived = frozenset[str]().union(*(one for one, handler in zip(catches, node.handlers)
+                                        if ending(handler.body) != FAILS))
+    mark, imports = len(state.uses), len(state.unknown)
+    body = Block(outer)
+    if any(catches):
+        state.trying, state.caught = node, caught | survived
+    follow(state, node.body, body)
+    state.caught, state.trying = caught, trying
+    is_sure = len(state.unknown) == imports
+    if survived and (questions := needed(state, node, mark)):
+        body.own = Condition(only_if=questions)
+    follow(state, node.orelse, Block(outer, own=body.own))
+    for handler, kinds in zip(node.handlers, catches):
+        walk(state, handler.type)
+        state.block = Block(outer, own=after_failure(state, node, kinds, mark, is_sure))
+        if handler.name:
+            state.bind(handler.name, OTHERS)
+        follow(state, handler.body)
+        state.block = outer
+    follow(state, node.finalbody)
+
+
+_SPECIAL: dict[type, Callable[[State, Any], None]] = {
     ast.Import: follow_import, ast.ImportFrom: follow_import_from,
     ast.FunctionDef: _function, ast.AsyncFunctionDef: _function, ast.ClassDef: _class,
-    ast.Assign: assign, ast.AnnAssign: annotated, ast.AugAssign: augmented,
-    ast.Delete: delete, ast.Global: _outer, ast.Nonlocal: _outer, ast.If: _if, ast.For: _loop,
+    ast.Assign: _assign, ast.AnnAssign: _annotated, ast.AugAssign: _augmented,
+    ast.Delete: _delete, ast.Global: _outer, ast.Nonlocal: _outer, ast.If: _if, ast.For: _loop,
     ast.AsyncFor: _loop, ast.While: _loop, ast.With: _with, ast.AsyncWith: _with,
-    ast.Match: _match, ast.Try: lambda state, node: follow_try(state, node, follow)}
+    ast.Match: _match, ast.Try: _try}
 if hasattr(ast, 'TryStar'):
-    _SPECIAL[ast.TryStar] = lambda state, node: follow_try(state, node, follow)
+    _SPECIAL[ast.TryStar] = _try

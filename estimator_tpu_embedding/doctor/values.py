@@ -1,4 +1,4 @@
-"""Reads the values of arguments, as far as the source of one file shows them without doubt."""
+"""Reads the values of arguments that the source shows plainly: literals, defaults of flags."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import ast
 import collections
 import enum
 import functools
-import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, Union
 
-from .nodes import Nodes
+from .facts import Fact, Place, ScannedFile
+from .nodes import Nodes, called_name, text_of
 
 
 class Flag(NamedTuple):
@@ -37,10 +37,6 @@ Value = Union[bool, int, float, str, None, Flag, Unread]
 _FLAGS = frozenset('FLAGS flags args arguments opt opts options parsed parsed_args'.split())
 """What scripts call the object with the values of their flags."""
 
-_ARITHMETIC: dict[type[ast.operator], Callable[[int, int], int]] = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul}
-_MOST = 2**63
-
 
 class Values:
     """Reads values in one file: literals, flags, and names that are assigned once."""
@@ -49,70 +45,160 @@ class Values:
         """Takes the nodes of the file."""
         self._nodes = nodes
 
-    def of(self, node: ast.expr, depth: int = 4) -> Value:
-        """Returns the value of an expression.
-
-        Args:
-          node: the expression.
-          depth: how many names and operators may be followed.
-        """
-        if isinstance(node, ast.Constant):
-            return (node.value if node.value is None
-                    or isinstance(node.value, (bool, int, float, str)) else UNREAD)
-        if depth == 0:
-            return UNREAD
-        if isinstance(node, ast.Attribute):
-            base = node.value
-            return (Flag(node.attr, f'{base.id}.{node.attr}')
-                    if isinstance(base, ast.Name) and base.id in _FLAGS else UNREAD)
+    def of(self, node: ast.expr) -> Value:
+        """Returns the value of an expression; `UNREAD` if it is no literal and no flag."""
         if isinstance(node, ast.Name):
-            found = self.assigned(node.id)
-            return UNREAD if found is None else self.of(found, depth - 1)
-        if isinstance(node, ast.BinOp) and type(node.op) in _ARITHMETIC:
-            one, other = self.of(node.left, depth - 1), self.of(node.right, depth - 1)
-            if type(one) is int and type(other) is int and abs(one) < _MOST > abs(other):
-                return _ARITHMETIC[type(node.op)](one, other)
-        return UNREAD
+            node = self.assigned(node.id) or node
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and (
+                node.value.id in _FLAGS):
+            return Flag(node.attr, f'{node.value.id}.{node.attr}')
+        return _constant(node)
 
     def assigned(self, name: str) -> ast.expr | None:
-        """Returns the expression that a name stands for, if the file gives it one value only."""
+        """Returns the expression that a name stands for, if the file binds it only once."""
         return self._assigned_once.get(name)
-
-    def renamed(self) -> set[str]:
-        """Returns the names that are other names: by `import x as y`, by `y = x.z`."""
-        found = {each.asname for each in self._nodes.of(ast.alias) if each.asname}
-        for node in self._nodes.of(ast.Assign):
-            if isinstance(node.value, (ast.Name, ast.Attribute)):
-                found.update(each.id for each in node.targets if isinstance(each, ast.Name))
-        return found
 
     @functools.cached_property
     def _assigned_once(self) -> dict[str, ast.expr]:
-        nodes, found = self._nodes, dict[str, ast.expr]()
-        stores = collections.Counter(each.id for each in nodes.of(ast.Name)
-                                     if not isinstance(each.ctx, ast.Load))
-        for node in nodes.of(ast.Assign):
-            found.update({each.id: node.value for each in node.targets
-                          if isinstance(each, ast.Name)})
-        for each in nodes.of(ast.AnnAssign):
-            if isinstance(each.target, ast.Name) and each.value is not None:
-                found[each.target.id] = each.value
-        others = set(_bound_otherwise(nodes))
-        return {name: value for name, value in found.items()
-                if stores[name] == 1 and name not in others}
+        nodes = self._nodes
+        bound = collections.Counter(each.id for each in nodes.of(ast.Name)
+                                    if not isinstance(each.ctx, ast.Load))
+        bound.update(each.arg for each in nodes.of(ast.arg))  # Its value comes from callers.
+        bound.update((each.asname or each.name).partition('.')[0] for each in nodes.of(ast.alias))
+        bound.update(each.name for each in nodes.of(ast.FunctionDef))
+        bound.update(each.name for each in nodes.of(ast.ClassDef))
+        bound.update(name for each in nodes.of(ast.Global) for name in each.names)
+        bound.update(name for each in nodes.of(ast.Nonlocal) for name in each.names)
+        found = {each.id: node.value for node in nodes.of(ast.Assign) for each in node.targets
+                 if isinstance(each, ast.Name)}
+        found.update((node.target.id, node.value) for node in nodes.of(ast.AnnAssign)
+                     if isinstance(node.target, ast.Name) and node.value is not None)
+        return {name: value for name, value in found.items() if bound[name] == 1}
 
 
-def _bound_otherwise(nodes: Nodes) -> Iterator[str]:
-    """Yields the names that something other than an assignment may bind."""
-    yield from (each.arg for each in nodes.of(ast.arg))  # Its value comes from callers.
-    for alias in nodes.of(ast.alias):
-        yield (alias.asname or alias.name).partition('.')[0]
-    for definitions in (nodes.of(ast.FunctionDef), nodes.of(ast.AsyncFunctionDef),
-                        nodes.of(ast.ClassDef)):
-        yield from (each.name for each in definitions)
-    for statements in (nodes.of(ast.Global), nodes.of(ast.Nonlocal)):
-        for each in statements:
-            yield from each.names
-    for bound in (nodes.of(ast.ExceptHandler), nodes.of(ast.MatchAs), nodes.of(ast.MatchStar)):
-        yield from (each.name for each in bound if each.name)
-    yield from (each.rest for each in nodes.of(ast.MatchMapping) if each.rest)
+class Known(NamedTuple):
+    """The value of an argument, and where it comes from.
+
+    Attributes:
+      value: of the argument; of a flag its default.
+      place: of the argument.
+      source: `''` for a value that is written there; for a flag such as
+        `', the default of FLAGS.use_tpu (train.py:7)'`.
+      option: of a flag, as the command line has it: `'--use_tpu'`.
+    """
+
+    value: object
+    place: Place
+    source: str = ''
+    option: str = ''
+
+    @property
+    def origin(self) -> str:
+        """The flag, or the place of a value that is written there, for messages."""
+        return self.source or f' ({self.place.path}:{self.place.line})'
+
+    @property
+    def size(self) -> int:
+        """The value if it is a positive number, 0 otherwise."""
+        return self.value if type(self.value) is int and self.value > 0 else 0
+
+
+class Linked:
+    """The files of one program."""
+
+    def __init__(self, files: Sequence[ScannedFile]):
+        """Takes the files."""
+        self.files = files
+
+    def facts(self, *kinds: str) -> list[Fact]:
+        """Returns the facts of these kinds of all files, kind by kind."""
+        return [fact for kind in kinds for file in self.files for fact in file.facts
+                if fact.kind == kind]
+
+    def calls(self, *kinds: str) -> list[Fact]:
+        """Returns the calls of constructs."""
+        return [fact for fact in self.facts(*kinds) if fact.values['is_call']]
+
+    def known(self, call: Fact, name: str, default: object = UNREAD) -> Known | None:
+        """Returns the value of an argument of a call, or `None` if the source does not tell it.
+
+        Args:
+          call: a fact of a call.
+          name: of the argument.
+          default: the value where the call does not give the argument.
+        """
+        if name not in call.values['arguments']:
+            is_told = default is not UNREAD and not call.values['is_open']
+            return Known(default, call.place) if is_told else None
+        value, place = call.values['arguments'][name], call.values['places'][name]
+        if not isinstance(value, Flag):
+            return None if value is UNREAD else Known(value, place)
+        found = [fact for fact in self.facts('flag') if fact.values['name'] == value.name]
+        found = [fact for fact in found if fact.place.path == call.place.path] or found
+        if len(found) != 1 or found[0].values['default'] is UNREAD:
+            return None
+        where = f'{found[0].place.path}:{found[0].place.line}'
+        return Known(found[0].values['default'], place,
+                     f', the default of {value.written} ({where})', found[0].values['option'])
+
+    def as_written(self, call: Fact, name: str) -> object:
+        """Returns a text or a flag that an argument is; `None` for all others.
+
+        Two arguments with the same are equal, whatever the flag is.
+        """
+        value = call.values['arguments'].get(name)
+        return value if isinstance(value, (str, Flag)) and value else None
+
+
+def flags_of(nodes: Nodes, place_of: Callable[[ast.AST], Place]) -> Iterator[Fact]:
+    """Yields a fact `'flag'` per definition, and `'required'` for flags that are marked so.
+
+    A flag of absl, `tf.flags` or argparse has `name`, `option` as it is given on the command line,
+    `default` (`UNREAD` if the source does not show it), `is_required`, and `library`: `'absl'` or
+    `'argparse'`.
+    """
+    for node in nodes.of(ast.Call):
+        called = called_name(node)
+        if called.startswith('DEFINE_') or called == 'add_argument':
+            flag = (_of_argparse if called == 'add_argument' else _of_absl)(
+                node, {each.arg: each.value for each in node.keywords})
+            if flag is not None:
+                yield Fact('flag', place_of(node), flag)
+        elif called == 'add_subparsers':
+            yield Fact('subparsers', place_of(node), {})
+        elif called in ('mark_flag_as_required', 'mark_flags_as_required') and node.args:
+            yield Fact('required', place_of(node), {'names': tuple(
+                text for each in ast.walk(node.args[0]) if isinstance(each, ast.expr)
+                and (text := text_of(each)) is not None)})
+
+
+def _of_absl(call: ast.Call, by_name: dict[str | None, ast.expr]) -> dict[str, object] | None:
+    name = text_of(call.args[0] if call.args else by_name.get('name'))
+    default = call.args[1] if len(call.args) > 1 else by_name.get('default')
+    return None if name is None else {
+        'name': name, 'option': f'--{name}', 'library': 'absl', 'default': _constant(default),
+        'is_required': _constant(by_name.get('required')) is True}
+
+
+def _of_argparse(call: ast.Call, by_name: dict[str | None, ast.expr]) -> dict[str, object] | None:
+    options = [text_of(each) or '' for each in call.args]
+    if not options or not all(options):
+        return None
+    long = next((each for each in options if each.startswith('--')), options[0])
+    is_switch = text_of(by_name.get('action')) in ('store_true', 'store_false')
+    return {
+        'name': text_of(by_name.get('dest')) or long.lstrip('-').replace('-', '_'),
+        'option': long, 'library': 'argparse',
+        'default': False if is_switch and 'default' not in by_name else _constant(
+            by_name.get('default')),
+        'is_required': (_constant(by_name.get('required')) is True if long.startswith('-')
+                        else text_of(by_name.get('nargs')) not in ('?', '*')
+                        and 'default' not in by_name)}
+
+
+def _constant(node: ast.expr | None) -> Value:
+    """Returns the value of a literal, and `None` where there is nothing."""
+    if node is None:
+        return None
+    return node.value if isinstance(node, ast.Constant) and (
+        node.value is None or isinstance(node.value, (bool, int, float, str))) else UNREAD

@@ -4,9 +4,7 @@ import json
 
 import pytest
 
-from estimator_tpu_embedding.cli.diagnosis.data import data_of
-from estimator_tpu_embedding.cli.diagnosis.places import grouped, where
-from estimator_tpu_embedding.cli.diagnosis.text import blocks_of
+from estimator_tpu_embedding.cli.diagnosis import blocks_of, data_of, grouped, where
 from estimator_tpu_embedding.doctor.facts import Diagnosis, Finding, Place, Prescription
 
 LOST = Finding('E101', Place('job/train.py', 7, 3, 7, 11), 'tensorflow.xyz', 'tf.xyz',

@@ -7,7 +7,7 @@ from harness.doctored import scanned
 
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding.doctor import constructs, emulated
-from estimator_tpu_embedding.doctor.construct_names import construct_of
+from estimator_tpu_embedding.doctor.constructs import construct_of
 from estimator_tpu_embedding.doctor.values import UNREAD, Flag
 
 
@@ -71,14 +71,14 @@ def arguments(source):
 
 
 @pytest.mark.parametrize('written, value', [
-    ('8', 8), ('2 * 8', 16), ('None', None), ('FLAGS.n', Flag('n', 'FLAGS.n')),
+    ('8', 8), ('2 * 8', UNREAD), ('None', None), ('FLAGS.n', Flag('n', 'FLAGS.n')),
     ('args.n', Flag('n', 'args.n')), ('self.n', UNREAD), ('n()', UNREAD), ('unknown', UNREAD)])
 def test_values_are_read_only_where_the_source_shows_them(written, value):
     assert arguments(f'tpu.TPUConfig(num_shards={written})') == {'num_shards': value}
 
 
 @pytest.mark.parametrize('before, value', [
-    ('n = 8', 8), ('m = 4\nn = m * 2', 8), ('n: int = 8', 8), ('n = 8\nn = 9', UNREAD),
+    ('n = 8', 8), ('m = 4\nn = m', UNREAD), ('n: int = 8', 8), ('n = 8\nn = 9', UNREAD),
     ('n = 8\nn += 1', UNREAD), ('n = 8\ndef f(n): pass', UNREAD), ('from x import n', UNREAD),
     ('for n in range(8): pass', UNREAD), ('n = n', UNREAD), ('n = 8\nglobal n', UNREAD)])
 def test_a_name_has_a_value_if_it_is_assigned_once(before, value):
@@ -95,7 +95,7 @@ def test_every_emulated_construct_is_said_once_per_place():
             return params['context'].num_hosts
         ''')
     told = [(each.place.line, each.place.column, each.written)
-            for each in emulated.findings_of(file, True)]
+            for each in emulated.findings_of([file], True)]
     assert told == [(3, 10, 'tf.contrib.tpu.TPUConfig'), (3, 55, 'iterations_per_loop'),
                     (4, 12, 'tf.contrib.tpu.TPUEstimator'), (7, 12, "params['context']")]
 
@@ -103,14 +103,14 @@ def test_every_emulated_construct_is_said_once_per_place():
 def test_operations_of_a_feed_are_errors():
     file = scanned('from tensorflow.python.tpu.ops import tpu_ops\n'
                    'x = tpu_ops.infeed_dequeue(t, [2])\n')
-    finding, = emulated.findings_of(file, True)
+    finding, = emulated.findings_of([file], True)
     assert finding.code == 'E104' and 'E925' in finding.message
 
 
 @pytest.mark.parametrize('needs_tf1', [False, True])
 def test_replicas_need_a_graph_that_tf1_has_anyway(needs_tf1):
     file = scanned('import tensorflow.compat.v1 as tf\ntf.tpu.rewrite(step)\n')
-    finding, = emulated.findings_of(file, needs_tf1)
+    finding, = emulated.findings_of([file], needs_tf1)
     assert ('E917' in finding.message) is not needs_tf1
 
 
@@ -122,7 +122,7 @@ def test_a_name_of_two_roads_is_the_first_construct():
             from tensorflow.compat.v1.estimator import tpu
         config = tpu.TPUConfig(num_shards=8)
         ''')
-    finding, = emulated.findings_of(file, True)
+    finding, = emulated.findings_of([file], True)
     assert finding.subject == 'tensorflow.contrib.tpu.TPUConfig'
 
 

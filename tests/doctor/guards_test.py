@@ -1,4 +1,4 @@
-"""Which look-ups a run makes, by what is there: `try`, `hasattr` and versions decide."""
+"""What guards a name: a `try`, by what is there, and tests of names or versions, whatever is."""
 
 import pytest
 from harness.scanned import one, reached, scanned, uses
@@ -10,8 +10,6 @@ FALLBACK = '''
     except ImportError:
         import a_two as x
 '''
-PLAIN = {'tensorflow'}  # What is there without `--tf1`, as far as these tests need it.
-TF1 = {'tensorflow', 'tensorflow.placeholder'}
 
 
 def test_a_fallback_is_needed_where_the_first_import_fails_and_only_there(tmp_path):
@@ -69,7 +67,7 @@ def test_what_is_called_after_its_import_failed_is_needed(tmp_path, text, line):
 
 
 @pytest.mark.parametrize('test', ['if x is not None:', 'if x:', 'if HAS:', 'if not (x is None):'])
-def test_a_condition_on_the_import_excuses_what_follows(tmp_path, test):
+def test_a_condition_on_the_import_guards_what_follows(tmp_path, test):
     file = one(tmp_path, f'''
         try:
             import tensorflow.gone as x
@@ -78,60 +76,53 @@ def test_a_condition_on_the_import_excuses_what_follows(tmp_path, test):
             x, HAS = None, False
         {test}
             x.y
+        x.z
     ''')
-    assert reached(file, {}) == []
-    assert reached(file, {'tensorflow.gone'}) == ['tensorflow.gone.y']
+    assert [path for _, path in uses(file)] == ['tensorflow.gone.z']
 
 
 @pytest.mark.parametrize('text', [
-    'if hasattr(tf, "contrib"): tf.contrib.a\nelse: tf.b',
-    'tf.contrib.a if hasattr(tf, "contrib") else tf.b',
-    'if not hasattr(tf, "contrib"): tf.b\nelse: tf.contrib.a',
-    'if "contrib" in dir(tf): tf.contrib.a\nelse: tf.b',
-    'HAS = hasattr(tf, "contrib")\ndef f():\n  if HAS: return tf.contrib.a\n  tf.b',
-    'def f():\n  if hasattr(tf, "contrib"):\n    return tf.contrib.a\n  return tf.b'])
-def test_hasattr_decides(tmp_path, text):
-    file = one(tmp_path, TF + text)
-    assert reached(file, PLAIN) == ['tensorflow', 'tensorflow.b']
-    assert reached(file, {'tensorflow', 'tensorflow.contrib'}) == [
-        'tensorflow', 'tensorflow.contrib.a']
+    'if hasattr(tf, "contrib"): tf.a\nelse: tf.a', 'tf.a if hasattr(tf, "contrib") else tf.a',
+    'if x: pass\nelif "contrib" in dir(tf): tf.a\nelse: tf.a', 'hasattr(tf, "a") and tf.a',
+    'HAS = hasattr(tf, "contrib")\ndef f():\n  if HAS: return tf.a\n  tf.a',
+    'def f():\n  if hasattr(tf, "contrib"):\n    return tf.a\n  return tf.a',
+    'if check(tf.__version__): tf.a', 'if importlib.util.find_spec("x") is not None: tf.a',
+    *(f'OLD = {test}\nif {test}: tf.a\nelse: tf.a\nif not OLD: tf.a' for test in (
+        'tf.__version__.startswith("1.")', 'LooseVersion(tf.__version__) < LooseVersion("2.0.0")',
+        'version.parse(tf.version.VERSION) < version.parse("2")', 'tf.__version__ < "2" and True',
+        'sys.version_info[0] < 3', 'six.PY2', 'not six.PY3', 'sys.version < "3"'))])
+def test_what_a_test_of_names_or_versions_decides_is_guarded(tmp_path, text):
+    file = one(tmp_path, f'import six, sys\n{TF}{text}\ntf.b')
+    assert [path for _, path in uses(file) if path[:-1] == 'tensorflow.'] == ['tensorflow.b']
+    assert [use.question.path for use in file.uses].count('tensorflow.a') == text.count('tf.a')
 
 
-@pytest.mark.parametrize('test', [
-    'tf.__version__.startswith("1.")', 'int(tf.__version__.split(".")[0]) < 2',
-    'LooseVersion(tf.__version__) < LooseVersion("2.0.0")', 'not tf.VERSION >= "2"',
-    'version.parse(tf.version.VERSION) <= version.parse("1.15.5")',
-    'tuple([int(tf.__version__[0])]) == (1,)', 'tf.__version__ < "2" and True'])
-def test_a_version_of_tensorflow_is_another_with_tf1(tmp_path, test):
-    file = one(tmp_path, f'{TF}OLD = {test}\nif {test}: tf.old\nelse: tf.new\nif OLD: tf.older')
-    assert [path for path in reached(file, PLAIN) if path[-3:] in ('new', 'old', 'der')] == [
-        'tensorflow.new']
-    assert [path for path in reached(file, TF1) if path[-3:] in ('new', 'old', 'der')] == [
-        'tensorflow.old', 'tensorflow.older']
+@pytest.mark.parametrize('text', [
+    'if hasattr(args, "x"): tf.a', 'if version: tf.a', 'if sys.platform == "x": tf.a',
+    'if six.PY2: sys.exit()\ntf.a', 'if isinstance(x, tf.Tensor): tf.a', 'if True: tf.a',
+    'if tf is None: raise E\ntf.a', 'def f():\n  if x: return\n  tf.a', 'if TYPE_CHECKING: pass\n'
+    'else: tf.a', 'try: t = tf.compat.v1\nexcept AttributeError: t = tf\nif t.x: tf.a'])
+def test_other_tests_guard_nothing(tmp_path, text):
+    assert (text.count('\n') + 3, 'tensorflow.a') in uses(one(
+        tmp_path, f'import six, sys\n{TF}{text}'))
 
 
-@pytest.mark.parametrize('test', [
-    'sys.version_info[0] < 3', 'sys.version_info < (3, 0)', 'six.PY2',
-    'sys.version_info.major == 2', 'not six.PY3', 'sys.version < "3"', 'TYPE_CHECKING', 'False'])
-def test_a_branch_that_this_python_never_takes_is_excused_and_the_other_is_not(tmp_path, test):
-    file = one(tmp_path, 'import six, sys\nfrom typing import TYPE_CHECKING\n'
-               f'if {test}: import a_old as x\nelse: import a_new as x\nx.y')
-    paths = [path for _, path in uses(file)]
-    assert 'a_new' in paths and 'a_old' not in paths
+def test_a_test_may_come_from_another_file(tmp_path):
+    files = scanned(tmp_path, common='import sys\nPY3 = sys.version_info[0] == 3\nOLD = not PY3',
+                    main='from common import OLD\nimport common\nif OLD: unicode\n'
+                         'if common.OLD: unicode')
+    assert uses(files['main.py']) == []
 
 
-@pytest.mark.parametrize('value', [
-    'tf.__version__.split(".")', 'LooseVersion(tf.__version__)', '[1, 15]'])
-def test_a_version_in_parts_may_be_assigned_in_one_of_two_branches(tmp_path, value):
-    file = one(tmp_path, f'{TF}if x: parts = {value}\nelse: parts = 0\n'
-               f'try: more = {value}\nexcept ImportError: more = 0\ntf.a')
-    assert 'tensorflow.a' in reached(file, PLAIN)
-
-
-def test_a_branch_on_a_version_that_nobody_can_compute_is_excused(tmp_path):
-    file = one(tmp_path, TF + 'if check(tf.__version__): tf.a\nelse: tf.b\nif x: tf.c')
-    assert [path for _, path in uses(file)] == [
-        'tensorflow', 'tensorflow.__version__', 'tensorflow.c']
+@pytest.mark.parametrize('text', [
+    'if tf.__version__ > "2": t = tf.compat.v1\nelse: t = tf',
+    't = tf.compat.v1 if hasattr(tf, "compat") else tf',
+    't = tf\nif hasattr(tf, "compat"): t = tf.compat.v1'])
+def test_a_name_may_mean_what_a_test_chose(tmp_path, text):
+    file = one(tmp_path, f'{TF}{text}\nt.x')
+    assert {(use.question.path, use.is_choice, use.is_guarded) for use in file.uses
+            if use.written == 't.x'} == {('tensorflow.x', True, False),
+                                         ('tensorflow.compat.v1.x', True, False)}
 
 
 def test_a_guard_around_a_definition_does_not_guard_its_calls(tmp_path):

@@ -6,7 +6,6 @@ import pytest
 from harness.scanned import one, scanned, uses
 
 from estimator_tpu_embedding.doctor import places
-from estimator_tpu_embedding.doctor.names import Names
 from estimator_tpu_embedding.doctor.project import Project
 from estimator_tpu_embedding.doctor.sources import Source
 from estimator_tpu_embedding.doctor.state import State
@@ -113,9 +112,7 @@ def test_constructs_get_the_paths_of_expressions(text, node, wanted):
     last = parsed.tree.body[-1].value
     last = last.func if isinstance(last, ast.Call) else last
     assert ast.unparse(last) == node
-    names = Names(state)
-    assert names.resolve_all(last) == wanted
-    assert names.resolve(last) == (wanted[0] if wanted else None)
+    assert state.resolve_all(last) == wanted
 
 
 @pytest.mark.parametrize('text, wanted', [

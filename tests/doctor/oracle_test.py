@@ -7,7 +7,7 @@ import sysconfig
 import pytest
 from harness.processes import ROOT, is_gone, run_python
 
-from estimator_tpu_embedding.doctor import libraries, lookup, oracle
+from estimator_tpu_embedding.doctor import answering, libraries, oracle
 from estimator_tpu_embedding.doctor.facts import Answer, Question
 
 DEADLINE = 200
@@ -165,7 +165,7 @@ def test_a_package_that_nobody_may_import_is_sought_in_folders(tmp_path, monkeyp
         (tmp_path / file).parent.mkdir(exist_ok=True)
         (tmp_path / file).write_text('raise AssertionError("nobody may import this")')
     monkeypatch.syspath_prepend(tmp_path)
-    assert lookup.answer(question).is_there is found
+    assert answering.look_up(question).is_there is found
 
 
 @pytest.mark.parametrize('name', ['antigravity', 'this', 'idlelib', 'turtle', 'test', '__main__'])
@@ -174,13 +174,13 @@ def test_modules_that_do_something_when_they_are_imported_are_not(name):
 
 
 def test_what_comes_after_a_function_or_an_object_counts_as_found():
-    assert lookup.answer(Question('os', 'getcwd.of_nobody')).is_there
-    assert lookup.answer(Question('collections', 'OrderedDict.fromkeys')).is_there
-    assert not lookup.answer(Question('collections', 'OrderedDict.of_nobody')).is_there
+    assert answering.look_up(Question('os', 'getcwd.of_nobody')).is_there
+    assert answering.look_up(Question('collections', 'OrderedDict.fromkeys')).is_there
+    assert not answering.look_up(Question('collections', 'OrderedDict.of_nobody')).is_there
 
 
 def test_questions_that_import_come_after_those_that_only_look():
     questions = [Question('a.b', 'c'), Question('a', 'b', True), Question('a.b'),
                  Question('a', 'b.c')]
-    assert sorted(questions, key=lookup.order) == [
+    assert sorted(questions, key=answering.order) == [
         Question('a', 'b.c'), Question('a.b', 'c'), Question('a', 'b', True), Question('a.b')]

@@ -1,16 +1,10 @@
 """Files that do not parse, and files that somebody wrote to do harm."""
 
-import json
-import os
-import pathlib
-
 import pytest
 from harness.parts import soak_except
-from harness.processes import run_etpe, started, until_gone
 from harness.scanned import one, uses
-from harness.waiting import until
 
-from estimator_tpu_embedding.doctor import diagnose, scan, sources
+from estimator_tpu_embedding.doctor import scan, sources
 from estimator_tpu_embedding.doctor.facts import ScannedFile
 
 PYTHON_2 = '''import tensorflow as tf
@@ -77,30 +71,3 @@ def test_nothing_of_a_file_is_executed_or_imported(tmp_path):
         'x = f"{open(__file__ + \'.ran\', \'w\')}"\n@open(__file__ + ".ran", "w")\ndef f(): pass')
     assert len(scan.scan(sources.find([str(tmp_path)]))) == 2
     assert sorted(path.name for path in tmp_path.iterdir()) == ['beside.py', 'main.py']
-
-
-def test_many_files_are_scanned_in_several_processes_with_the_same_findings(tmp_path):
-    (tmp_path / 'common.py').write_text('import numpy\nimport collections as names\n')
-    for number in range(110):
-        (tmp_path / f'm{number}.py').write_text(
-            f'from common import numpy, names\nimport m{(number + 60) % 110}\n'
-            f'numpy.int({number})\nnames.Mapping\nif __name__ == "__main__": names.x\n')
-    found = diagnose.diagnose([str(tmp_path)])  # Here: pytest has threads of its own.
-    said = json.loads(run_etpe('doctor', tmp_path, '--format', 'json').stdout)
-    assert [(one['code'], tuple(one['place'].values())) for one in said['findings']] == [
-        (one.code, one.place) for one in found.findings]
-    assert len(found.findings) == 330
-    assert [one['command'] for one in said['programs']] == [
-        one.command for one in found.prescriptions]
-
-
-@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason='one process scans on one CPU')
-def test_processes_that_scan_end_when_the_main_one_is_killed(tmp_path):
-    for number in range(100):
-        (tmp_path / f'm{number}.py').write_text('x = [\n' + 'f(1, a.b.c),\n' * 20_000 + ']\n')
-    with started('-m', 'estimator_tpu_embedding', 'doctor', tmp_path) as (process, _):
-        children = pathlib.Path(f'/proc/{process.pid}/task/{process.pid}/children')
-        pids = until(lambda: len(found := children.read_text().split()) > 1 and found,
-                     'two processes that scan')
-        process.kill()
-        until_gone(map(int, pids))

@@ -5,7 +5,7 @@ from harness.doctored import scanned
 
 from estimator_tpu_embedding.doctor import traps
 from estimator_tpu_embedding.doctor.facts import Place, Question, Use
-from estimator_tpu_embedding.doctor.flags import Flags
+from estimator_tpu_embedding.doctor.verdicts import Flags
 
 HEAD = '''
 import tensorflow.compat.v1 as tf
@@ -23,7 +23,8 @@ def found(source, *codes, **files):
     all_files[0].imports.update({name: all_files[0].facts[0].place for name in files})
     offset = HEAD.count('\n')
     return [(each.code, each.place.line - offset, each.message)
-            for each in traps.findings_of(all_files, {}) if each.code in codes]
+            for each in (*traps.findings_of(all_files, {}), *all_files[0].problems)
+            if each.code in codes]
 
 
 def only(findings):

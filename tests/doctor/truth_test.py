@@ -10,7 +10,7 @@ from harness.doctored import scanned
 from harness.processes import run_python
 
 import estimator_tpu_embedding as ete
-from estimator_tpu_embedding.doctor import old_arguments, size_traps, traps
+from estimator_tpu_embedding.doctor import old_code, traps
 from estimator_tpu_embedding.estimator.deployment import deploy
 
 
@@ -28,9 +28,9 @@ def deployed(shards, of_replica, batch, resolver=None, mode=2):
 def test_sizes_are_asked_for_exactly_where_a_job_needs_them_and_are_right(of_replica):
     for shards in range(1, 28):
         cores = shards * of_replica
-        needed = size_traps.hosts_for(cores, of_replica)
+        needed = traps.hosts_for(cores, of_replica)
         assert ('E410' in deployed(shards, of_replica, shards)) is (needed is not None), shards
-        words = f'--hosts 1 {size_traps.sizes_for(cores, of_replica)}'.split()
+        words = f'--hosts 1 {traps.sizes_for(cores, of_replica)}'.split()
         stated = dict(zip(words[::2], map(int, words[1::2])))
         resolver = ete.TPUClusterResolver(hosts=stated['--hosts'], cores=stated['--cores'])
         assert stated['--hosts'] * stated['--cores'] == cores
@@ -49,9 +49,9 @@ def test_a_batch_is_reported_exactly_where_a_job_refuses_it(mode):
         assert told is ('E411' in message), (shards, batch, message)
 
 
-@pytest.mark.parametrize('argument', old_arguments.ARGUMENTS)
+@pytest.mark.parametrize('argument', old_code.ARGUMENTS)
 def test_arguments_of_tensorflow_1_are_gone_in_tensorflow_2(argument):
-    for name in old_arguments.ARGUMENTS[argument]:
+    for name in old_code.ARGUMENTS[argument]:
         today, then = (inspect.signature(operator.attrgetter(name)(module)).parameters
                        for module in (tf, tf.compat.v1))
         assert argument in then and argument not in today, name

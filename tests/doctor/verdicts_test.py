@@ -145,7 +145,7 @@ def test_an_unanswered_question_is_unknown_with_the_reason():
 def test_a_guarded_name_is_information_and_forces_no_flag(answer):
     result = judged(file(use(tf('x'), is_guarded=True)), answers={tf('x'): answer})
     assert [one.code for one in result.findings] == ['I305']
-    assert result.project == verdicts.Flags()
+    assert result.flags['job.py'] == verdicts.Flags()
 
 
 def test_a_refused_name_stops_a_program_that_is_prepared_for_its_absence_too():
@@ -178,16 +178,33 @@ def test_a_name_with_two_meanings_has_the_one_that_is_reached():
 
 
 def test_what_is_reached_depends_on_the_flags_that_other_names_force():
-    """`if hasattr(tf, 'a'): tf.b`, beside a name that forces `--tf1`, with which `a` is there."""
-    condition = use(tf('b'), 2, only_if=(tf('a'),))
+    """`try: tf.a / except AttributeError: tf.b`, beside a name that forces `--tf1`."""
+    handler = use(tf('b'), 2, unless=((tf('a'),),))
     answers = {tf('a'): TF1, tf('b'): lost(tf('b')), tf('c'): TF1}
-    assert [one.code for one in judged(file(condition), answers=answers).findings] == ['I305']
-    assert [one.code for one in judged(file(condition, use(tf('c'))), answers=answers).findings
-            ] == ['E101', 'I302']
+    assert [one.code for one in judged(file(handler), answers=answers).findings] == ['E101']
+    assert [one.code for one in judged(file(handler, use(tf('c'))), answers=answers).findings
+            ] == ['I305', 'I302']
+
+
+@pytest.mark.parametrize('is_choice, code', [(True, 'I305'), (False, 'W201')])
+def test_one_of_two_meanings_does_if_a_test_chose_it_and_is_doubtful_otherwise(is_choice, code):
+    """`lib = a if hasattr(tf, 'a') else b`, or `lib = a` and later `lib = b`; and then `lib.x`."""
+    first, second = (use(one, is_choice=is_choice) for one in (tf('a.x'), tf('b.x')))
+    found = judged(file(first, second), answers={tf('a.x'): lost(tf('a.x')), tf('b.x'): THERE})
+    assert [(one.code, one.subject) for one in found.findings] == [(code, 'tensorflow.a.x')]
+    found = judged(file(first, second), answers={one: lost(one) for one in (tf('a.x'), tf('b.x'))})
+    assert [one.code for one in found.findings] == ['E101', 'E101']
+
+
+def test_a_chosen_meaning_forces_no_flag_where_another_is_there():
+    first, second = (use(one, is_choice=True) for one in (tf('x'), tf('compat.v1.x')))
+    found = judged(file(first, second), answers={tf('x'): TF1, tf('compat.v1.x'): THERE})
+    assert [one.code for one in found.findings] == ['I305']
+    assert found.flags['job.py'] == verdicts.Flags()
 
 
 def flags(*questions, **kwargs):
-    found = judged(file(*(use(one) for one in questions)), **kwargs).project
+    found = judged(file(*(use(one) for one in questions)), **kwargs).flags['job.py']
     return [[one.question.path for one in uses] for uses in found]
 
 
@@ -214,7 +231,7 @@ def test_names_that_need_opposite_flags_contradict_each_other():
     found = judged(file(*(use(tf(name), line) for line, name in enumerate(
         ('one', 'two', 'three'), 1))), answers=answers)
     assert [(one.code, one.place.line) for one in found.findings] == [('E105', 1)]
-    assert not found.project.tf1
+    assert not found.flags['job.py'].tf1
 
 
 def test_a_program_needs_the_flags_of_the_files_that_it_imports():
@@ -228,14 +245,3 @@ def test_a_program_needs_the_flags_of_the_files_that_it_imports():
         True, True, False]
     assert {(one.code, one.place.path) for one in found.findings} == {
         ('E105', 'job.py'), ('I302', 'helper.py')}
-
-
-def test_a_name_of_a_star_import_forces_the_flag_that_brings_it():
-    """`from tensorflow import *`, and then `one` and `nobody`, which may be names of the file."""
-    star = use(Question('tensorflow'))._replace(written='tensorflow.*')
-    names = [tf('one', True), tf('nobody', True)]
-    found = judged(file(star, *(use(one, line, only_if=(one,)) for line, one in enumerate(
-        names, 2))), answers={Question('tensorflow'): THERE, names[0]: TF1,
-                              names[1]: lost(names[1])})
-    assert [one.code for one in found.findings] == ['I302', 'I305']
-    assert [one.question for one in found.project.tf1] == [names[0]]

@@ -1,21 +1,84 @@
-"""A diagnosis for people: what was found, what was not checked, and the command to use."""
+"""A diagnosis for people and for programs: what was found, what was not checked, and the commands.
+"""
 
 from __future__ import annotations
 
 import collections
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
-from ...doctor.facts import MOST_STOPS, Diagnosis, Finding, Prescription
-from ...errors import counted
-from ..codes import ENTRIES
-from ..report import Block, Line, printable
-from .places import grouped, of_severity, where
+from ..doctor.facts import MOST_STOPS, Diagnosis, Finding, Place, Prescription
+from ..errors import counted
+from .codes import ENTRIES
+from .report import Block, Line, printable
+from .rules import SEVERITIES
 
-_MOST_WRITTEN, _MOST_STOPS = 100, 5
+_MOST_PATH, _MOST_WRITTEN, _MOST_STOPS = 200, 100, 5
 _MEANINGS = {
     'there': 'there', 'restored': 'restored by etpe run', 'tf1': 'with --tf1',
     'contrib': 'with --contrib', 'package': 'need a package', 'moved': 'moved',
     'lost': 'not supported', 'unknown': 'unknown'}
+
+
+class Group(NamedTuple):
+    """Findings with the same code about the same name.
+
+    Attributes:
+      first: the first of them.
+      number: how many there are.
+    """
+
+    first: Finding
+    number: int
+
+
+def where(place: Place | None) -> str:
+    """Returns `path:line:column`, with the cell of a notebook, fit to be printed.
+
+    >>> where(Place('job.ipynb', 3, 5, cell=2))
+    'job.ipynb[code cell 2]:3:5'
+    """
+    if place is None:
+        return 'environment'
+    cell = f'[code cell {place.cell}]' if place.cell else ''
+    return f'{printable(place.path, _MOST_PATH)}{cell}:{place.line}:{place.column}'
+
+
+def grouped(findings: Iterable[Finding]) -> list[Group]:
+    """Returns findings by code and name: the codes in order, the most frequent names first."""
+    found: dict[tuple[str, str], list[Finding]] = collections.defaultdict(list)
+    for finding in findings:
+        found[finding.code, finding.subject].append(finding)
+    return sorted((Group(several[0], len(several)) for several in found.values()),
+                  key=lambda group: (group.first.code, -group.number, group.first.subject))
+
+
+def of_severity(findings: Iterable[Finding], letters: str) -> Sequence[Finding]:
+    """Returns the findings whose codes begin with one of the letters `E`, `W` and `I`."""
+    return [finding for finding in findings if finding.code[0] in letters]
+
+
+def data_of(diagnosis: Diagnosis) -> dict[str, Any]:
+    """Returns the members that `cli/doctor.py` documents."""
+    return {
+        'environment': [{'what': what, 'state': state} for what, state in diagnosis.environment],
+        'findings': [finding_data(finding) for finding in diagnosis.findings],
+        'programs': [{'path': one.path, 'command': one.command, 'reasons': list(one.reasons),
+                      'stops': [finding_data(finding) for finding in one.stops]}
+                     for one in diagnosis.prescriptions],
+        'not_scanned': [{'path': path, 'reason': reason} for path, reason in diagnosis.left_out],
+        'verdicts': dict(diagnosis.verdicts), 'ignored': dict(diagnosis.ignored),
+        'files': diagnosis.files, 'lines': diagnosis.lines,
+        **{name: len(of_severity(diagnosis.findings, letter)) for letter, name in
+           (('E', 'errors'), ('W', 'warnings'), ('I', 'information'))}}
+
+
+def finding_data(finding: Finding) -> dict[str, Any]:
+    """Returns one of the objects in `findings`."""
+    place = None if finding.place is None else finding.place._asdict()
+    return {'code': finding.code, 'severity': SEVERITIES[finding.code[0]], 'place': place,
+            'subject': finding.subject, 'written': finding.written, 'message': finding.message,
+            'verdict': finding.verdict, 'successor': finding.successor}
 
 
 def blocks_of(diagnosis: Diagnosis, most: int) -> list[Block]:

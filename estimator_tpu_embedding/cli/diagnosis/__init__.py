@@ -1,1 +1,0 @@
-"""The forms in which `etpe doctor` prints a diagnosis."""
