@@ -19,7 +19,7 @@ from ...checkpoint.files import Storage
 from ...checkpoint.options import CheckpointOptions
 from ...errors import CallError, CheckpointError, ConfigError, Problem, noted, quoted, shown
 from ...proto import files
-from .. import checkpoints
+from .. import plan as planning
 from ..contents import Contents
 from ..from_tf2 import Paths
 from ..map_file import Map
@@ -115,8 +115,8 @@ class _Side:
 
     def read(self, prefix: str) -> Contents:
         """Returns what a checkpoint of this side holds."""
-        return checkpoints.read(prefix, self._paths, self._map,
-                                CheckpointOptions(assume=self.request.assume))
+        return planning.read(prefix, self._paths, self._map,
+                             CheckpointOptions(assume=self.request.assume))
 
 
 def _compared(sides: Sequence[_Side], steps: int, map: Map, tolerance: float, deadline: float

@@ -15,10 +15,10 @@ from harness.processes import run_harness
 
 from estimator_tpu_embedding.checkpoint.options import CheckpointOptions
 from estimator_tpu_embedding.errors import ConfigError
-from estimator_tpu_embedding.migration import checkpoints, from_tf1, map_file
+from estimator_tpu_embedding.migration import from_tf1, map_file
 from estimator_tpu_embedding.migration.agreement.compare import compare, moved
 from estimator_tpu_embedding.migration.carry_out import carry_out
-from estimator_tpu_embedding.migration.plan import Choices, plan
+from estimator_tpu_embedding.migration.plan import Choices, plan, read
 from estimator_tpu_embedding.migration.target import Target
 
 MAP = map_file.parse(job.MAP)
@@ -42,7 +42,7 @@ def old(folder_of):
     """What a TF1 form has saved after some steps."""
     def old(steps, form='div'):
         folder = folder_of(form) / (f'{steps}' if steps else 'model')
-        return checkpoints.read(str(folder / f'model.ckpt-{2 + steps}'), map=MAP)
+        return read(str(folder / f'model.ckpt-{2 + steps}'), map=MAP)
     return old
 
 
@@ -56,7 +56,7 @@ def new(folder_of, tmp_path):
         folder.mkdir()
         remarks = job.new(**mistake).train(
             str(begin or folder_of(form) / 'new' / 'ckpt-2'), steps, str(folder))
-        return checkpoints.read(tf.train.latest_checkpoint(str(folder))), remarks
+        return read(tf.train.latest_checkpoint(str(folder))), remarks
     return new
 
 
@@ -133,7 +133,7 @@ def test_a_larger_tolerance_counts_differences_as_equal_and_names_the_largest(ch
 
 
 def test_what_cannot_be_paired_is_refused_all_at_once(old, tmp_path):
-    other = checkpoints.read(job.new(rows={'video': 8, 'user': 9}).checkpoint.save(
+    other = read(job.new(rows={'video': 8, 'user': 9}).checkpoint.save(
         str(tmp_path / 'ckpt')))
     renamed = map_file.parse(f'{job.MAP}table user -> person\n')
     for map, wanted in (
@@ -151,7 +151,7 @@ def test_what_only_one_side_has_is_a_remark(old, tmp_path):
     one = job.new(rates={'video': .1, 'user': .1})
     prefix = tf.train.Checkpoint(embedding=one.checkpoint.embedding, more=tf.Variable(1.)).save(
         str(tmp_path / 'ckpt'))
-    found = compare(old(0), checkpoints.read(prefix), 0, map=MAP, tolerance=np.inf)
+    found = compare(old(0), read(prefix), 0, map=MAP, tolerance=np.inf)
     assert found.remarks == ['not compared, on side A only: "dense"',
                              'not compared, on side B only: "more/.ATTRIBUTES/VARIABLE_VALUE"']
 
