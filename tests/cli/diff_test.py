@@ -1,5 +1,6 @@
 from harness import forged_job
 from harness.commands import SEVERAL, config_of, saved
+from harness.wire import graph, node
 
 ONE, EIGHT = 'census_training_1x1.pbtxt', 'census_training_2x4_mod.pbtxt'
 TEXT = '''\
@@ -45,6 +46,13 @@ def test_checkpoints_without_configs_are_compared_row_by_row(etpe, tmp_path):
             for name, add in (('a', 0), ('b', 1)))
     assert etpe('diff', a, b, status=1) == etpe('checkpoint', 'diff', a, b, status=1)
     assert etpe('diff', a, SEVERAL, status=2).startswith('etpe diff: E491 ')
+
+
+def test_a_file_of_several_configs_is_no_side(etpe, tmp_path):
+    configs = [config_of(name).SerializeToString() for name in (ONE, EIGHT)]
+    (tmp_path / 'graph.pb').write_bytes(graph(*map(node, configs)))
+    said = etpe('diff', ONE, str(tmp_path / 'graph.pb'), status=2)
+    assert said.startswith('etpe diff: E478 diff: each side must hold one config; got ')
 
 
 def test_the_same_job_with_tags_dealt_out_anew_does_not_differ(etpe, tmp_path):

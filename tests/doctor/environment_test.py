@@ -54,7 +54,8 @@ def test_packages_that_contradict_each_other_are_named(versions, changes, subjec
 def test_a_package_that_etpe_run_needs_is_named_with_its_version(monkeypatch):
     monkeypatch.setattr(importlib.util, 'find_spec', lambda name: None)
     found = [one for one in environment.describe()[1] if one.code == 'E111']
-    assert [one.subject for one in found] == ['tensorflow', 'tf_keras', 'tensorflow_estimator']
+    assert [one.subject for one in found] == [
+        'tensorflow', 'tf_keras', 'tensorflow_estimator', 'psutil']
     assert 'pip install tf-estimator-nightly==2.16.0.dev2024012409' in found[2].message
     assert {one.place for one in found} == {None}
 
