@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs `etpe inspect` from a checkout where only protobuf is installed.
 
-    python3 tools/inspect_tpu_embedding_config.py [--format text|json|md] INPUT
+    python3 tools/inspect_tpu_embedding_config.py [--format text|json] INPUT
 """
 
 import pathlib
