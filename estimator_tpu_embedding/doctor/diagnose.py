@@ -10,22 +10,20 @@ from . import command, environment, oracle, scan, sources, traps, verdicts
 from .facts import Diagnosis, Finding, ScannedFile
 
 
-def diagnose(paths: Sequence[str], select: Sequence[str] = ('',), ignore: Sequence[str] = (),
-             deadline: float = oracle.DEADLINE) -> Diagnosis:
+def diagnose(paths: Sequence[str], select: Sequence[str] = ('',), ignore: Sequence[str] = ()
+             ) -> Diagnosis:
     """Returns what the doctor has to say about code, none of which is run.
 
     Args:
       paths: of files and folders.
       select: beginnings of the codes that are reported.
       ignore: beginnings of the codes that are not, and that stop no program.
-      deadline: seconds in which the installed libraries must answer.
     """
     found = sources.find(paths)
     files = scan.scan(found)
     _choose_program(files, paths)
     answers = oracle.ask([one for file in files for use in (*file.uses, *file.escapes)
-                          for one in use.questions],
-                         paths, deadline)
+                          for one in use.questions], paths)
     judged = verdicts.judge(files, answers)
     lines, conflicts = environment.describe()
     about = dict.fromkeys((

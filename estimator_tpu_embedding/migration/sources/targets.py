@@ -38,13 +38,7 @@ from .facts import (
 PYTHON = ('tf2', 'tfrs', 'tf1')
 PROTO = ('textproto', 'json')
 
-_TF2 = '''\
-"""Tables and features of a job, for TPUEmbedding of TensorFlow 2."""
-
-$notes
-
-import tensorflow as tf
-
+_DECLARED = '''
 api = tf.tpu.experimental.embedding
 
 $batch
@@ -52,29 +46,29 @@ BATCH_SIZE = $batch_size
 BATCH_SIZE_PER_REPLICA = $per_core
 $functions
 $declared
+'''
 
+_TF2 = f'''\
+"""Tables and features of a job, for TPUEmbedding of TensorFlow 2."""
+
+$notes
+
+import tensorflow as tf
+{_DECLARED}
 
 def make_embedding():
     """Returns the look-ups. Call it in the scope of the strategy."""
 $made
 '''
 
-_TFRS = '''\
+_TFRS = f'''\
 """Tables and features of a job, for the layer of TensorFlow Recommenders."""
 
 $notes
 
 import tensorflow as tf
 import tensorflow_recommenders as tfrs
-
-api = tf.tpu.experimental.embedding
-
-$batch
-BATCH_SIZE = $batch_size
-BATCH_SIZE_PER_REPLICA = $per_core
-$functions
-$declared
-
+{_DECLARED}
 
 def make_layer():
     """Returns the layer. Call it in the scope of the strategy."""
