@@ -7,7 +7,7 @@ of each name. `distutils` comes with setuptools, which TensorFlow asks for.
 
 from __future__ import annotations
 
-import collections
+import collections.abc
 import dis
 import functools
 import importlib.util
@@ -144,11 +144,36 @@ def _gcd(a: Any, b: Any) -> Any:
     return a
 
 
+class _Coroutine(collections.abc.Coroutine):
+    """A generator that is a coroutine too. Since Python 3.12 asyncio runs no bare generator."""
+
+    def __init__(self, generator: Any):
+        self._generator = generator
+
+    def __iter__(self) -> Any:
+        return self._generator
+
+    def __await__(self) -> Any:
+        return (yield from self._generator)
+
+    def send(self, value: Any) -> Any:
+        """Goes on with a value."""
+        return self._generator.send(value)
+
+    def throw(self, *error: Any) -> Any:
+        """Goes on with an error."""
+        return self._generator.throw(*error)
+
+    def close(self) -> None:
+        """Ends it."""
+        self._generator.close()
+
+
 def _coroutine(func: Any) -> Any:
     """Makes a generator function a coroutine, as the decorator `asyncio.coroutine` did."""
     made = types.coroutine(func)
     if inspect.isgeneratorfunction(func):
-        return made
+        return functools.wraps(func)(lambda *args, **kwargs: _Coroutine(made(*args, **kwargs)))
 
     @functools.wraps(func)
     async def awaited(*args: Any, **kwargs: Any) -> Any:

@@ -38,7 +38,21 @@ def three():
 def six():
     return three()
 
-assert asyncio.run(three()) == asyncio.run(six()) == 3
+def undecorated():
+    return (yield from three())
+
+@asyncio.coroutine
+def times_out():
+    try:
+        yield from asyncio.wait_for(asyncio.sleep(60), .01)
+    except asyncio.TimeoutError:
+        return (yield from undecorated())
+
+async def awaits():
+    return await three()
+
+for coroutine in three, six, times_out, awaits:
+    assert asyncio.run(coroutine()) == 3
 assert Mapping is collections.Mapping
 print('reached the last line')
 """

@@ -9,7 +9,8 @@ JOBS = pathlib.Path(__file__).resolve().parent / 'jobs'
 LIBRARIES = {  # job: its last line, flags of `etpe run`, and packages
     'adanet': ('trained 10', (), ('adanet==0.9.0',)),
     'deepctr': ('trained 5', (), ('deepctr==0.9.4',)),
-    'opennmt': ('imported SequenceToSequence', ('--tf1', '--contrib'), ('OpenNMT-tf==1.25.3',)),
+    'opennmt': ('imported SequenceToSequence', ('--tf1', '--contrib'), (
+        'OpenNMT-tf==1.25.3', 'PyYAML')),
     'tensorflow_addons': ('trained 4', (), ('tensorflow-addons==0.23.0', 'typeguard==2.13.3')),
     'tensorflow_gan': ('trained 3 3', (), (
         'tensorflow-gan==2.1.0', 'tensorflow-probability==0.25.0', 'tensorflow-hub==0.16.1',
