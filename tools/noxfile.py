@@ -1,9 +1,10 @@
 """Runs the fast part of the tests with every Python and the oldest TensorFlow that are supported.
 
-    nox -f tools/noxfile.py [-s tests-3.12 | -s "oldest(2.16)" | -s quickstart]
+    nox -f tools/noxfile.py [-s tests-3.12 | -s "oldest(2.16)" | -s quickstart | -s site]
 
 `tests` has the newest TensorFlow, `oldest` Python 3.11. Everything that the package borrows from
 TensorFlow is used in them. `quickstart` runs `tools/quickstart.py`, without and with `--cluster`.
+`site` builds the documents as a site.
 A Python is looked for where pyenv keeps its versions, then in `PATH`. One that is not there is
 skipped, or an error if CI is set.
 """
@@ -58,3 +59,10 @@ def quickstart(session: nox.Session) -> None:
     for options in ([], ['--cluster']):
         session.run('python', f'{ROOT}/tools/quickstart.py', '--environment',
                     f'.venv-{session.python}', *options)
+
+
+@nox.session(python=PYTHONS[0])
+def site(session: nox.Session) -> None:
+    """The documents as a site, in `build/site`; a link that leads nowhere is an error."""
+    session.install(f'{ROOT}[docs]')
+    session.run('mkdocs', 'build', '--strict', '-f', f'{ROOT}/tools/docs/mkdocs.yml')
