@@ -5,11 +5,13 @@ It fails for a place that the list does not name, and for an entry that no place
 """
 
 import ast
+import itertools
 import re
 
 import pytest
 from harness.source import (
     NAME,
+    PACKAGE,
     Source,
     at,
     compare,
@@ -51,6 +53,7 @@ BELOW['migration'] = {'errors', 'version', 'core', 'proto', 'checkpoint'}
 BELOW['doctor'] = {'errors', 'proto', 'checkpoint', 'compat'}
 BELOW['cli'] = BELOW['migration'] | {'migration', 'doctor'}
 BELOW['__init__'], BELOW['__main__'] = {'version'}, {'cli'}
+ARCHITECTURE = PACKAGE / 'ARCHITECTURE.md'
 
 INSIDE_FUNCTIONS = {  # what they may import besides, where it waits until it is needed
     'cli': {'cluster', 'compat', 'runner'},
@@ -229,6 +232,31 @@ def test_imports_point_downward():
             for other, line in ours(imports(source))
             if other not in BELOW[source.part] | {source.part}]
     compare(upward, later)
+
+
+def picture():
+    """The folders and who imports whom, without what follows from other arrows, as Mermaid.
+
+    A thick arrow is a step of the path of one id, in the order of its table.
+    """
+    def below(part):
+        return BELOW[part].union(*map(below, BELOW[part]))
+
+    folders = {source.part for source in sources() if '/' in source.file}
+    lines = [f'{part} --> {other}' for part in sorted(folders)
+             for other in sorted(BELOW[part] & folders)
+             if not any(other in below(between) for between in BELOW[part] & folders)]
+    table = ARCHITECTURE.read_text().partition('## The path of one id')[2].partition('\n## ')[0]
+    path = [part for part, _ in itertools.groupby(re.findall(r'^\| `(\w+)/', table, re.MULTILINE))]
+    lines += [f'{one} == {step} ==> {other}'
+              for step, (one, other) in enumerate(itertools.pairwise(path), 1)]
+    return 'flowchart TD\n' + ''.join(f'    {line}\n' for line in lines)
+
+
+def test_the_picture_shows_the_layers():
+    """A picture of other layers is replaced by what this prints."""
+    drawn = re.search(r'```mermaid\n(.*?)```', ARCHITECTURE.read_text(), re.DOTALL)
+    assert drawn[1] == picture(), picture()
 
 
 def test_each_layer_leaves_alone_what_is_not_its_business():
