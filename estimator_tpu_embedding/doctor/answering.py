@@ -6,7 +6,6 @@ nothing that a look-up does, not even ending the process, reaches beyond its wor
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import importlib.machinery
 import importlib.util
@@ -58,7 +57,6 @@ class Found(NamedTuple):
       lacking: the first name that was not found, with all before it.
       error: what the look-up raised.
       refused: the message of a name that raises when it is used.
-      nearest: the most similar name that is there.
       is_examined: whether more than files were looked at.
       is_module: whether it is a module.
     """
@@ -67,7 +65,6 @@ class Found(NamedTuple):
     lacking: str = ''
     error: str = ''
     refused: str = ''
-    nearest: str = ''
     is_examined: bool = True
     is_module: bool = False
 
@@ -190,7 +187,7 @@ def _by_import(question: Question) -> Found:
         try:
             value = _attribute(value, name, path if question.is_import and not number else '')
         except BaseException as raised:  # Modules may raise anything, also `SystemExit`.
-            return Found(False, f'{path}.{name}', _text(raised), nearest=_near(value, path, name))
+            return Found(False, f'{path}.{name}', _text(raised))
         path = f'{path}.{name}'
     return Found(True, refused=refused.message_of(value),
                  is_module=isinstance(value, types.ModuleType))
@@ -252,14 +249,6 @@ def _spec(name: str, folders: list[str] | None) -> importlib.machinery.ModuleSpe
     except (ImportError, ValueError, AttributeError):  # A module in memory may have no spec.
         return importlib.machinery.ModuleSpec(name, None, origin='?') if (
             name in sys.modules) else None
-
-
-def _near(value: Any, path: str, name: str) -> str:
-    try:
-        near = difflib.get_close_matches(name, dir(value), n=1, cutoff=.8)
-    except Exception:  # As for an attribute; it is a courtesy only.
-        return ''
-    return f'{path}.{near[0]}' if near else ''
 
 
 def _text(error: BaseException) -> str:

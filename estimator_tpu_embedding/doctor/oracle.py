@@ -91,7 +91,7 @@ def _joined(question: Question, worlds: Mapping[str, Mapping[Question, Found]]) 
         refused=next((part.refused for part in found if part.refused), ''),
         lacking='' if is_anywhere else max((part.lacking for part in found), key=len),
         error='' if is_anywhere else last.error, keras2=keras2,
-        nearest='' if is_anywhere else last.nearest, is_examined=last.is_examined,
+        is_examined=last.is_examined,
         is_module=any(part.is_module for part in found))
 
 

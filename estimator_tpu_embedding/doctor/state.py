@@ -8,9 +8,8 @@ from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from .facts import Finding, Place, Question, Use
+from .facts import CERTAIN, FALLBACK, STARRED, TESTED, TRIED, Finding, Place, Question, Use
 from .meanings import (
-    ALWAYS,
     ATTRIBUTE,
     FLAGS,
     IMPORT,
@@ -20,7 +19,6 @@ from .meanings import (
     OTHERS,
     Binding,
     Block,
-    Condition,
     Meaning,
     Meanings,
     Scope,
@@ -28,9 +26,8 @@ from .meanings import (
     is_examined,
     union,
 )
-from .nodes import Nodes, chain_of
-from .places import Places
 from .project import Project
+from .syntax import Nodes, Places, chain_of
 
 TENSORFLOW = frozenset({
     'tf', 'tensorflow', 'tfe', 'tf1', 'tf2', 'tfv1', 'tfv2', 'tf_v1', 'tf_v2', '_tf'})
@@ -42,6 +39,7 @@ MADE_NAMES = ('tensorflow', 'keras', 'tf_keras', 'numpy')
 """Libraries of which a name that is made at run time is listed."""
 _MOST_STARS = 20
 """The most `from a import *` that a name may come from: the last ones."""
+_CHOSEN = (TRIED, FALLBACK, TESTED)
 _BUILTINS = frozenset(dir(builtins)) | {'__file__', '__path__'}
 
 
@@ -50,7 +48,8 @@ class Lazy(NamedTuple):
 
     node: ast.AST
     scope: Scope
-    condition: Condition
+    is_guarded: bool
+    fallbacks: tuple[int, ...]
     caught: frozenset[str]
 
 
@@ -61,20 +60,22 @@ class State:
       file: absolute path, as the project knows it.
       places: where nodes are.
       project: the other files.
-      parents: the node around each node of the tree, if it is sought what escapes.
+      parents, hints: as in `Nodes`, if it is sought what escapes.
       globals, nonlocals: names of such statements.
       is_shallow: whether only names at the top level are wanted, so no other file is examined.
       uses: of names of libraries.
-      tried: by use, the kind of look-up and the innermost `try` that catches its failure.
       unknown: findings about names that cannot be resolved.
       escapes: names of libraries where nobody follows them, with what to say of a module there.
       attributes: of objects of the file, which are known and no library.
       beside: imports of modules in a package without its name, and the folder of the package.
-      imports: modules of the project, with the place of the first import.
+      imports: paths of modules of the project, with the place of the first import.
+      base: see `ScannedFile`.
       meant: what a `Name` of the tree means, by its id.
       scope, block: where names are bound now.
       order: number of bindings.
-      caught: the kinds of look-ups that may fail at the present place, by `trying` around it.
+      caught: the kinds of look-ups that may fail at the present place.
+      trying: the numbers of the `try`s around it, and the kinds that they catch.
+      attempts: these numbers, by their statements.
       is_never: whether the present place is never reached.
       is_again: whether the body of a loop is followed for the second time.
       dotted: modules of `import a.b.c`.
@@ -92,23 +93,24 @@ class State:
                  nodes: Nodes | None = None):
         self.file, self.places, self.project = file, places, project
         nodes = nodes or Nodes(ast.Pass())
-        self.parents = nodes.parents
+        self.parents, self.hints = nodes.parents, nodes.hints
         self.globals = {name for one in nodes.of(ast.Global) for name in one.names}
         self.nonlocals = {name for one in nodes.of(ast.Nonlocal) for name in one.names}
         self.is_shallow = is_shallow
         self.uses: list[Use] = []
-        self.tried: list[tuple[str, ast.AST | None]] = []
         self.unknown: list[Finding] = []
         self.escapes: dict[Use, str] = {}
         self.beside: list[tuple[str, Use]] = []
         self.imports: dict[str, Place] = {}
+        self.base = ''
         self.attributes: set[str] = set()
         self.meant: dict[int, Meanings] = {}
         self.block = Block()
         self.scope = self.module = Scope(None, self.block, 0)
         self.order = 0
         self.caught: frozenset[str] = frozenset()
-        self.trying: ast.AST | None = None
+        self.trying: tuple[tuple[int, frozenset[str]], ...] = ()
+        self.attempts: dict[ast.AST, int] = {}
         self.is_never = self.is_again = False
         self.dotted: set[str] = set()
         self.stars: list[Binding] = []
@@ -148,10 +150,8 @@ class State:
         while waiting:
             one = waiting.pop()
             if one.question is not None:
-                when = self.block.whole.also(one.when)
                 if is_examined(one.question.module):
-                    self.escapes[Use(self.places.of(node), one.question, written,
-                                     only_if=when.only_if, unless=when.unless)] = what
+                    self.escapes[Use(self.places.of(node), one.question, written)] = what
             elif one.file not in seen and not self.is_shallow:  # A module may hold others.
                 seen.add(one.file)
                 exports = self.project.exports(one.file)
@@ -186,8 +186,7 @@ class State:
             return self.project.resolve(module._replace(names=name)) or ()
         if module.question is None or not module.question.module.startswith(MADE_NAMES):
             return ()
-        question = Question(module.question.module, name, True)
-        return (Meaning(question, when=Condition(only_if=(question,))),)
+        return (Meaning(Question(module.question.module, name, True), choice=STARRED),)
 
     def from_stars(self, name: str) -> Meanings | None:
         """Returns what a name means that perhaps some `from a import *` binds."""
@@ -201,20 +200,19 @@ class State:
                 return OTHERS
             elif (found := self.project.resolve(module._replace(names=name))) is not None:
                 return found
-        if name in PYTHON_2:
-            return (Meaning(Question('builtins', name), when=Condition(
-                unless=tuple((one,) for one in asked))),)
         examined = [one for one in asked if is_examined(one.module)]
-        if len(examined) < len(asked):
+        if name in PYTHON_2:
+            examined.insert(0, Question('builtins', name))
+        elif len(examined) < len(asked):
             self.needs_stars = True
         if not examined:
             return OTHERS if asked else None
-        # The last import wins, and the others have what it lacks.
-        return (Meaning(examined[0], when=Condition(
-            unless=tuple((one,) for one in asked if one != examined[0]))),)
+        # The others have what the last import lacks.
+        return (Meaning(examined[0], choice=FALLBACK), *(
+            Meaning(one, choice=STARRED) for one in asked if one != examined[0]))
 
     def use(self, node: ast.AST, question: Question, written: str, kind: str,
-            when: Condition = ALWAYS, is_survived: bool = False) -> None:
+            choice: int = CERTAIN, chosen: str = '', is_survived: bool = False) -> None:
         """Records that the present place uses a name of a library.
 
         Args:
@@ -222,33 +220,33 @@ class State:
           question: the name.
           written: as the source has it.
           kind: of the look-up.
-          when: the place means this name.
+          choice, chosen: how the place came to mean this name, as in `Use`.
           is_survived: whether the program goes on without it, whatever is around.
         """
-        here = self.block.whole.also(when)
-        is_guarded = self.block.whole.is_guarded
+        is_guarded = self.block.is_guarded
+        attempt = 0 if is_guarded else next(
+            (number for number, kinds in reversed(self.trying) if kind in kinds), 0)
         self.uses.append(Use(
             self.places.of(node), question, written,
-            is_survived or is_guarded or kind in self.caught, here.only_if, here.unless,
-            when.is_guarded))
-        self.tried.append((kind, None if is_guarded else self.trying))
+            is_survived or is_guarded or kind in self.caught, attempt, self.block.fallbacks,
+            choice, chosen))
 
     def use_names(self, node: ast.AST, base: Meanings, names: str, written: str,
                   kind: str = ATTRIBUTE, is_survived: bool = False) -> None:
         """Records look-ups in something that may mean several things.
 
-        Where all other meanings are `None`, the program fails without the library's. So the last
-        of these is needed whether or not its import succeeded.
+        Where all other meanings are `None`, the program fails without the library's. Where
+        another was chosen because a library's failed, it goes on.
         """
         meanings = self.final(base, names)
-        libraries = [(one.question, one.when) for one in meanings if one.question is not None]
         has_other = any(one.question is None and one.kind != NONE for one in meanings)
-        for number, (question, when) in enumerate(libraries, 1):
-            is_flag = question.names.endswith(FLAGS) and names and not names.endswith(FLAGS)
-            if is_examined(question.module) and not is_flag:
-                if number == len(libraries) and not has_other:
-                    when = when._replace(only_if=()) if when.only_if else when
-                self.use(node, question, written, kind, when, is_survived)
+        for one in meanings:
+            question = one.question
+            if question is None or not (is_examined(question.module) or one.choice == STARRED):
+                continue
+            if not (question.names.endswith(FLAGS) and names and not names.endswith(FLAGS)):
+                self.use(node, question, written, kind, one.choice, one.chosen,
+                         is_survived or has_other and one.choice in _CHOSEN)
 
     def final(self, base: Meanings, names: str) -> Meanings:
         """Returns what dotted names in something mean, through other files of the project."""
@@ -290,7 +288,8 @@ class State:
         """
         if self.is_shallow:
             return
-        if code == 'E112' and (self.block.whole is not ALWAYS or IMPORT in self.caught):
+        if code == 'E112' and (self.block.is_guarded or self.block.fallbacks
+                               or IMPORT in self.caught):
             module, _, name = subject.rpartition('.')
             self.use(node, Question(module, name, True) if module.strip('.') else Question(subject),
                      written, IMPORT)
@@ -317,7 +316,7 @@ class State:
         while parent.is_class and parent.parent is not None:  # Methods do not see its names.
             parent, block, order = parent.parent, parent.block, parent.order
         self.waiting.append(Lazy(node, Scope(parent, block, order, is_lazy=True),
-                                 self.block.whole, caught))
+                                 self.block.is_guarded, self.block.fallbacks, caught))
 
     def resolve_all(self, node: ast.expr) -> tuple[str, ...]:
         """Returns all whole paths that an expression of the tree may have, after all was followed.

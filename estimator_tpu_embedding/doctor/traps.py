@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from . import emulated
 from .constructs import READERS
 from .facts import Fact, Finding, Place, ScannedFile
-from .reached import Reached
-from .values import Known, Linked
+from .project import Reached
+from .values import Linked
 from .verdicts import Flags
 
 _COLUMNS = ('embedding_column', 'shared_embedding_columns')
@@ -17,11 +16,53 @@ _MOST_NAMED = 3
 _CALLS = {'train_batch_size': (), 'eval_batch_size': ('evaluate', 'train_and_evaluate'),
           'predict_batch_size': ('predict',)}
 """The batch sizes, and the methods without which they do not matter."""
-_EXPORTS = frozenset({
-    'export_saved_model', 'export_savedmodel', 'experimental_export_all_saved_models'})
 CORES_PER_HOST = 8
 """Cores of a host where `num_shards` sizes the system, as `estimator/system.py` does."""
-_REPLICA_SIZES = (None, 1, 2, 4, 8, 16, 32, 64, 128)
+
+_NO_KERNEL = ('TensorFlow has this operation for TPUs only, and nothing emulates it: the session '
+              'that runs it raises InvalidArgumentError')
+_NO_FEED = ('there is no infeed and no outfeed here (E925): give tensors as inputs of '
+            'tf.tpu.shard, and call session.run for each step')
+_REPLICAS = 'makes its replicas in the default graph; the first of them alone changes variables'
+_LOOPS = 'loops within the graph; to train on several cores there is refused (E926)'
+_TABLE = 'its table is spread over emulated hosts'
+SENTENCES = {
+    'AsyncCheckpointSaverHook': 'saves between two loops',
+    'CrossShardOptimizer': 'sums the gradients of all emulated cores',
+    'EmbeddingConfigSpec': 'its optimizer trains the tables on emulated hosts; an id outside of '
+                           'its vocabulary is an error, unless --ids or id_policy says otherwise',
+    'RunConfig': 'addresses in it mean the emulated system, and nothing is contacted',
+    'TPUClusterResolver': 'finds the emulated system, and nothing is contacted',
+    'TPUConfig': 'num_shards sets the size of the emulated system, unless --hosts or --cores do',
+    'TPUContext': 'tells the place in the emulated system: its hosts, replicas and this call',
+    'TPUEmbedding': 'looks up and updates rows in variables of the graph',
+    'TPUEmbeddingForServing': "is TensorFlow's own; a warning (W008) says if the optimizer of a "
+                              'model trains its tables',
+    'TPUEstimator': 'calls model_fn once per core, and spreads tables over emulated hosts',
+    'TPUEstimatorSpec': "core 0's train_op, hooks and summaries run; the loss is the mean",
+    'TPUInfeedOutfeedSessionHook': 'can be extended for experimental_feed_hook',
+    'TPUStrategy': 'its replicas are logical CPU devices, one per emulated core',
+    'batch_parallel': _REPLICAS, 'replicate': _REPLICAS, 'rewrite': _REPLICAS, 'shard': _REPLICAS,
+    'bfloat16_scope': 'works: variables stay float32, and the CPU computes in bfloat16',
+    'context': 'is there: a TPUContext with the emulated hosts and cores',
+    'core': 'names a device that is not here: sessions need allow_soft_placement=True, as '
+            "Estimators' have, and the CPU computes",
+    'cross_replica_sum': 'sums over the emulated cores',
+    'embedding.TPUEmbedding': 'looks up in one engine of this process',
+    'embedding_column': _TABLE, 'shared_embedding_columns': _TABLE,
+    'initialize_system': 'returns the topology of the emulated system, which needs no start',
+    'initialize_tpu_system': 'returns the topology of the emulated system, which needs no start',
+    'outside_compilation': 'calls the function as it is, in the same graph',
+    'repeat': _LOOPS, 'while_loop': _LOOPS,
+    'shutdown_system': 'does nothing: the emulated system ends with the process',
+    'shutdown_tpu_system': 'does nothing but permit another TPUEmbedding',
+    'xla.compile': "is TensorFlow's own: XLA compiles for the CPU"}
+"""By the kind of a fact, how it is emulated."""
+REFUSED = {'InfeedQueue': _NO_FEED, 'feed operation': _NO_FEED, 'all_to_all': _NO_KERNEL,
+           'collective_permute': _NO_KERNEL}
+"""What raises an error when it is used."""
+_NEEDS_GRAPH = '; with eager execution on it raises E917, so build it in a tf.Graph()'
+_IN_GRAPHS = frozenset({'batch_parallel', 'replicate', 'rewrite', 'shard'})
 
 
 def findings_of(files: Sequence[ScannedFile], flags: Mapping[str, Flags]) -> list[Finding]:
@@ -35,11 +76,27 @@ def findings_of(files: Sequence[ScannedFile], flags: Mapping[str, Flags]) -> lis
     for files_of_program in Reached(files).groups():
         group = Linked(files_of_program)
         needs_tf1 = any(flags.get(file.path, Flags()).tf1 for file in group.files)
-        for each in (emulated.findings_of(group.files, needs_tf1), _without_tpu(group), _mod(group),
+        for each in (emulated(group.files, needs_tf1), _without_tpu(group), _mod(group),
                      _rates(group), _no_sums(group), _batches(group), _sizes(group),
-                     _refused(group), () if needs_tf1 else _old_arguments(group)):
+                     () if needs_tf1 else _old_arguments(group)):
             found.update(dict.fromkeys(each))
     return list(found)
+
+
+def emulated(files: Sequence[ScannedFile], needs_tf1: bool) -> Iterator[Finding]:
+    """Yields I311 for each emulated construct of files, and E104 for each that is refused.
+
+    Args:
+      files: of one program.
+      needs_tf1: whether it runs with `--tf1`, which switches eager execution off.
+    """
+    for fact in (fact for file in files for fact in file.facts):
+        sentence = REFUSED.get(fact.kind) or SENTENCES.get(fact.kind)
+        if sentence is not None:
+            if fact.kind in _IN_GRAPHS and not needs_tf1:
+                sentence += _NEEDS_GRAPH
+            yield Finding('E104' if fact.kind in REFUSED else 'I311', fact.place,
+                          fact.values['path'], fact.values['written'], sentence)
 
 
 def _without_tpu(group: Linked) -> Iterator[Finding]:
@@ -173,17 +230,6 @@ def _batches(group: Linked) -> Iterator[Finding]:
                     'global batch must be a multiple of the cores (E411): change one of them')
 
 
-def _refused(group: Linked) -> Iterator[Finding]:
-    """E104: an argument that refuses what the program asks for later."""
-    if any(fact.values['name'] in _EXPORTS for fact in group.facts('method')):
-        for call in group.calls('TPUEstimator'):
-            known = group.known(call, 'export_to_cpu', True)
-            if known is not None and known.value is False and not known.source:
-                yield Finding('E104', known.place, 'TPUEstimator.export_to_cpu', 'export_to_cpu',
-                              'export_to_cpu=False refuses every export (E915): only graphs for '
-                              'the CPU are written; leave it out')
-
-
 def _old_arguments(group: Linked) -> Iterator[Finding]:
     """W218: an argument that decides alone that TensorFlow 1 is meant."""
     for fact in group.facts('old argument'):
@@ -251,34 +297,14 @@ def options_of(group: Linked) -> tuple[str, str]:
 
 
 def _sizes(group: Linked) -> Iterator[Finding]:
-    """Yields W216: numbers of shards that no system of eight cores per host has, or two sizes."""
-    seen: dict[tuple[str, str], Known] = {}
+    """Yields W216: numbers of shards that no system of eight cores per host has."""
     for call in group.calls('TPUConfig'):
         shards, each = (group.known(call, name, None) for name in (
             'num_shards', 'num_cores_per_replica'))
-        for known, name, message in _of_config(shards, each):
-            yield Finding('W216', known.place, name, name, f'{name} is {known.value}'
-                          f'{known.source}{message}')
-        if call.values['scope'] != '?' and shards is not None and shards.size:
-            first = seen.setdefault((call.place.path, call.values['scope']), shards)
-            if first.value != shards.value:
-                yield Finding(
-                    'W216', shards.place, 'num_shards', 'num_shards',
-                    f'num_shards is {shards.value}{shards.source}, and {first.value}{first.origin}:'
-                    ' no TPU has both sizes. Here each job gets its own, as long as etpe run gets '
-                    'neither --hosts nor --cores')
-
-
-def _of_config(shards: Known | None, each: Known | None) -> Iterator[tuple[Known, str, str]]:
-    if each is not None and each.value not in _REPLICA_SIZES:
-        yield each, 'num_cores_per_replica', (
-            ': it must be 1, 2, 4, 8, 16, 32, 64 or 128 (ValueError)')
-    elif shards is not None and type(shards.value) is int and each is not None:
-        of_replica = each.size or 1
-        cores = shards.size * of_replica
-        if not cores:
-            yield shards, 'num_shards', ': it must be positive (ValueError)'
-        elif hosts_for(cores, of_replica) is not None:
-            yield shards, 'num_shards', (
-                f': {cores} cores are no number of hosts with {CORES_PER_HOST} each (E410), unless '
-                f'etpe run gets a size, as {sizes_for(cores, of_replica)}')
+        of_replica = (each.size or 1) if each is not None else 0
+        cores = shards.size * of_replica if shards is not None else 0
+        if shards is not None and cores and hosts_for(cores, of_replica) is not None:
+            yield Finding('W216', shards.place, 'num_shards', 'num_shards',
+                          f'num_shards is {shards.value}{shards.source}: {cores} cores are no '
+                          f'number of hosts with {CORES_PER_HOST} each (E410), unless etpe run '
+                          f'gets a size, as {sizes_for(cores, of_replica)}')
