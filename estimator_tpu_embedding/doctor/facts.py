@@ -102,7 +102,7 @@ class Use(NamedTuple):
         catches what a missing name raises and does not end the program. Or it is under a test of a
         version or of the names of a library.
       attempt: the number of the `try` in its file that catches its failure; 0 if none does.
-      fallbacks: numbers of those in whose handlers it is.
+      fallbacks: numbers of those in whose handlers it is, negative for their `else`.
       choice: how this meaning of the place is chosen among others.
       chosen: the path of what was chosen, in which names are looked up here.
     """

@@ -24,7 +24,7 @@ from .meanings import (
     union,
 )
 from .state import MADE_NAMES, TENSORFLOW, State
-from .syntax import VERSIONS, called_name, chain_of, hint_of, text_of, written
+from .syntax import VERSIONS, called_name, chain_of, last_name, text_of, written
 
 _NONE = (Meaning(kind=NONE),)
 _GUARD = (Meaning(kind=GUARD),)
@@ -134,14 +134,14 @@ def is_guard(state: State, test: ast.expr) -> bool:
     for number, node in enumerate(ast.walk(test)):
         if number > _MOST_NODES:
             return False
-        hint = hint_of(node)
-        if isinstance(node, ast.Call):
-            if hint and node.args and is_watched(
-                    state.final(meaning_of(state, node.args[0]), '')):
-                return True
-        elif hint and (hint != 'version' or isinstance(node, ast.Attribute) and (
-                path_of(state, node) == 'sys.version')):
+        if isinstance(node, (ast.Name, ast.Attribute)) and last_name(node) in VERSIONS:
             return True
+        if isinstance(node, ast.Attribute) and node.attr == 'version' and (
+                path_of(state, node) == 'sys.version'):
+            return True
+        if isinstance(node, ast.Call) and called_name(node) in ('hasattr', 'dir') and node.args:
+            if is_watched(state.final(meaning_of(state, node.args[0]), '')):
+                return True
     return False
 
 

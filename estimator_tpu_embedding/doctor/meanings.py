@@ -86,7 +86,8 @@ def below(question: Question, names: str) -> Question:
     """Returns the question about dotted names in something; after very many it stays the same."""
     if not names or question.names.endswith(FLAGS) or len(question.names) > _MOST_CHARACTERS:
         return question  # Attributes of `FLAGS` are flags of the program.
-    return question._replace(names=f'{question.names}.{names}' if question.names else names)
+    names = f'{question.names}.{names}' if question.names else names
+    return Question(question.module, names, question.is_import)
 
 
 def is_examined(module: str) -> bool:
@@ -103,7 +104,7 @@ class Block:
       owner: of all branches of one statement, since no run of it takes two of them.
       own: how it is chosen, among the branches of its statement.
       is_guarded: whether a test of versions or names decides if its present statement is reached.
-      fallbacks: numbers of the `try`s in whose handlers it is.
+      fallbacks: as in `facts.Use`.
       around: it, all blocks around it, and their owners.
     """
 

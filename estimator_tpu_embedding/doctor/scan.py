@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import gc
 import os
 import re
 from collections.abc import Callable, Sequence
@@ -39,6 +40,14 @@ class _Scanned:
 
 def scan(found: Found) -> list[ScannedFile]:
     """Scans all files, and those of the same project that they import from outside of the paths."""
+    gc.disable()  # Trees have no cycles, and a collection visits all of their nodes.
+    try:
+        return _scan_all(found)
+    finally:
+        gc.enable()
+
+
+def _scan_all(found: Found) -> list[ScannedFile]:
     project = Project(found, _exports_of)
     paths = list(dict.fromkeys(os.path.abspath(path) for path in found.files))
     scanned: list[_Scanned] = []

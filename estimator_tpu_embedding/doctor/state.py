@@ -331,6 +331,7 @@ class State:
           Paths such as `'tensorflow.train.Saver'` or `'builtins.xrange'`.
         """
         base, names = chain_of(node)
+        meanings = self.meant.get(id(base))
         return tuple(dict.fromkeys(
-            one.question.path for one in self.final(self.meant.get(id(base), ()), '.'.join(names))
-            if one.question is not None))
+            one.question.path for one in self.final(meanings, '.'.join(names))
+            if one.question is not None)) if meanings else ()

@@ -271,7 +271,8 @@ def _try(state: State, node: ast.Try) -> None:
     state.caught, state.trying = caught, trying
     is_tried = any(use.attempt == number for use in state.uses[mark:])
     body.own = TRIED if is_tried and survived else CERTAIN
-    follow(state, node.orelse, Block(outer, own=body.own))
+    follow(state, node.orelse, Block(
+        outer, own=body.own, fallbacks=(-number,) if is_tried else ()))
     for handler, kinds in zip(node.handlers, catches):
         walk(state, handler.type)
         state.block = Block(outer)

@@ -27,9 +27,9 @@ VERSIONS = frozenset({
     '__version__', 'VERSION', 'GIT_VERSION', 'version_info', 'hexversion', 'PY2', 'PY3', 'PY34',
     'LooseVersion', 'StrictVersion', 'parse_version', 'find_spec', 'find_loader'})
 """Words of a test that asks for a version, or whether a module is there."""
+_HINTS = VERSIONS | {'dir', 'hasattr', 'version'}
 
 
-_HINTS = (ast.Name, ast.Attribute, ast.Call)
 
 
 class Parsed(NamedTuple):
@@ -168,7 +168,7 @@ class Nodes:
     def __init__(self, tree: ast.AST):
         """Visits the tree once."""
         self.parents: dict[ast.AST, ast.AST] = {}
-        self.hints: set[ast.AST] = set()  # And all nodes around them.
+        self.hints: set[ast.AST] = set()  # Words that ask for versions or names, and all around.
         self._by_type: dict[type[ast.AST], list[ast.AST]] = {}
         todo = [tree]
         for node in todo:  # It grows.
@@ -180,7 +180,7 @@ class Nodes:
                     if isinstance(child, ast.AST):
                         self.parents[child] = node
                         todo.append(child)
-            if kind in _HINTS and hint_of(node):
+            if getattr(node, 'id' if kind is ast.Name else 'attr', None) in _HINTS:
                 hint: ast.AST | None = node
                 while hint is not None and hint not in self.hints:
                     self.hints.add(hint)
@@ -197,15 +197,6 @@ class Nodes:
         while parent is not None:
             yield parent
             parent = self.parents.get(parent)
-
-
-def hint_of(node: ast.AST) -> str:
-    """Returns the word by which a node asks for a version or for names of something, or `''`."""
-    if isinstance(node, ast.Call):
-        word = called_name(node)
-        return word if word in ('hasattr', 'dir') else ''
-    word = last_name(node) if isinstance(node, (ast.Name, ast.Attribute)) else ''
-    return word if word in VERSIONS or word == 'version' and isinstance(node, ast.Attribute) else ''
 
 
 def called_name(call: ast.Call) -> str:

@@ -170,8 +170,9 @@ def settled(uses: Sequence[Use], answers: Mapping[Question, Answer], there: Set[
             ) -> list[Use]:
     """Returns uses with the last word on what is guarded, without meanings that no run has.
 
-    A missing name is guarded in a handler whose body lacks nothing, and where a test or a `try`
-    chose among meanings of which another is there. A name without an answer excuses nothing.
+    A missing name is guarded in a handler whose body lacks nothing, in the `else` of one that
+    lacks something, and where a test or a `try` chose another meaning that is there. A name without
+    an answer excuses nothing.
 
     Args:
       uses: of one file.
@@ -192,7 +193,7 @@ def settled(uses: Sequence[Use], answers: Mapping[Question, Answer], there: Set[
                 continue
             is_guarded = is_missing and (
                 has_one and use.choice in (TRIED, TESTED) and not has_succeeded
-                or bool(use.fallbacks) and not failed.issuperset(use.fallbacks))
+                or any((abs(one) in failed) is not (one > 0) for one in use.fallbacks))
             result.append(use._replace(is_guarded=True) if is_guarded else use)
     return result
 
