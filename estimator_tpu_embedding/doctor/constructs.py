@@ -35,7 +35,7 @@ _ROOTS = frozenset({
 _UNIQUE = frozenset(
     'AsyncCheckpointSaverHook CrossShardOptimizer EmbeddingConfigSpec InfeedQueue '
     'InputPipelineConfig TPUClusterResolver TPUConfig TPUContext TPUEstimator TPUEstimatorSpec '
-    'TPUInfeedOutfeedSessionHook TPUStrategy TPUEmbeddingForServing batch_parallel '
+    'TPUInfeedOutfeedSessionHook TPUStrategy batch_parallel '
     'bfloat16_scope cross_replica_sum initialize_system initialize_tpu_system '
     'outside_compilation shutdown_system shutdown_tpu_system collective_permute'.split())
 """Names that nothing else in TensorFlow has."""
@@ -47,6 +47,9 @@ _OLDER = {
     'TPUStrategyV2': 'TPUStrategy', 'embedding_column_v2': 'embedding_column',
     'shared_embedding_columns_v2': 'shared_embedding_columns',
     'split_compile_and_replicate': 'replicate', 'TPUEmbeddingV2': 'TPUEmbedding'}
+EMULATED = (_UNIQUE | _OF_TPU | {'context', 'embedding.TPUEmbedding'}) - {
+    'InputPipelineConfig', 'TableConfig'}
+"""Kinds of calls for TPUs; some of them are refused."""
 _MODULES_OF_TF2 = frozenset({
     'embedding', 'tpu_embedding_v2', 'tpu_embedding_v1', 'tpu_embedding_for_serving',
     'tpu_embedding_v2_utils'})
@@ -55,7 +58,7 @@ _OF_TF2 = frozenset({
 READERS = frozenset({'NewCheckpointReader', 'load_checkpoint', 'load_variable'})
 """They read the tensors of a checkpoint as they are stored."""
 _OPERATIONS = {name.lower() for name in FEED_OPERATIONS}
-_WORDS = frozenset({*_UNIQUE, *_OF_TPU, *_OLDER, *_OF_TF2, *READERS, 'Estimator', 'compile'})
+_WORDS = frozenset({*_UNIQUE, *_OF_TPU, *_OLDER, *_OF_TF2, *READERS, 'Estimator'})
 
 POSITIONS = {  # parameters that may be given by position, in order
     'TPUConfig': ('iterations_per_loop', 'num_shards', 'num_cores_per_replica',
@@ -123,8 +126,6 @@ def construct_of(path: str) -> str | None:
     name = _OLDER.get(name, name)
     if name in _UNIQUE or name in READERS or name == 'Estimator' and 'estimator' in modules:
         return name
-    if name == 'compile' and 'xla' in modules:
-        return 'xla.compile'
     if not (any(part.startswith('tpu') for part in modules)
             or root == 'estimator_tpu_embedding' and not modules):
         return None
@@ -181,7 +182,6 @@ class _Constructs:
             'path': path, 'written': written(node), 'is_call': self._is_call(node),
             'arguments': {name: self._value(each) for name, each in arguments.items()},
             'places': {name: self._place_of(each) for name, each in arguments.items()},
-            'optimizer': self._called(arguments.get('optimization_parameters')),
             'is_open': isinstance(call, ast.Call) and _is_open(call)})
         rate = arguments.get(_RATES.get(kind, ''))
         made = rate and _made_by(rate, self._nodes)
@@ -191,12 +191,6 @@ class _Constructs:
     def _is_call(self, node: ast.expr) -> bool:
         above = self._nodes.parents.get(node)
         return isinstance(above, ast.Call) and above.func is node
-
-    def _called(self, node: ast.expr | None) -> str:
-        """Returns the name of what an expression calls, such as `'AdagradParameters'`."""
-        if isinstance(node, ast.Name):
-            node = self._values.assigned(node.id)
-        return last_name(node) if isinstance(node, ast.Call) else ''
 
     def _value(self, node: ast.expr) -> Value:
         value = self._values.of(node)

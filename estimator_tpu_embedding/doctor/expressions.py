@@ -134,8 +134,6 @@ def _attribute(state: State, node: ast.Attribute, stack: list[ast.AST]) -> None:
     if not is_unknown(meanings):
         state.use_names(node, meanings, dotted, f'{written(base)}.{dotted}')
         escapes.note(state, node, meanings, dotted)
-    elif name := next((one for one in names[:-1] if one in TENSORFLOW), ''):
-        state.list_unknown(node, name, f'{written(base)}.{dotted}')
 
 
 def _looked_up(state: State, node: ast.Attribute, base: ast.Name, names: list[str]) -> None:
@@ -143,10 +141,8 @@ def _looked_up(state: State, node: ast.Attribute, base: ast.Name, names: list[st
     meanings = state.lookup(base.id)
     text = f'{base.id}.{".".join(names)}'
     if is_unknown(meanings):
-        inner = TENSORFLOW.intersection(names[:-1]) - state.attributes
-        if base.id in TENSORFLOW or inner:
-            name = base.id if base.id in TENSORFLOW else min(inner)
-            state.list_unknown(node, name, text)
+        if base.id in TENSORFLOW:
+            state.list_unknown(node, base.id, text)
         elif meanings is None:
             _use_builtin(state, base)
         return

@@ -84,7 +84,7 @@ def _joined(question: Question, worlds: Mapping[str, Mapping[Question, Found]]) 
     found = [part for part in parts if part is not None]
     if len(found) < len(parts):
         return None
-    python, keras2, run, tf1, contrib = (bool(part.is_there) for part in found)
+    python, keras2, run, tf1, contrib = (part.is_there for part in found)
     last, is_anywhere = found[-1], any(part.is_there for part in found)
     return Answer(
         python, run, tf1, contrib,

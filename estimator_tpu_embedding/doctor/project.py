@@ -124,15 +124,6 @@ class Project:
                 waiting += reversed(found)
         return tuple(dict.fromkeys(result)) or (OTHERS if len(seen) >= _MOST_STEPS else None)
 
-    def name(self, file: str) -> str:
-        """Returns the dotted name of a file or folder, from the root that the user named."""
-        path = os.path.splitext(_module_file(file))[0]
-        root = max((root for root in self._roots if path == root or path.startswith(
-            os.path.join(root, ''))), key=len, default=os.path.dirname(path))
-        while self._package(root) and root != os.path.dirname(root):
-            root = os.path.dirname(root)
-        return os.path.relpath(path, root).replace(os.sep, '.').lstrip('.')
-
     def base_of(self, file: str, level: int, module: str) -> str:
         """Returns the folder from which a script must be run with `-m` because of an import.
 

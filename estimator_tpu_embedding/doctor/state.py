@@ -66,7 +66,6 @@ class State:
       uses: of names of libraries.
       unknown: findings about names that cannot be resolved.
       escapes: names of libraries where nobody follows them, with what to say of a module there.
-      attributes: of objects of the file, which are known and no library.
       beside: imports of modules in a package without its name, and the folder of the package.
       imports: paths of modules of the project, with the place of the first import.
       base: see `ScannedFile`.
@@ -103,7 +102,6 @@ class State:
         self.beside: list[tuple[str, Use]] = []
         self.imports: dict[str, Place] = {}
         self.base = ''
-        self.attributes: set[str] = set()
         self.meant: dict[int, Meanings] = {}
         self.block = Block()
         self.scope = self.module = Scope(None, self.block, 0)
@@ -137,11 +135,6 @@ class State:
     def is_followed(self, name: str) -> bool:
         """Whether the scan knows what a name means that is bound in the present scope."""
         return not (self.scope.is_class or name in self.nonlocals | self.scope.outer_names)
-
-    def note_attribute(self, name: str, meanings: Meanings) -> None:
-        """Notes that objects of the file have an attribute which is known, and no library."""
-        if all(one.kind for one in meanings):
-            self.attributes.add(name)
 
     def note_modules(self, node: ast.AST, written: str, meanings: Sequence[Meaning], what: str
                      ) -> None:

@@ -122,8 +122,6 @@ def _class(state: State, node: ast.ClassDef) -> None:
     outer = state.scope
     state.scope = Scope(outer, state.block, state.order, is_class=True)
     follow(state, node.body)
-    for name, bindings in state.scope.names.items():
-        state.note_attribute(name, bindings[-1].meanings)
     state.scope = outer
     state.bind(node.name, (Meaning(kind=OWN),))
 
@@ -155,7 +153,6 @@ def _assign_to(state: State, target: ast.expr, value: ast.expr) -> None:
         return
     bind_others(state, target)
     if isinstance(target, ast.Attribute):
-        state.note_attribute(target.attr, meaning_of(state, value))
         if any(one.is_module for one in meaning_of(state, chain_of(target)[0])):
             patched(state, target.value, target.attr)
     elif isinstance(target, ast.Subscript) and (name := text_of(target.slice)) is not None and any(
@@ -409,10 +406,11 @@ def _bind(state: State, name: str, question: Question) -> None:
 
 def _from_project(state: State, node: ast.ImportFrom, alias: ast.alias, file: str) -> None:
     """Binds one name of a module of the project."""
+    module = '.' * node.level + (node.module or '')
     if alias.name == '*':
         _star(state, Meaning(file=file))
         if not state.is_shallow and state.project.exports(file).is_unknown:
-            state.say('W202', node, state.project.name(file), f'{node.module or "."}.*',
+            state.say('W202', node, module, f'{module}.*',
                       'a part of this module is unknown, and so are the names that come from it')
         return
     submodule = state.project.submodule(file, alias.name)
@@ -421,7 +419,6 @@ def _from_project(state: State, node: ast.ImportFrom, alias: ast.alias, file: st
     if submodule:
         _note_import(state, alias, submodule)
     if not submodule and not state.is_shallow and state.project.resolve(meaning) is None:
-        module = state.project.name(file) or '.' * node.level if node.level else node.module
         state.say('E112', alias, f'{module}.{alias.name}', alias.name,
                   f'the module {module} of the project has no {alias.name}'
                   + made_by(alias.name))

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from .constructs import READERS
-from .facts import Fact, Finding, Place, ScannedFile
+from .constructs import EMULATED, READERS
+from .facts import Fact, Finding, ScannedFile
 from .project import Reached
 from .values import Linked
 from .verdicts import Flags
 
 _COLUMNS = ('embedding_column', 'shared_embedding_columns')
 _SET_TRUE = 'this package emulates the TPU on the CPU'
-_MOST_NAMED = 3
 _CALLS = {'train_batch_size': (), 'eval_batch_size': ('evaluate', 'train_and_evaluate'),
           'predict_batch_size': ('predict',)}
 """The batch sizes, and the methods without which they do not matter."""
@@ -23,46 +22,19 @@ _NO_KERNEL = ('TensorFlow has this operation for TPUs only, and nothing emulates
               'that runs it raises InvalidArgumentError')
 _NO_FEED = ('there is no infeed and no outfeed here (E925): give tensors as inputs of '
             'tf.tpu.shard, and call session.run for each step')
-_REPLICAS = 'makes its replicas in the default graph; the first of them alone changes variables'
-_LOOPS = 'loops within the graph; to train on several cores there is refused (E926)'
-_TABLE = 'its table is spread over emulated hosts'
-SENTENCES = {
-    'AsyncCheckpointSaverHook': 'saves between two loops',
-    'CrossShardOptimizer': 'sums the gradients of all emulated cores',
-    'EmbeddingConfigSpec': 'its optimizer trains the tables on emulated hosts; an id outside of '
-                           'its vocabulary is an error, unless --ids or id_policy says otherwise',
-    'RunConfig': 'addresses in it mean the emulated system, and nothing is contacted',
-    'TPUClusterResolver': 'finds the emulated system, and nothing is contacted',
-    'TPUConfig': 'num_shards sets the size of the emulated system, unless --hosts or --cores do',
-    'TPUContext': 'tells the place in the emulated system: its hosts, replicas and this call',
-    'TPUEmbedding': 'looks up and updates rows in variables of the graph',
-    'TPUEmbeddingForServing': "is TensorFlow's own; a warning (W008) says if the optimizer of a "
-                              'model trains its tables',
-    'TPUEstimator': 'calls model_fn once per core, and spreads tables over emulated hosts',
-    'TPUEstimatorSpec': "core 0's train_op, hooks and summaries run; the loss is the mean",
-    'TPUInfeedOutfeedSessionHook': 'can be extended for experimental_feed_hook',
-    'TPUStrategy': 'its replicas are logical CPU devices, one per emulated core',
-    'batch_parallel': _REPLICAS, 'replicate': _REPLICAS, 'rewrite': _REPLICAS, 'shard': _REPLICAS,
-    'bfloat16_scope': 'works: variables stay float32, and the CPU computes in bfloat16',
-    'context': 'is there: a TPUContext with the emulated hosts and cores',
-    'core': 'names a device that is not here: sessions need allow_soft_placement=True, as '
-            "Estimators' have, and the CPU computes",
-    'cross_replica_sum': 'sums over the emulated cores',
-    'embedding.TPUEmbedding': 'looks up in one engine of this process',
-    'embedding_column': _TABLE, 'shared_embedding_columns': _TABLE,
-    'initialize_system': 'returns the topology of the emulated system, which needs no start',
-    'initialize_tpu_system': 'returns the topology of the emulated system, which needs no start',
-    'outside_compilation': 'calls the function as it is, in the same graph',
-    'repeat': _LOOPS, 'while_loop': _LOOPS,
-    'shutdown_system': 'does nothing: the emulated system ends with the process',
-    'shutdown_tpu_system': 'does nothing but permit another TPUEmbedding',
-    'xla.compile': "is TensorFlow's own: XLA compiles for the CPU"}
-"""By the kind of a fact, how it is emulated."""
 REFUSED = {'InfeedQueue': _NO_FEED, 'feed operation': _NO_FEED, 'all_to_all': _NO_KERNEL,
            'collective_permute': _NO_KERNEL}
-"""What raises an error when it is used."""
+"""By the kind of a fact, why it raises an error when it is used."""
+_EMULATED = 'it is for TPUs, and emulated here on the CPU'
+_REPLICAS = '; its replicas are in the default graph, and the first alone changes variables'
 _NEEDS_GRAPH = '; with eager execution on it raises E917, so build it in a tf.Graph()'
 _IN_GRAPHS = frozenset({'batch_parallel', 'replicate', 'rewrite', 'shard'})
+_SENTENCES = {
+    **dict.fromkeys(_IN_GRAPHS, _EMULATED + _REPLICAS),
+    **dict.fromkeys(('repeat', 'while_loop'), f'{_EMULATED}; to train on several cores in it is '
+                    'refused (E926)'),
+    'core': 'it names a device that is not here: sessions need allow_soft_placement=True, as those '
+            'of Estimators have, and the CPU computes'}
 
 
 def findings_of(files: Sequence[ScannedFile], flags: Mapping[str, Flags]) -> list[Finding]:
@@ -91,8 +63,8 @@ def emulated(files: Sequence[ScannedFile], needs_tf1: bool) -> Iterator[Finding]
       needs_tf1: whether it runs with `--tf1`, which switches eager execution off.
     """
     for fact in (fact for file in files for fact in file.facts):
-        sentence = REFUSED.get(fact.kind) or SENTENCES.get(fact.kind)
-        if sentence is not None:
+        if fact.kind in REFUSED or fact.kind in EMULATED:
+            sentence = REFUSED.get(fact.kind) or _SENTENCES.get(fact.kind, _EMULATED)
             if fact.kind in _IN_GRAPHS and not needs_tf1:
                 sentence += _NEEDS_GRAPH
             yield Finding('E104' if fact.kind in REFUSED else 'I311', fact.place,
@@ -106,27 +78,11 @@ def _without_tpu(group: Linked) -> Iterator[Finding]:
         known = group.known(call, 'use_tpu')
         if known is None or known.value is not False:
             continue
-        declared = (_named((spec.values['optimizer'], spec.place) for spec in specs)
-                    or 'the optimizer of an EmbeddingConfigSpec')
-        model = _named((fact.values['name'], fact.place) for fact in group.facts('optimizer'))
-        trains = f'{model} of model_fn' if model else 'the optimizer of model_fn'
         remedy = f'give {known.option}' if known.option else 'set use_tpu=True'
         yield Finding('W211', known.place, 'use_tpu', 'use_tpu',
-                      f'use_tpu is False{known.source}: then {trains} trains the embedding tables, '
-                      f'and not {declared}. To train as a TPU does, {remedy}: {_SET_TRUE}')
-
-
-def _named(names: Iterable[tuple[str, Place]]) -> str:
-    """Returns names with their first places, such as `'AdamOptimizer (train.py:9)'`.
-
-    It is `''` if there are none, or too many to tell which one is meant.
-    """
-    found: dict[str, Place] = {}
-    for name, place in names:
-        if name:
-            found.setdefault(name, place)
-    return '' if len(found) > _MOST_NAMED else ' or '.join(
-        f'{name} ({place.path}:{place.line})' for name, place in found.items())
+                      f'use_tpu is False{known.source}: then the optimizer of model_fn trains the '
+                      'embedding tables, and not that of the EmbeddingConfigSpec. To train as a '
+                      f'TPU does, {remedy}: {_SET_TRUE}')
 
 
 def _mod(group: Linked) -> Iterator[Finding]:

@@ -351,9 +351,6 @@ def _missing(question: Question, answer: Answer) -> Reason:
         question.module.startswith(f'{answer.lacking}.'))
     if package in ('tensorflow', 'tensorflow_core'):
         return _lost_in_tensorflow(path, answer)
-    if not answer.is_examined and not answer.error:
-        return Reason('W201', 'unknown', f'{answer.lacking} is no file of the installed package '
-                      f'{package}; it may make the module when it runs')
     if successors.was_in_python(question) and is_import_lacking:
         instead = successors.instead_of(question)
         return Reason('E123', 'moved' if instead else 'lost',

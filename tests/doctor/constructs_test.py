@@ -31,7 +31,6 @@ def test_every_road_leads_to_one_name(path):
     ('tensorflow.python.tpu.tpu.shard', 'shard'),
     ('tensorflow.tpu.experimental.embedding_column', 'embedding_column'),
     ('tensorflow.python.tpu.feature_column_v2.embedding_column_v2', 'embedding_column'),
-    ('tensorflow.contrib.compiler.xla.compile', 'xla.compile'),
     ('tensorflow.distribute.experimental.TPUStrategy', 'TPUStrategy'),
     ('tensorflow.contrib.cluster_resolver.TPUClusterResolver', 'TPUClusterResolver'),
     ('tensorflow.python.tpu.tpu_embedding.TPUEmbedding', 'TPUEmbedding'),

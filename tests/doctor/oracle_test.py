@@ -155,9 +155,9 @@ def test_the_libraries_of_python_stay_if_they_lie_in_a_scanned_folder():
 
 @pytest.mark.parametrize('question, found', [
     (Question('of_nobody'), False), (Question('pkg'), True), (Question('pkg.inner'), True),
-    (Question('pkg.of_nobody'), None), (Question('pkg', 'anything', True), True),
+    (Question('pkg.of_nobody'), True), (Question('pkg', 'anything', True), True),
     (Question('spaced.there'), True), (Question('spaced.of_nobody'), False),
-    (Question('spaced', 'of_nobody', True), False), (Question('single.of_nobody'), None)])
+    (Question('spaced', 'of_nobody', True), False), (Question('single.of_nobody'), True)])
 def test_a_package_that_nobody_may_import_is_sought_in_folders(tmp_path, monkeypatch, question,
                                                                found):
     for file in ('pkg/__init__.py', 'pkg/inner.py', 'spaced/there.py', 'single.py'):

@@ -117,12 +117,6 @@ def test_a_missing_package_is_one_finding_per_import_and_none_per_name():
     assert (list(result.findings), result.verdicts) == ([], {'package': 1})
 
 
-def test_a_module_that_an_installed_package_may_make_is_unknown():
-    question = Question('sklearn.of_nobody')
-    assert only(question, Answer(False, False, False, False, lacking='sklearn.of_nobody',
-                                 is_examined=False)).code == 'W201'
-
-
 def test_names_of_a_package_that_nobody_imports_are_not_counted_as_there():
     question = Question('pandas', 'DataFrame')
     assert judged(file(use(question)), answers={
