@@ -18,7 +18,7 @@ from .project import Project, Reached
 from .sources import Found, Source, read
 from .state import State
 from .statements import follow_file
-from .syntax import Nodes
+from .syntax import Nodes, last_name, text_of
 
 SURE, PERHAPS = 'sure', 'perhaps'
 """A program for sure, or unless another file imports it."""
@@ -34,8 +34,7 @@ class _Scanned:
     patched: set[str]
     early: set[Use]
     program: str
-    beside: list[tuple[str, Use]]
-    changes_path: bool
+    beside: list[tuple[str, Finding]]
 
 
 def scan(found: Found) -> list[ScannedFile]:
@@ -64,10 +63,11 @@ def _scan_all(found: Found) -> list[ScannedFile]:
     for one in scanned:
         if one.program == PERHAPS and one.file.path in imported_paths:
             one.file.is_program = False
-    groups = Reached(files).groups()
-    for group in groups:  # What one program does reaches no other.
+    for group in Reached(files).groups():  # What one program does reaches no other.
         _excuse([by_path[file.path] for file in group])
-    _settle_beside(scanned, groups)
+    folders = {os.path.dirname(os.path.abspath(file.path)) for file in files if file.is_program}
+    for one in scanned:
+        one.file.unknown += [each for folder, each in one.beside if folder not in folders]
     for each in files:
         each.uses.sort(key=_order)
     return files
@@ -117,8 +117,7 @@ def _scan(source: Source, project: Project) -> _Scanned:
     for function in functions:
         first, last = parsed.places.of(function.body[0]), parsed.places.of(function)
         result.bodies.append((first.cell, first.line, last.end_line))
-    return _Scanned(result, state.patched, state.early, program, state.beside,
-                    any('sys.path' in text for text in source.cells))
+    return _Scanned(result, state.patched, state.early, program, state.beside)
 
 
 def _kind(tree: ast.Module, paths_of: Callable[[ast.expr], Sequence[str]]) -> str:
@@ -160,11 +159,8 @@ def _kind_of_text(parsed: syntax.Parsed, text: str) -> str:
 
 
 def _is_main(test: ast.expr) -> bool:
-    return isinstance(test, ast.Compare) and any(
-        isinstance(one, ast.Name) and one.id == '__name__'
-        for one in (test.left, *test.comparators)) and any(
-        isinstance(one, ast.Constant) and one.value == '__main__'
-        for one in (test.left, *test.comparators))
+    return isinstance(test, ast.Compare) and {'__name__', '__main__'} <= {
+        last_name(one) or text_of(one) for one in (test.left, *test.comparators)}
 
 
 def _exports_of(path: str, project: Project) -> Exports:
@@ -197,29 +193,6 @@ def _excuse(linked_files: Sequence[_Scanned]) -> None:
     for one in linked_files if patched else ():
         one.file.uses = [use._replace(is_guarded=True) if use not in one.early and _is_patched(
             use, patched) else use for use in one.file.uses]
-
-
-def _settle_beside(scanned: Sequence[_Scanned], groups: Sequence[Sequence[ScannedFile]]) -> None:
-    """Adds imports that Python 3 does not find: to `uses`, or to `unknown` if nobody can tell.
-
-    Python 2 took `import b` in a package for the module beside. Python 3 finds it only for a
-    program that lies in the folder of the package. As a use it is no finding if an installed
-    package has the module.
-    """
-    programs = [(os.path.dirname(os.path.abspath(group[0].path)), {file.path for file in group})
-                for group in groups if group[0].is_program]
-    changes_path = any(one.changes_path for one in scanned)
-    for one in scanned:
-        for folder, use in one.beside:
-            if {folder} == {own for own, paths in programs if one.file.path in paths}:
-                continue
-            if changes_path:
-                one.file.unknown.append(Finding(
-                    'W201', use.place, use.question.module, use.written,
-                    f'Python finds it only if its search path has {os.path.basename(folder)}, '
-                    'which the project perhaps adds when it runs', 'unknown'))
-            else:
-                one.file.uses.append(use)
 
 
 def _is_patched(use: Use, patched: frozenset[str]) -> bool:

@@ -66,7 +66,8 @@ class State:
       uses: of names of libraries.
       unknown: findings about names that cannot be resolved.
       escapes: names of libraries where nobody follows them, with what to say of a module there.
-      beside: imports of modules in a package without its name, and the folder of the package.
+      beside: folders of packages, and what to say of imports from there without their names, if
+        no program lies there.
       imports: paths of modules of the project, with the place of the first import.
       base: see `ScannedFile`.
       meant: what a `Name` of the tree means, by its id.
@@ -99,7 +100,7 @@ class State:
         self.uses: list[Use] = []
         self.unknown: list[Finding] = []
         self.escapes: dict[Use, str] = {}
-        self.beside: list[tuple[str, Use]] = []
+        self.beside: list[tuple[str, Finding]] = []
         self.imports: dict[str, Place] = {}
         self.base = ''
         self.meant: dict[int, Meanings] = {}

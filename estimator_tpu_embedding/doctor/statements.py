@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,7 +16,7 @@ from .expressions import (
     walk_called,
     walk_guarded,
 )
-from .facts import CERTAIN, FALLBACK, TESTED, TRIED, Question, Use
+from .facts import CERTAIN, FALLBACK, TESTED, TRIED, Finding, Question
 from .lookups import is_guard, meaning_of, patched
 from .meanings import (
     ALL,
@@ -443,7 +444,9 @@ def _note_folders(state: State, node: ast.AST, level: int, module: str) -> None:
     if not (level or state.block.is_guarded or state.block.fallbacks or IMPORT in state.caught):
         folder = state.project.package_around(state.file, module.partition('.')[0])
         if folder:
-            state.beside.append((folder, Use(state.places.of(node), Question(module), module)))
+            state.beside.append((folder, Finding(
+                'W201', state.places.of(node), module, module, 'Python 3 finds it only if its '
+                f'search path has {os.path.basename(folder)}', 'unknown')))
 
 
 def _say_missing(state: State, node: ast.AST, module: str) -> None:

@@ -222,7 +222,7 @@ def sizes_for(cores: int, of_replica: int = 1) -> str:
 
 
 def options_of(group: Linked) -> tuple[str, str]:
-    """Returns the options for hosts and cores that a program needs, and why; or why it does not."""
+    """Returns the options for hosts and cores that a program needs, and why; `''` for none."""
     configs = [(shards, each) for call in group.calls('TPUConfig')
                if (shards := group.known(call, 'num_shards', None))
                and (each := group.known(call, 'num_cores_per_replica', None))]
@@ -232,18 +232,14 @@ def options_of(group: Linked) -> tuple[str, str]:
             options = sizes_for(of_replica)
             return options, (f'{options}: a replica takes {of_replica} cores, as '
                              f'num_cores_per_replica says{each.origin}')
-        if not shards.size:
-            continue
         cores = shards.size * of_replica
-        if hosts_for(cores, of_replica) is not None and len(configs) == 1:
+        if cores and hosts_for(cores, of_replica) is not None and len(configs) == 1:
             options = sizes_for(cores, of_replica)
             return options, (f'{options}: num_shards is {shards.value}{shards.origin}, and no '
                              'number of hosts with 8 cores each has so many')
-        size = sizes_for(cores).replace('--hosts ', '').replace(' --cores ', ' x ')
-        return '', (f'no --hosts, no --cores: num_shards is {shards.value}{shards.origin}, and '
-                    f'sets the size to {size.replace("--cores", "1 x")} (hosts x cores)')
     # Nobody else states the cores of a loop with a raw `TPUEmbedding`.
-    for call in group.calls('shard', 'batch_parallel') if group.calls('TPUEmbedding') else ():
+    for call in group.calls('shard', 'batch_parallel') if not configs and group.calls(
+            'TPUEmbedding') else ():
         known = group.known(call, 'num_shards')
         if known is not None and known.size > 1:
             options = sizes_for(known.size)
