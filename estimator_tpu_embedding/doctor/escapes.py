@@ -16,8 +16,6 @@ from .meanings import Meanings
 from .state import State
 from .syntax import called_name, text_of, written
 
-ESCAPES = 'escapes here: what is asked of it there was not checked'
-
 _ASKS_NOTHING = (  # Around a module that is only compared, tested or printed, or that is none.
     ast.AsyncFor, ast.AsyncFunctionDef, ast.ClassDef, ast.Compare, ast.Delete, ast.Expr, ast.For,
     ast.FormattedValue, ast.FunctionDef, ast.MatchClass, ast.MatchValue, ast.UnaryOp, ast.arg,
@@ -67,8 +65,7 @@ def note(state: State, node: ast.expr, meanings: Meanings, names: str = '') -> N
            for one in meanings):
         _note_text(state, node, state.final(meanings, names))
     if inner < len(parts) or not _is_followed(state, node):
-        state.note_modules(node, written(node), state.final(meanings, names),
-                           ESCAPES)
+        state.note_modules(node, written(node), state.final(meanings, names))
 
 
 def note_attributes(state: State, node: ast.Attribute, names: list[str]) -> None:

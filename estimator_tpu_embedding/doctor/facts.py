@@ -105,6 +105,7 @@ class Use(NamedTuple):
       fallbacks: numbers of those in whose handlers it is, negative for their `else`.
       choice: how this meaning of the place is chosen among others.
       chosen: the path of what was chosen, in which names are looked up here.
+      has_other: whether the place may also mean something that is no name of a library.
     """
 
     place: Place
@@ -115,6 +116,7 @@ class Use(NamedTuple):
     fallbacks: tuple[int, ...] = ()
     choice: int = CERTAIN
     chosen: str = ''
+    has_other: bool = False
 
 
 class Fact(NamedTuple):
@@ -165,8 +167,7 @@ class ScannedFile:
       path: as in its places.
       uses: of names of libraries, in the order of the source.
       unknown: names that cannot be resolved, and why, as findings W201 or W202.
-      escapes: names of libraries where the scan does not follow them, with what to say of those
-        that are modules.
+      escapes: names of libraries where the scan does not follow them.
       facts: constructs for `traps`.
       problems: why the file, or the rest of it, was not read (E131 to E133), and what it alone
         decides (E104, E122).
@@ -182,7 +183,7 @@ class ScannedFile:
     path: str
     uses: list[Use] = dataclasses.field(default_factory=list)
     unknown: list[Finding] = dataclasses.field(default_factory=list)
-    escapes: dict[Use, str] = dataclasses.field(default_factory=dict)
+    escapes: dict[Use, None] = dataclasses.field(default_factory=dict)
     facts: list[Fact] = dataclasses.field(default_factory=list)
     problems: list[Finding] = dataclasses.field(default_factory=list)
     imports: dict[str, Place] = dataclasses.field(default_factory=dict)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from .facts import CERTAIN, FALLBACK, STARRED, Place, Question, ScannedFile
 from .meanings import OTHER, OTHERS, Exports, Meaning, Meanings
-from .sources import Found, read
+from .sources import Found
 
 _LIBRARIES = frozenset(sys.stdlib_module_names) | {'keras', 'numpy', 'tensorflow', 'tf_keras'}
 """Packages that a file elsewhere in the project does not hide."""
@@ -63,7 +63,7 @@ class Project:
         """
         key = (os.path.dirname(importer), module)
         if key not in self._found:
-            self._found[key] = self._seek(importer, module)
+            self._found[key] = self._seek(key[0], module)
         return self._found[key]
 
     def package_around(self, importer: str, top: str) -> str:
@@ -188,9 +188,8 @@ class Project:
             result.append(OTHER)
         return result
 
-    def _seek(self, importer: str, module: str) -> str | None:
+    def _seek(self, folder: str, module: str) -> str | None:
         top = module.partition('.')[0]
-        folder = os.path.dirname(importer)
         is_partial = False
         for base in self._bases(folder) if self._roots else ():
             if top in _LIBRARIES and (base != folder or self._package(base)):
@@ -203,13 +202,7 @@ class Project:
             return ''
         if top in _LIBRARIES:
             return None
-        return self._by_whole_name(module) or self._above(importer, module)
-
-    def _above(self, importer: str, module: str) -> str | None:
-        """Returns the file of a module one folder up, if the importing file changes `sys.path`."""
-        found = self._below(os.path.dirname(os.path.dirname(importer)), module)
-        is_sought = found and any('sys.path' in text for text in read(importer).cells)
-        return found if is_sought else None
+        return self._by_whole_name(module)
 
     def _bases(self, folder: str) -> list[str]:
         """Returns the folders that may be in `sys.path` for a file of a folder, nearest first."""

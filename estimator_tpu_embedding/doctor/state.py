@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from .facts import CERTAIN, FALLBACK, STARRED, TESTED, TRIED, Finding, Place, Question, Use
+from .facts import FALLBACK, STARRED, Finding, Place, Question, Use
 from .meanings import (
     ATTRIBUTE,
     FLAGS,
@@ -39,7 +39,6 @@ MADE_NAMES = ('tensorflow', 'keras', 'tf_keras', 'numpy')
 """Libraries of which a name that is made at run time is listed."""
 _MOST_STARS = 20
 """The most `from a import *` that a name may come from: the last ones."""
-_CHOSEN = (TRIED, FALLBACK, TESTED)
 _BUILTINS = frozenset(dir(builtins)) | {'__file__', '__path__'}
 
 
@@ -65,7 +64,7 @@ class State:
       is_shallow: whether only names at the top level are wanted, so no other file is examined.
       uses: of names of libraries.
       unknown: findings about names that cannot be resolved.
-      escapes: names of libraries where nobody follows them, with what to say of a module there.
+      escapes: names of libraries where nobody follows them.
       beside: folders of packages, and what to say of imports from there without their names, if
         no program lies there.
       imports: paths of modules of the project, with the place of the first import.
@@ -99,7 +98,7 @@ class State:
         self.is_shallow = is_shallow
         self.uses: list[Use] = []
         self.unknown: list[Finding] = []
-        self.escapes: dict[Use, str] = {}
+        self.escapes: dict[Use, None] = {}
         self.beside: list[tuple[str, Finding]] = []
         self.imports: dict[str, Place] = {}
         self.base = ''
@@ -137,15 +136,14 @@ class State:
         """Whether the scan knows what a name means that is bound in the present scope."""
         return not (self.scope.is_class or name in self.nonlocals | self.scope.outer_names)
 
-    def note_modules(self, node: ast.AST, written: str, meanings: Sequence[Meaning], what: str
-                     ) -> None:
-        """Notes names of libraries, and what to say of those that are modules."""
+    def note_modules(self, node: ast.AST, written: str, meanings: Sequence[Meaning]) -> None:
+        """Notes names of libraries that are perhaps modules which nobody follows."""
         waiting, seen = [*self.final(tuple(meanings), '')], set[str]()
         while waiting:
             one = waiting.pop()
             if one.question is not None:
                 if is_examined(one.question.module):
-                    self.escapes[Use(self.places.of(node), one.question, written)] = what
+                    self.escapes[Use(self.places.of(node), one.question, written)] = None
             elif one.file not in seen and not self.is_shallow:  # A module may hold others.
                 seen.add(one.file)
                 exports = self.project.exports(one.file)
@@ -206,7 +204,8 @@ class State:
             Meaning(one, choice=STARRED) for one in asked if one != examined[0]))
 
     def use(self, node: ast.AST, question: Question, written: str, kind: str,
-            choice: int = CERTAIN, chosen: str = '', is_survived: bool = False) -> None:
+            meaning: Meaning = OTHER, has_other: bool = False, is_survived: bool = False
+            ) -> None:
         """Records that the present place uses a name of a library.
 
         Args:
@@ -214,7 +213,8 @@ class State:
           question: the name.
           written: as the source has it.
           kind: of the look-up.
-          choice, chosen: how the place came to mean this name, as in `Use`.
+          meaning: says how the place came to mean this name.
+          has_other: as in `Use`.
           is_survived: whether the program goes on without it, whatever is around.
         """
         is_guarded = self.block.is_guarded
@@ -223,14 +223,13 @@ class State:
         self.uses.append(Use(
             self.places.of(node), question, written,
             is_survived or is_guarded or kind in self.caught, attempt, self.block.fallbacks,
-            choice, chosen))
+            meaning.choice, meaning.chosen, has_other))
 
     def use_names(self, node: ast.AST, base: Meanings, names: str, written: str,
                   kind: str = ATTRIBUTE, is_survived: bool = False) -> None:
         """Records look-ups in something that may mean several things.
 
-        Where all other meanings are `None`, the program fails without the library's. Where
-        another was chosen because a library's failed, it goes on.
+        Where all other meanings are `None`, the program fails without the library's.
         """
         meanings = self.final(base, names)
         has_other = any(one.question is None and one.kind != NONE for one in meanings)
@@ -239,8 +238,7 @@ class State:
             if question is None or not (is_examined(question.module) or one.choice == STARRED):
                 continue
             if not (question.names.endswith(FLAGS) and names and not names.endswith(FLAGS)):
-                self.use(node, question, written, kind, one.choice, one.chosen,
-                         is_survived or has_other and one.choice in _CHOSEN)
+                self.use(node, question, written, kind, one, has_other, is_survived)
 
     def final(self, base: Meanings, names: str) -> Meanings:
         """Returns what dotted names in something mean, through other files of the project."""

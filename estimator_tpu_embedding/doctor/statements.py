@@ -7,7 +7,6 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .escapes import ESCAPES
 from .expressions import (
     bind_items,
     bind_others,
@@ -402,7 +401,7 @@ def _bind(state: State, name: str, question: Question) -> None:
     """Binds a name of a library, of which the last use is the import."""
     state.bind(name, (Meaning(question),))
     if not state.is_followed(name):
-        state.escapes[state.uses[-1]] = ESCAPES
+        state.escapes[state.uses[-1]] = None
 
 
 def _from_project(state: State, node: ast.ImportFrom, alias: ast.alias, file: str) -> None:

@@ -155,10 +155,11 @@ def judge(files: Sequence[ScannedFile], answers: Answers) -> Judged:
                 findings[Finding(reason.code, use.place, subject, use.written, reason.message,
                                  reason.verdict)] = None
         escaped: dict[Place, Finding] = {}  # A name may mean several modules.
-        for use, what in file.escapes.items():
+        for use in file.escapes:
             if (answer := answers.found.get(use.question)) and answer.is_module:
                 escaped.setdefault(use.place, Finding(
-                    'W203', use.place, use.question.path, use.written, f'{use.written} {what}',
+                    'W203', use.place, use.question.path, use.written,
+                    f'{use.written} escapes here: what is asked of it there was not checked',
                     'unknown'))
         verdicts.update(one.verdict for one in escaped.values())
         findings.update(dict.fromkeys(escaped.values()))
@@ -183,6 +184,7 @@ def settled(uses: Sequence[Use], answers: Mapping[Question, Answer], there: Set[
     result: list[Use] = []
     for several in _by_place(uses):
         has_one = any(use.question in there for use in several)
+        has_other = has_one or any(use.has_other for use in several)
         has_succeeded = any(use.question in there or _has_succeeded(use, answers)
                             for use in several if use.choice == TRIED)
         for use in several:
@@ -192,7 +194,7 @@ def settled(uses: Sequence[Use], answers: Mapping[Question, Answer], there: Set[
                     and _is_starless(use.question, answers[use.question])):
                 continue
             is_guarded = is_missing and (
-                has_one and use.choice in (TRIED, TESTED) and not has_succeeded
+                has_other and use.choice in (TRIED, FALLBACK, TESTED) and not has_succeeded
                 or any((abs(one) in failed) is not (one > 0) for one in use.fallbacks))
             result.append(use._replace(is_guarded=True) if is_guarded else use)
     return result

@@ -72,14 +72,6 @@ def test_files_of_the_same_project_that_are_imported_are_scanned_too(tmp_path):
     assert paths(found[1]) == ['tensorflow', 'tensorflow.gone']
 
 
-@pytest.mark.parametrize('line, wanted', [
-    ('sys.path.insert(0, "..")', ['main', 'helpers']), ('', ['main'])])
-def test_a_module_one_folder_up_is_found_if_the_path_is_changed(tmp_path, line, wanted):
-    write(tmp_path, jobs__main=f'import sys\n{line}\nimport helpers', helpers='x = 1')
-    found = scan.scan(sources.find([str(tmp_path / 'jobs' / 'main.py')]))
-    assert [pathlib.Path(one.path).stem for one in found] == wanted
-
-
 PROGRAM = 'from pkg import a\nif __name__ == "__main__": print(a)'
 
 

@@ -35,6 +35,20 @@ def test_an_alias_means_the_import_that_succeeded_also_in_another_file(tmp_path,
         assert missing(file, *there)[-1:] == wanted
 
 
+@pytest.mark.parametrize('there, wanted', [([], []), (['tensorflow.gone'], ['tensorflow.gone.y'])])
+def test_a_substitute_of_the_program_does_only_where_the_import_fails(tmp_path, there, wanted):
+    file = one(tmp_path, 'try: import tensorflow.gone as x\n'
+               'except ImportError:\n  class x: y = 1\nx.y')
+    assert missing(file, *there) == wanted
+
+
+@pytest.mark.parametrize('there, wanted', [([], ['a_two']), (['a_one'], ['tensorflow.gone'])])
+def test_what_else_has_is_needed_where_the_body_lacks_nothing(tmp_path, there, wanted):
+    file = one(tmp_path, 'try: import a_one as x\nexcept ImportError: import a_two as x\n'
+               'else: import tensorflow.gone')
+    assert missing(file, *there) == wanted
+
+
 @pytest.mark.parametrize('handler, wanted', [
     ('except ImportError: tf2 = None', True), ('except: pass', True),
     ('except (KeyError, ModuleNotFoundError): pass', True), ('except Exception as e: log(e)', True),
