@@ -1,4 +1,4 @@
-"""Collects the calls and constants of a file that `traps` and `command` judge.
+"""Collects the calls and constants of a file that `traps` judges, and what fails today by its form.
 
 Each name of a TPU construct gets one short form, by whatever road a script reaches it:
 `tf.contrib.tpu.TPUConfig`, `tf.estimator.tpu.TPUConfig` and
@@ -82,13 +82,10 @@ _LOOPS = (ast.For, ast.AsyncFor, ast.While, ast.ListComp, ast.SetComp, ast.DictC
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _CALLS_ONLY = frozenset({'InfeedQueue', 'Estimator', *READERS})
 _SUMS = ('CrossShardOptimizer', 'cross_replica_sum')
-
-
 _OF_DICTS = {  # the expression for today, of a dict `d`
     'has_key': 'key in {}', 'iteritems': '{}.items()', 'iterkeys': '{}.keys()',
     'itervalues': '{}.values()', 'viewitems': '{}.items()', 'viewkeys': '{}.keys()',
     'viewvalues': '{}.values()'}
-
 _REDUCTIONS = frozenset({f'reduce_{name}' for name in 'all any max mean min prod sum'.split()})
 OLD_ARGUMENTS = {
     'dim': frozenset({'expand_dims', 'nn.log_softmax', 'nn.softmax'}),

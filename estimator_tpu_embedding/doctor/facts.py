@@ -3,7 +3,7 @@
 `sources` finds and reads files. `scan` turns the tree of each into a `ScannedFile`, without asking
 any library: `statements` follows its names, `constructs` collects its calls for TPUs. `oracle` asks
 the installed libraries about all `Question`s at once. `verdicts` and `traps` turn facts and answers
-into `Finding`s, and `command` into a `Prescription`. `diagnose.diagnose` calls them all, and
+into `Finding`s. `diagnose.diagnose` calls them all and writes a `Prescription` per program, and
 `cli/doctor.py` prints its `Diagnosis`.
 """
 
