@@ -228,10 +228,8 @@ W213 one learning rate function per table
 W214 optimizer without CrossShardOptimizer
 W215 batch that the cores cannot share
 W216 number of shards that does not fit
-W217 path in a cloud storage
 W218 argument that TensorFlow 2 lacks
 W219 NumPy name that has another meaning today
-W221 packages that contradict each other
 I301 name that etpe run restores
 I302 name that --tf1 restores
 I303 name that --contrib restores

@@ -96,11 +96,6 @@ def wants_colours() -> bool:
     return os.environ.get('TERM', 'dumb') != 'dumb' and not os.environ.get('NO_COLOR')
 
 
-def has_protobuf_in_python() -> bool:
-    """Whether protobuf runs in Python alone, where it takes the code of any protoc."""
-    return os.environ.get(PROTOBUF) == 'python'
-
-
 def hide_facts_of_tensorflow() -> bool:
     """Limits the log of TensorFlow's C++ to warnings and errors, unless the user asked for facts.
 

@@ -31,9 +31,6 @@ REPLACED = {  # name older than TensorFlow 1.15: its successor in scripts of 201
     'scalar_summary': 'tf.summary.scalar', 'histogram_summary': 'tf.summary.histogram',
     'image_summary': 'tf.summary.image', 'audio_summary': 'tf.summary.audio',
     'merge_summary': 'tf.summary.merge', 'merge_all_summaries': 'tf.summary.merge_all'}
-SAME_ARGUMENTS = frozenset({  # those of them whose successor takes the same arguments
-    'mul', 'sub', 'neg', 'inv', 'pack', 'unpack', 'complex_abs', 'batch_cholesky',
-    'batch_matrix_inverse', 'merge_summary', 'merge_all_summaries'})
 NO_CONTRIB = ('tf.contrib was removed in TensorFlow 2; "etpe run --contrib" or '
               'install(contrib=True) gives the part of it that jobs for TPUs use')
 

@@ -6,9 +6,7 @@ nothing that a look-up does, not even ending the process, reaches beyond its wor
 
 from __future__ import annotations
 
-import difflib
 import importlib
-import importlib.machinery
 import importlib.util
 import json
 import os
@@ -54,20 +52,18 @@ class Found(NamedTuple):
     """What one look-up found.
 
     Attributes:
-      is_there: whether all of it was found; `None` if that cannot be told.
+      is_there: whether all of it was found.
       lacking: the first name that was not found, with all before it.
       error: what the look-up raised.
       refused: the message of a name that raises when it is used.
-      nearest: the most similar name that is there.
       is_examined: whether more than files were looked at.
       is_module: whether it is a module.
     """
 
-    is_there: bool | None
+    is_there: bool
     lacking: str = ''
     error: str = ''
     refused: str = ''
-    nearest: str = ''
     is_examined: bool = True
     is_module: bool = False
 
@@ -190,7 +186,7 @@ def _by_import(question: Question) -> Found:
         try:
             value = _attribute(value, name, path if question.is_import and not number else '')
         except BaseException as raised:  # Modules may raise anything, also `SystemExit`.
-            return Found(False, f'{path}.{name}', _text(raised), nearest=_near(value, path, name))
+            return Found(False, f'{path}.{name}', _text(raised))
         path = f'{path}.{name}'
     return Found(True, refused=refused.message_of(value),
                  is_module=isinstance(value, types.ModuleType))
@@ -225,41 +221,25 @@ def _imported(path: str) -> tuple[Any, str, BaseException | None]:
 
 
 def _by_files(question: Question) -> Found:
-    """Follows the path of a module through folders; a package may have more than its files show."""
-    parts = question.module.split('.') + ([question.names] if question.is_import else [])
-    spec, path = _spec(parts[0], None), parts[0]
-    if spec is None:
-        return Found(False, path, f'ModuleNotFoundError: No module named {path!r}',
-                     is_examined=False)
-    for number, part in enumerate(parts[1:], 1):
-        folders = spec.submodule_search_locations
-        inner = None if folders is None else _spec(f'{path}.{part}', list(folders))
-        if inner is None:
-            is_name = question.is_import and number == len(parts) - 1
-            if spec.origin is None and folders is not None:  # A namespace has modules only.
-                return Found(False, f'{path}.{part}', 'ModuleNotFoundError: No module named '
-                             f'{path + "." + part!r}', is_examined=False)
-            return Found(True if is_name else None, f'{path}.{part}', is_examined=False)
-        spec, path = inner, f'{path}.{part}'
-    return Found(True, is_examined=not question.names)
+    """Says whether a package is installed; only its import would tell which modules it has.
 
-
-def _spec(name: str, folders: list[str] | None) -> importlib.machinery.ModuleSpec | None:
-    try:
-        if folders is None:
-            return importlib.util.find_spec(name)
-        return importlib.machinery.PathFinder.find_spec(name, folders)
-    except (ImportError, ValueError, AttributeError):  # A module in memory may have no spec.
-        return importlib.machinery.ModuleSpec(name, None, origin='?') if (
-            name in sys.modules) else None
-
-
-def _near(value: Any, path: str, name: str) -> str:
-    try:
-        near = difflib.get_close_matches(name, dir(value), n=1, cutoff=.8)
-    except Exception:  # As for an attribute; it is a courtesy only.
-        return ''
-    return f'{path}.{near[0]}' if near else ''
+    Of a namespace, of which packages are parts, the part is sought.
+    """
+    parts = question.module.split('.') + [question.names.partition('.')[0]] * question.is_import
+    for end in range(1, len(parts) + 1):
+        path = '.'.join(parts[:end])
+        try:
+            spec = importlib.util.find_spec(path)  # It imports namespaces, which have no code.
+        except (ImportError, ValueError, AttributeError):  # A module in memory may have no spec.
+            if path in sys.modules:
+                break
+            spec = None
+        if spec is None:
+            return Found(False, path, f'ModuleNotFoundError: No module named {path!r}',
+                         is_examined=False)
+        if spec.origin is not None:
+            break
+    return Found(True, is_examined=parts[1:] == [])
 
 
 def _text(error: BaseException) -> str:

@@ -1,4 +1,4 @@
-"""Collects the calls and constants of a file that `traps` and `command` judge.
+"""Collects the calls and constants of a file that `traps` judges, and what fails today by its form.
 
 Each name of a TPU construct gets one short form, by whatever road a script reaches it:
 `tf.contrib.tpu.TPUConfig`, `tf.estimator.tpu.TPUConfig` and
@@ -6,26 +6,25 @@ Each name of a TPU construct gets one short form, by whatever road a script reac
 
 | kind | what it is |
 |---|---|
-| `'TPUConfig.num_shards'` and so on | an argument that `ARGUMENTS` names |
-| `'flag'`, `'required'`, `'subparsers'` | see `values.flags_of` |
+| `'flag'` | see `values.flags_of` |
 | `'rate'` | functions of learning rates, of which each table gets one of its own |
 | `'minimize'`, `'optimizer'` | a call that trains variables; one that makes an optimizer for them |
 | `'sum'` | any mention of a sum over cores |
 | `'method'` | a call of a method in `METHODS`, by its name |
 | `'context'` | `params['context']` |
 | `'old argument'` | an argument that functions of TensorFlow 2 lack |
-| `'import'` | an import statement, as it is written |
 """
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 from ..compat.refused import FEED_OPERATIONS
-from . import old_code, rate_functions
-from .facts import Fact, Place
-from .nodes import Nodes, called_name, last_name, written
+from .facts import Fact, Finding, Place
+from .syntax import Nodes, called_name, last_name, written
 from .values import UNREAD, Value, Values, flags_of
 
 PlaceOf = Callable[[ast.AST], Place]
@@ -36,7 +35,7 @@ _ROOTS = frozenset({
 _UNIQUE = frozenset(
     'AsyncCheckpointSaverHook CrossShardOptimizer EmbeddingConfigSpec InfeedQueue '
     'InputPipelineConfig TPUClusterResolver TPUConfig TPUContext TPUEstimator TPUEstimatorSpec '
-    'TPUInfeedOutfeedSessionHook TPUStrategy TPUEmbeddingForServing batch_parallel '
+    'TPUInfeedOutfeedSessionHook TPUStrategy batch_parallel '
     'bfloat16_scope cross_replica_sum initialize_system initialize_tpu_system '
     'outside_compilation shutdown_system shutdown_tpu_system collective_permute'.split())
 """Names that nothing else in TensorFlow has."""
@@ -48,6 +47,9 @@ _OLDER = {
     'TPUStrategyV2': 'TPUStrategy', 'embedding_column_v2': 'embedding_column',
     'shared_embedding_columns_v2': 'shared_embedding_columns',
     'split_compile_and_replicate': 'replicate', 'TPUEmbeddingV2': 'TPUEmbedding'}
+EMULATED = (_UNIQUE | _OF_TPU | {'context', 'embedding.TPUEmbedding'}) - {
+    'InputPipelineConfig', 'TableConfig'}
+"""Kinds of calls for TPUs; some of them are refused."""
 _MODULES_OF_TF2 = frozenset({
     'embedding', 'tpu_embedding_v2', 'tpu_embedding_v1', 'tpu_embedding_for_serving',
     'tpu_embedding_v2_utils'})
@@ -56,7 +58,7 @@ _OF_TF2 = frozenset({
 READERS = frozenset({'NewCheckpointReader', 'load_checkpoint', 'load_variable'})
 """They read the tensors of a checkpoint as they are stored."""
 _OPERATIONS = {name.lower() for name in FEED_OPERATIONS}
-_WORDS = frozenset({*_UNIQUE, *_OF_TPU, *_OLDER, *_OF_TF2, *READERS, 'Estimator', 'compile'})
+_WORDS = frozenset({*_UNIQUE, *_OF_TPU, *_OLDER, *_OF_TF2, *READERS, 'Estimator'})
 
 POSITIONS = {  # parameters that may be given by position, in order
     'TPUConfig': ('iterations_per_loop', 'num_shards', 'num_cores_per_replica',
@@ -68,17 +70,36 @@ POSITIONS = {  # parameters that may be given by position, in order
     'shard': ('computation', 'inputs', 'num_shards'),
     'Estimator': ('model_fn', 'model_dir'),
     **{name: ('checkpoint',) for name in READERS}}
-ARGUMENTS = {  # arguments that are facts of their own
-    'TPUConfig': ('iterations_per_loop', 'per_host_input_for_training', 'tpu_job_name',
-                  'num_cores_per_replica', 'experimental_feed_hook', 'input_partition_dims'),
-    'TPUEstimatorSpec': ('host_call', 'eval_metrics', 'scaffold_fn'),
-    'TPUEstimator': ('batch_axis',),
-    'EmbeddingConfigSpec': ('partition_strategy', 'pipeline_execution_with_tensor_core')}
-METHODS = frozenset({
-    'evaluate', 'predict', 'train_and_evaluate', 'export_saved_model', 'export_savedmodel',
-    'experimental_export_all_saved_models'})
+METHODS = frozenset({'evaluate', 'predict', 'train_and_evaluate'})
+_RATES = {
+    'embedding_column': 'learning_rate_fn', 'shared_embedding_columns': 'learning_rate_fn',
+    'TableConfig': 'learning_rate_fn',
+    **{f'embedding.{name}': 'learning_rate' for name in (
+        'Adagrad', 'AdagradMomentum', 'Adam', 'FTRL', 'SGD')}}
+"""The argument of each construct that may be a function of the step."""
+_LOOPS = (ast.For, ast.AsyncFor, ast.While, ast.ListComp, ast.SetComp, ast.DictComp,
+          ast.GeneratorExp)
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _CALLS_ONLY = frozenset({'InfeedQueue', 'Estimator', *READERS})
 _SUMS = ('CrossShardOptimizer', 'cross_replica_sum')
+_OF_DICTS = {  # the expression for today, of a dict `d`
+    'has_key': 'key in {}', 'iteritems': '{}.items()', 'iterkeys': '{}.keys()',
+    'itervalues': '{}.values()', 'viewitems': '{}.items()', 'viewkeys': '{}.keys()',
+    'viewvalues': '{}.values()'}
+_REDUCTIONS = frozenset({f'reduce_{name}' for name in 'all any max mean min prod sum'.split()})
+OLD_ARGUMENTS = {
+    'dim': frozenset({'expand_dims', 'nn.log_softmax', 'nn.softmax'}),
+    'dimension': frozenset({'argmax', 'argmin'}),
+    'filter': frozenset({'nn.conv2d', 'nn.conv2d_transpose', 'nn.conv3d'}),
+    'fn1': frozenset({'cond'}), 'fn2': frozenset({'cond'}),
+    'keep_dims': _REDUCTIONS | {'norm', 'nn.moments'},
+    'keep_prob': frozenset({'nn.dropout'}),
+    'partition_strategy': frozenset({'nn.embedding_lookup', 'nn.embedding_lookup_sparse',
+                                     'nn.nce_loss', 'nn.sampled_softmax_loss'}),
+    'reduction_indices': _REDUCTIONS, 'squeeze_dims': frozenset({'squeeze'})}
+"""By an argument of TensorFlow 1 alone, the functions below `tf`, which are there in both."""
+_VERSION = re.compile(r'PY2|PY3|version|hasattr|getattr|signature', re.IGNORECASE)
+_CAUGHT = re.compile(r'\b(AttributeError|TypeError|Exception|StandardError)\b')
 
 
 def construct_of(path: str) -> str | None:
@@ -102,8 +123,6 @@ def construct_of(path: str) -> str | None:
     name = _OLDER.get(name, name)
     if name in _UNIQUE or name in READERS or name == 'Estimator' and 'estimator' in modules:
         return name
-    if name == 'compile' and 'xla' in modules:
-        return 'xla.compile'
     if not (any(part.startswith('tpu') for part in modules)
             or root == 'estimator_tpu_embedding' and not modules):
         return None
@@ -122,7 +141,7 @@ def facts_of(nodes: Nodes, paths_of: PathsOf, place_of: PlaceOf) -> list[Fact]:
     """
     found = [*_Constructs(nodes, paths_of, place_of).facts(), *_calls(nodes, place_of),
              *_words(nodes, place_of), *flags_of(nodes, place_of),
-             *old_code.old_arguments(nodes, paths_of, place_of)]
+             *_old_arguments(nodes, paths_of, place_of)]
     return sorted(found, key=lambda fact: (fact.place.cell, fact.place[1:3]))
 
 
@@ -134,7 +153,7 @@ class _Constructs:
         self._values = Values(nodes)
 
     def facts(self) -> Iterator[Fact]:
-        """Yields a fact per use of a construct, and one per argument in `ARGUMENTS`."""
+        """Yields a fact per use of a construct."""
         nodes: list[ast.Name | ast.Attribute] = [*self._nodes.of(ast.Name), *(
             each for each in self._nodes.of(ast.Attribute)
             if each.attr in _WORDS or each.attr.replace('_', '').lower() in _OPERATIONS)]
@@ -160,28 +179,15 @@ class _Constructs:
             'path': path, 'written': written(node), 'is_call': self._is_call(node),
             'arguments': {name: self._value(each) for name, each in arguments.items()},
             'places': {name: self._place_of(each) for name, each in arguments.items()},
-            'optimizer': self._called(arguments.get('optimization_parameters')),
-            'is_open': isinstance(call, ast.Call) and _is_open(call),
-            'scope': self._scope(node)})
-        rate = arguments.get(rate_functions.ARGUMENTS.get(kind, ''))
-        made = rate and rate_functions.made_by(rate, self._nodes)
+            'is_open': isinstance(call, ast.Call) and _is_open(call)})
+        rate = arguments.get(_RATES.get(kind, ''))
+        made = rate and _made_by(rate, self._nodes)
         if rate is not None and made:
             yield Fact('rate', self._place_of(rate), made._asdict())
-        for name in ARGUMENTS.get(kind, ()):
-            value = arguments.get(name)
-            if value is not None and self._value(value) is not None:
-                yield Fact(f'{kind}.{name}', self._place_of(value), {
-                    'path': f'{path}.{name}', 'written': name})
 
     def _is_call(self, node: ast.expr) -> bool:
         above = self._nodes.parents.get(node)
         return isinstance(above, ast.Call) and above.func is node
-
-    def _called(self, node: ast.expr | None) -> str:
-        """Returns the name of what an expression calls, such as `'AdagradParameters'`."""
-        if isinstance(node, ast.Name):
-            node = self._values.assigned(node.id)
-        return last_name(node) if isinstance(node, ast.Call) else ''
 
     def _value(self, node: ast.expr) -> Value:
         value = self._values.of(node)
@@ -191,15 +197,6 @@ class _Constructs:
             if self._construct(node.value)[1] == 'InputPipelineConfig':
                 return node.attr
         return value
-
-    def _scope(self, node: ast.AST) -> str:
-        """Returns the function around a node by its line, and `'?'` under a condition."""
-        for above in self._nodes.above(node):
-            if isinstance(above, (ast.If, ast.IfExp, ast.Try, ast.Match, ast.For, ast.While)):
-                return '?'
-            if isinstance(above, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
-                return str(above.lineno)
-        return ''
 
 
 def _arguments(call: ast.Call, kind: str) -> dict[str, ast.expr]:
@@ -242,8 +239,109 @@ def _words(nodes: Nodes, place_of: PlaceOf) -> Iterator[Fact]:
         (ast.Attribute, 'attr'), (ast.Name, 'id'), (ast.alias, 'name'), (ast.Constant, 'value'))
         for node in nodes.of(kind))
     yield from [Fact('sum', place_of(node), {}) for node, word in words if word.endswith(_SUMS)][:1]
-    for each in nodes.of(ast.ImportFrom):
-        yield Fact('import', place_of(each), {'module': each.module or '', 'level': each.level})
-    for statement in nodes.of(ast.Import):
-        for alias in statement.names:
-            yield Fact('import', place_of(statement), {'module': alias.name, 'level': 0})
+
+
+class _Made(NamedTuple):
+    """A function of a learning rate that is made where it is given to a table.
+
+    Two tables share the tag of a rate only if they have the same function object.
+
+    Attributes:
+      key: equal for functions that compute the same.
+      is_repeated: whether this place makes several of them.
+      how: how it is made: `'a lambda'` or `'a functools.partial'`.
+    """
+
+    key: str
+    is_repeated: bool
+    how: str
+
+
+def _made_by(node: ast.expr, nodes: Nodes) -> _Made | None:
+    """Returns what an argument makes; `None` if it makes nothing or nobody can tell."""
+    is_partial = isinstance(node, ast.Call) and called_name(node) == 'partial'
+    if not is_partial and not isinstance(node, ast.Lambda):
+        return None
+    loop, function = _around(node, nodes)
+    free = _names_in(node)
+    if loop is None and isinstance(function, ast.FunctionDef):
+        calls = [call for call in nodes.of(ast.Call)
+                 if isinstance(call.func, ast.Name) and call.func.id == function.name]
+        if len(calls) > 1 or any(_around(call, nodes)[0] is not None for call in calls):
+            loop = function
+    scope = function.lineno if isinstance(function, _FUNCTIONS) and free else 0
+    return _Made(f'{scope} {ast.dump(node)}', loop is not None and not free & _bound_in(loop),
+                 'a functools.partial' if is_partial else 'a lambda')
+
+
+def _around(node: ast.AST, nodes: Nodes) -> tuple[ast.AST | None, ast.AST | None]:
+    """Returns the loop around a node within its function, if any, and that function."""
+    loop: ast.AST | None = None
+    below = node
+    for above in nodes.above(node):
+        if isinstance(above, _FUNCTIONS):
+            return loop, above
+        if loop is None and isinstance(above, _LOOPS) and below is not getattr(
+                above, 'iter', None) and below not in getattr(above, 'orelse', ()):
+            loop = above  # These parts are computed once.
+        below = above
+    return loop, None
+
+
+def _bound_in(node: ast.AST) -> set[str]:
+    """Returns the names that a loop or function binds, and that may differ each time."""
+    found = set()
+    for each in ast.walk(node):
+        if isinstance(each, ast.Name) and not isinstance(each.ctx, ast.Load):
+            found.add(each.id)
+        elif isinstance(each, ast.arg):
+            found.add(each.arg)
+        elif isinstance(each, ast.FunctionDef) and each is not node:
+            found.add(each.name)
+    return found
+
+
+def _names_in(node: ast.expr) -> set[str]:
+    """Returns the names whose values decide what an expression makes."""
+    if not isinstance(node, ast.Lambda):
+        return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+    own = {each.arg for each in ast.walk(node.args) if isinstance(each, ast.arg)}
+    defaults = [*node.args.defaults, *filter(None, node.args.kw_defaults)]
+    return (_names_in(node.body) - own).union(*map(_names_in, defaults))
+
+
+def _old_arguments(nodes: Nodes, paths_of: PathsOf, place_of: PlaceOf
+                   ) -> Iterator[Fact]:
+    """Yields a fact `'old argument'` per such argument of a call that nothing guards."""
+    for call in nodes.of(ast.Call):
+        for each in call.keywords:
+            functions = OLD_ARGUMENTS.get(each.arg or '')
+            if functions is not None and (paths := paths_of(call.func)) and all(
+                    path.removeprefix('tensorflow.') in functions for path in paths) and (
+                    not _is_guarded(call, nodes)):
+                yield Fact('old argument', place_of(each), {'name': each.arg, 'path': paths[0]})
+
+
+def old_methods(nodes: Nodes, place_of: PlaceOf) -> Iterator[Finding]:
+    """Yields E122 per method that Python 3 lacks, where the object is a dict without doubt."""
+    values = Values(nodes)
+    for node in nodes.of(ast.Attribute):
+        if node.attr in _OF_DICTS and isinstance(node.ctx, ast.Load):
+            held, name = node.value, last_name(node.value) or 'd'
+            if isinstance(held, ast.Name):
+                held = values.assigned(name) or held
+            is_dict = isinstance(held, (ast.Dict, ast.DictComp)) or isinstance(
+                held, ast.Call) and called_name(held) in ('dict', 'OrderedDict', 'defaultdict')
+            if is_dict and not _is_guarded(node, nodes):
+                yield Finding('E122', place_of(node), f'dict.{node.attr}', f'{name}.{node.attr}',
+                              f'a dict of Python 3 has no {node.attr}(): write '
+                              + _OF_DICTS[node.attr].format(name))
+
+
+def _is_guarded(node: ast.AST, nodes: Nodes) -> bool:
+    """Whether a test of the version, or a `try`, may keep Python from a node."""
+    return any(
+        _VERSION.search(ast.unparse(above.test)) if isinstance(above, (ast.If, ast.IfExp))
+        else isinstance(above, ast.Try) and any(
+            each.type is None or _CAUGHT.search(ast.unparse(each.type)) for each in above.handlers)
+        for above in nodes.above(node))

@@ -4,20 +4,17 @@ A module that is passed on, returned or kept may be asked for a name where nobod
 follows `tf.train.Saver`, imports, aliases such as `t = tf`, and defaults of arguments. A name in
 any other place is noted, also a module of the project that has modules of libraries. Which of all
 these are modules is asked of the libraries. Functions and dicts that give any name by its text are
-listed too, unless `calls` follows them.
+listed too, unless `lookups` follows them.
 """
 
 from __future__ import annotations
 
 import ast
 
-from .calls import SPECIAL, say_made
-from .lookups import is_of_library, is_watched, meaning_of, path_of
+from .lookups import SPECIAL, is_of_library, is_watched, meaning_of, path_of, say_made
 from .meanings import Meanings
-from .nodes import called_name, text_of, written
 from .state import State
-
-ESCAPES = 'escapes here: what is asked of it there was not checked'
+from .syntax import called_name, text_of, written
 
 _ASKS_NOTHING = (  # Around a module that is only compared, tested or printed, or that is none.
     ast.AsyncFor, ast.AsyncFunctionDef, ast.ClassDef, ast.Compare, ast.Delete, ast.Expr, ast.For,
@@ -68,8 +65,7 @@ def note(state: State, node: ast.expr, meanings: Meanings, names: str = '') -> N
            for one in meanings):
         _note_text(state, node, state.final(meanings, names))
     if inner < len(parts) or not _is_followed(state, node):
-        state.note_modules(node, written(node), state.final(meanings, names),
-                           ESCAPES)
+        state.note_modules(node, written(node), state.final(meanings, names))
 
 
 def note_attributes(state: State, node: ast.Attribute, names: list[str]) -> None:
@@ -80,7 +76,8 @@ def note_attributes(state: State, node: ast.Attribute, names: list[str]) -> None
 
 def note_dict(state: State, node: ast.Call, last: str) -> None:
     """Lists a call of `globals`, `locals` or `vars` unless it is seen which names are taken."""
-    if node in state.parents and not node.args and path_of(state, node.func) == f'builtins.{last}':
+    if node in state.parents and not node.args and (
+            path_of(state, node.func) == f'builtins.{last}'):
         scope = state.module if last == 'globals' else state.scope
         if any(is_watched(one.meanings) for several in scope.names.values() for one in several):
             _note_dict(state, node)

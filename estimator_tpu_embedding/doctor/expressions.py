@@ -7,13 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 from . import escapes
-from .calls import SPECIAL, called
-from .facts import Question
-from .lookups import IMPORTERS, is_guard, meaning_of
+from .facts import FALLBACK, TESTED, TRIED, Question
+from .lookups import IMPORTERS, SPECIAL, called, is_guard, meaning_of
 from .meanings import (
     ATTRIBUTE,
     FLAGS,
-    GUARDED,
     NAME,
     NONE,
     OTHERS,
@@ -24,8 +22,8 @@ from .meanings import (
     is_unknown,
     union,
 )
-from .nodes import chain_of, written
 from .state import TENSORFLOW, State
+from .syntax import chain_of, written
 
 _OF_DATASETS = frozenset({'make_initializable_iterator', 'make_one_shot_iterator'})
 """Methods that only the datasets of TensorFlow 1 have, and no other class that scripts use."""
@@ -52,7 +50,7 @@ def walk(state: State, *roots: ast.AST | None) -> None:
 
 def walk_guarded(state: State, *nodes: ast.AST | None) -> None:
     """Records all uses in expressions that are perhaps not evaluated."""
-    outer, state.block = state.block, Block(state.block, own=GUARDED)
+    outer, state.block = state.block, Block(state.block, own=TESTED)
     walk(state, *nodes)
     state.block = outer
 
@@ -67,8 +65,8 @@ def walk_called(state: State, node: ast.expr) -> None:
         walk(state, node)
         return
     final = state.final(_name(state, node, []) or (), '')
-    if any(one.when.only_if for one in final) and all(
-            one.kind == NONE or one.question is not None and one.when.only_if for one in final):
+    if any(one.choice == TRIED for one in final) and all(
+            one.kind == NONE or one.question is not None and one.choice == TRIED for one in final):
         state.use_names(node, final, '', node.id, NAME)
 
 
@@ -136,8 +134,6 @@ def _attribute(state: State, node: ast.Attribute, stack: list[ast.AST]) -> None:
     if not is_unknown(meanings):
         state.use_names(node, meanings, dotted, f'{written(base)}.{dotted}')
         escapes.note(state, node, meanings, dotted)
-    elif name := next((one for one in names[:-1] if one in TENSORFLOW), ''):
-        state.list_unknown(node, name, f'{written(base)}.{dotted}')
 
 
 def _looked_up(state: State, node: ast.Attribute, base: ast.Name, names: list[str]) -> None:
@@ -145,10 +141,8 @@ def _looked_up(state: State, node: ast.Attribute, base: ast.Name, names: list[st
     meanings = state.lookup(base.id)
     text = f'{base.id}.{".".join(names)}'
     if is_unknown(meanings):
-        inner = TENSORFLOW.intersection(names[:-1]) - state.attributes
-        if base.id in TENSORFLOW or inner:
-            name = base.id if base.id in TENSORFLOW else min(inner)
-            state.list_unknown(node, name, text)
+        if base.id in TENSORFLOW:
+            state.list_unknown(node, base.id, text)
         elif meanings is None:
             _use_builtin(state, base)
         return
@@ -156,7 +150,7 @@ def _looked_up(state: State, node: ast.Attribute, base: ast.Name, names: list[st
     state.meant[id(base)] = meanings
     if base.id in TENSORFLOW and any(
             not is_examined(one.question.module) if one.question is not None
-            else not one.kind and not one.file and not one.when.unless
+            else not one.kind and not one.file and one.choice != FALLBACK
             for one in state.final(tuple(  # A module of the project may be called so.
                 each for each in meanings if each.names or not each.file), '')):
         state.list_unknown(node, base.id, text)
@@ -239,7 +233,7 @@ def _if_else(state: State, node: ast.IfExp, stack: list[ast.AST]) -> None:
 
 
 def _bool(state: State, node: ast.BoolOp, stack: list[ast.AST]) -> None:
-    if state.block.own is not GUARDED and is_guard(state, node):
+    if not state.block.is_guarded and is_guard(state, node):
         walk(state, node.values[0])
         walk_guarded(state, *node.values[1:])
     else:

@@ -3,14 +3,13 @@
 `sources` finds and reads files. `scan` turns the tree of each into a `ScannedFile`, without asking
 any library: `statements` follows its names, `constructs` collects its calls for TPUs. `oracle` asks
 the installed libraries about all `Question`s at once. `verdicts` and `traps` turn facts and answers
-into `Finding`s, and `command` into a `Prescription`. `diagnose.diagnose` calls them all, and
+into `Finding`s. `diagnose.diagnose` calls them all and writes a `Prescription` per program, and
 `cli/doctor.py` prints its `Diagnosis`.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -68,7 +67,6 @@ class Answer(NamedTuple):
         `'tensorflow.contrib'`; `''` where all was found somewhere.
       error: what the last look-up raised, such as `ModuleNotFoundError: No module named 'x'`.
       keras2: whether plain Python finds it if TF_USE_LEGACY_KERAS selects Keras 2.
-      nearest: the name that is there and most similar to the one that is not; `''` if none is.
       is_examined: whether its names were looked up; of packages that are never imported, only the
         modules were sought.
       is_module: whether it is a module whose names can be looked up.
@@ -82,9 +80,15 @@ class Answer(NamedTuple):
     lacking: str = ''
     error: str = ''
     keras2: bool = False
-    nearest: str = ''
     is_examined: bool = True
     is_module: bool = False
+
+
+CERTAIN, TRIED, FALLBACK, TESTED, STARRED = range(5)
+"""How a place or a meaning is chosen: not at all; by the body of a `try`; where something failed or
+lacks the name, as in a handler; by a test of a version or of names; by `from a import *`, if that
+has the name. Of two that hold at once the greater counts.
+"""
 
 
 class Use(NamedTuple):
@@ -97,37 +101,22 @@ class Use(NamedTuple):
       is_guarded: whether the program goes on without it. It is in the body of a `try` whose handler
         catches what a missing name raises and does not end the program. Or it is under a test of a
         version or of the names of a library.
-      only_if: the place is reached, or the name means this, only where all of these are there.
-      unless: groups of questions. It is not reached, or the name means something else, where all of
-        any one group are there. A handler of ImportError is such a place: what its body imports.
-      is_choice: whether a test of a version or of the names of a library chose this meaning, so
-        another meaning of the same place may do.
+      attempt: the number of the `try` in its file that catches its failure; 0 if none does.
+      fallbacks: numbers of those in whose handlers it is, negative for their `else`.
+      choice: how this meaning of the place is chosen among others.
+      chosen: the path of what was chosen, in which names are looked up here.
+      has_other: whether the place may also mean something that is no name of a library.
     """
 
     place: Place
     question: Question
     written: str
     is_guarded: bool = False
-    only_if: tuple[Question, ...] = ()
-    unless: tuple[tuple[Question, ...], ...] = ()
-    is_choice: bool = False
-
-    @property
-    def questions(self) -> tuple[Question, ...]:
-        """All questions whose answers decide about it, its own first."""
-        return (self.question, *self.only_if, *itertools.chain.from_iterable(self.unless))
-
-    def is_reached(self, there: Mapping[Question, bool]) -> bool:
-        """Whether a run gets to it with this meaning; a question without an answer excuses nothing.
-
-        A use that is not reached stops no program. One that is reached does, if it is missing and
-        not guarded, also in the handler of a `try`.
-
-        Args:
-          there: whether each is there in the world at hand, such as with `--tf1`.
-        """
-        return (all(there.get(one, True) for one in self.only_if)
-                and not any(all(there.get(one, False) for one in group) for group in self.unless))
+    attempt: int = 0
+    fallbacks: tuple[int, ...] = ()
+    choice: int = CERTAIN
+    chosen: str = ''
+    has_other: bool = False
 
 
 class Fact(NamedTuple):
@@ -154,8 +143,6 @@ class Finding(NamedTuple):
       written: the same, as the source has it; `''` if it is not in the source.
       message: the matter, and which flag, package or successor helps.
       verdict: one of `VERDICTS`, or `''` if it is not about a name.
-      successor: the one exact successor as a whole path, such as `'collections.abc.Mapping'` or
-        `'builtins.int'`, or `''`.
     """
 
     code: str
@@ -164,7 +151,6 @@ class Finding(NamedTuple):
     written: str
     message: str
     verdict: str = ''
-    successor: str = ''
 
 
 VERDICTS = ('there', 'restored', 'tf1', 'contrib', 'package', 'moved', 'lost', 'unknown')
@@ -179,15 +165,15 @@ class ScannedFile:
 
     Attributes:
       path: as in its places.
-      module: the dotted name by which files of the project may import it; `''` for a notebook.
       uses: of names of libraries, in the order of the source.
       unknown: names that cannot be resolved, and why, as findings W201 or W202.
-      escapes: names of libraries where the scan does not follow them, with what to say of those
-        that are modules.
+      escapes: names of libraries where the scan does not follow them.
       facts: constructs for `traps`.
       problems: why the file, or the rest of it, was not read (E131 to E133), and what it alone
-        decides (E104, E122, W217).
-      imports: modules of the project that it imports, with the place of the first import.
+        decides (E104, E122).
+      imports: paths of files of the project that it imports, with the places where it does first,
+        in their order.
+      base: the folder from which it must be run as a module; `''` for a script.
       is_program: whether it runs something when it is started: a notebook, or a file with
         `if __name__ == '__main__'`, `tf.app.run()` or a call of its own at its top level.
       lines: number of lines.
@@ -195,13 +181,13 @@ class ScannedFile:
     """
 
     path: str
-    module: str
     uses: list[Use] = dataclasses.field(default_factory=list)
     unknown: list[Finding] = dataclasses.field(default_factory=list)
-    escapes: dict[Use, str] = dataclasses.field(default_factory=dict)
+    escapes: dict[Use, None] = dataclasses.field(default_factory=dict)
     facts: list[Fact] = dataclasses.field(default_factory=list)
     problems: list[Finding] = dataclasses.field(default_factory=list)
     imports: dict[str, Place] = dataclasses.field(default_factory=dict)
+    base: str = ''
     is_program: bool = False
     lines: int = 0
     bodies: list[tuple[int, int, int]] = dataclasses.field(default_factory=list)
@@ -217,7 +203,7 @@ class Prescription(NamedTuple):
       path: of the program.
       command: such as `'etpe run --tf1 --hosts 2 --cores 4 train.py'`.
       reasons: one per flag, such as `'--tf1: tf.placeholder (line 7) and 12 other names'`.
-      stops: the findings E that may stop it, as `Reached.stops_of` orders them. After `MOST_STOPS`
+      stops: the findings E that may stop it, in the order of a run. After `MOST_STOPS`
         no more are listed.
     """
 

@@ -1,14 +1,18 @@
-"""Says what an expression may be: a name of a library, a module of the project, or a constant."""
+"""Says what an expression may be: a name of a library, a module of the project, or a constant.
+
+It follows calls that look up names: `getattr`, `importlib.import_module`, `exec` and their kin.
+"""
 
 from __future__ import annotations
 
 import ast
+import re
 
-from .facts import Question
+from .facts import TESTED, Question
 from .meanings import (
-    ALWAYS,
+    ATTRIBUTE,
     GUARD,
-    GUARDED,
+    IMPORT,
     NONE,
     OBJECT,
     OTHERS,
@@ -19,8 +23,8 @@ from .meanings import (
     is_unknown,
     union,
 )
-from .nodes import called_name, chain_of, last_name, text_of
-from .state import MADE_NAMES, State
+from .state import MADE_NAMES, TENSORFLOW, State
+from .syntax import VERSIONS, called_name, chain_of, last_name, text_of, written
 
 _NONE = (Meaning(kind=NONE),)
 _GUARD = (Meaning(kind=GUARD),)
@@ -28,15 +32,16 @@ IMPORTERS = frozenset({
     'LazyLoader', 'LazyModule', '__import__', 'import_module', 'importorskip', 'lazy_import',
     'lazy_load', 'try_import'})
 """Last names of functions that return the module which a constant argument names."""
+SPECIAL = frozenset({'delattr', 'eval', 'exec', 'getattr', 'globals', 'locals', 'object', 'patch',
+                     'setattr', 'vars'}) | IMPORTERS
+"""Last names of functions that `called` knows."""
+_NAMES_IN_TEXT = TENSORFLOW | {'eval', 'exec', 'getattr', 'globals', 'locals', 'vars'}
+"""Words of an executed text that may look up names of libraries, beside those bound here."""
 _HAND_OUT = frozenset({
     'builtins', 'copy', 'functools', 'importlib', 'operator', 'pkgutil', 'types'})
 """Modules whose functions may return a module that they were given."""
 _MOST_DEEP = 50
 """The most expressions inside each other that are followed."""
-_VERSIONS = frozenset({
-    '__version__', 'VERSION', 'GIT_VERSION', 'version_info', 'hexversion', 'PY2', 'PY3', 'PY34',
-    'LooseVersion', 'StrictVersion', 'parse_version', 'find_spec', 'find_loader'})
-"""Words of a test that asks for a version, or whether a module is there."""
 _MOST_NODES = 200
 
 
@@ -57,7 +62,7 @@ def meaning_of(state: State, node: ast.expr, depth: int = 0) -> Meanings:
     if isinstance(node, ast.IfExp):
         found = union(meaning_of(state, one, depth + 1) for one in (node.body, node.orelse))
         is_choice = any(one.is_module for one in found) and is_guard(state, node.test)
-        return tuple(one.under(GUARDED) for one in found) if is_choice else found
+        return tuple(one.under(TESTED) for one in found) if is_choice else found
     if isinstance(node, (ast.Compare, ast.BoolOp, ast.UnaryOp)) and is_guard(state, node):
         return _GUARD
     return OTHERS
@@ -124,10 +129,12 @@ def is_guard(state: State, test: ast.expr) -> bool:
             tested.append(part)
     if len(tested) < _MOST_NODES and any(map(lambda one: _is_decided(state, one), tested)):
         return True
+    if state.parents and test not in state.hints:
+        return False
     for number, node in enumerate(ast.walk(test)):
         if number > _MOST_NODES:
             return False
-        if isinstance(node, (ast.Name, ast.Attribute)) and last_name(node) in _VERSIONS:
+        if isinstance(node, (ast.Name, ast.Attribute)) and last_name(node) in VERSIONS:
             return True
         if isinstance(node, ast.Attribute) and node.attr == 'version' and (
                 path_of(state, node) == 'sys.version'):
@@ -142,8 +149,8 @@ def _is_decided(state: State, node: ast.expr) -> bool:
     """Whether a name is the result of such a test, or differs where an import failed."""
     found = state.final(meaning_of(state, node), '')
     return any(one.kind == GUARD or one.question is not None and (
-        one.question.path.rpartition('.')[2] in _VERSIONS) for one in found) or (
-        isinstance(node, ast.Name) and any(one.when is not ALWAYS for one in found))
+        one.question.path.rpartition('.')[2] in VERSIONS) for one in found) or (
+        isinstance(node, ast.Name) and any(one.choice for one in found))
 
 
 def _of_call(state: State, node: ast.Call, depth: int) -> Meanings:
@@ -176,3 +183,102 @@ def _returned(functions: Meanings) -> Meanings:
         elif one.kind not in (OBJECT, OWN):
             return OTHERS
     return tuple(Meaning(kind=OWN if one.kind == OWN else OBJECT) for one in functions)
+
+
+def called(state: State, node: ast.Call, last: str) -> None:
+    """Records what a call looks up, beside what its arguments use.
+
+    Args:
+      state: of the file.
+      node: the call.
+      last: the last name of its function, one of `SPECIAL`.
+    """
+    path = path_of(state, node.func)
+    if path in ('builtins.getattr', 'unittest.mock.patch.object', 'mock.patch.object') and (
+            len(node.args) > 1):
+        _got(state, node, path == 'builtins.getattr')
+    elif path in ('builtins.setattr', 'builtins.delattr') and len(node.args) > 1:
+        name = text_of(node.args[1])
+        if name is not None:
+            patched(state, node.args[0], name)
+        state.is_open |= state.scope is state.module
+    elif path in ('builtins.globals', 'builtins.locals', 'builtins.vars'):
+        state.is_open |= state.scope is state.module or last == 'globals'
+    elif path in ('builtins.exec', 'builtins.eval') and node.args:
+        _executed(state, node, last)
+    elif last in IMPORTERS:
+        _imported(state, node, path)
+    elif path in ('unittest.mock.patch', 'mock.patch') and node.args:
+        name = text_of(node.args[0])
+        module, _, names = (name or '').partition('.')
+        if name is None:
+            say_made(state, node, 'the name to replace is made at run time')
+        elif names and is_examined(module):
+            state.use(node, Question(module, names), name, ATTRIBUTE)
+
+
+def patched(state: State, base: ast.expr, name: str) -> None:
+    """Records that a name of a library is assigned to, such as `np.int = int`."""
+    for one in state.final(inside(state, meaning_of(state, base), [name]), ''):
+        if one.question is not None:
+            path = one.question.path
+            if state.scope is state.module and path not in state.patched:
+                state.early.update(use for use in state.uses
+                                   if f'{use.question.path}.'.startswith(f'{path}.'))
+            state.patched.add(path)
+
+
+def _got(state: State, node: ast.Call, may_have_default: bool) -> None:
+    """Records `getattr(tf, 'name')`; with a third argument, the program goes on without it."""
+    base, name = meaning_of(state, node.args[0]), text_of(node.args[1])
+    if name is not None and name.isidentifier():
+        state.use_names(node, base, name, written(node),
+                        is_survived=may_have_default and len(node.args) > 2)
+    elif is_of_library(state, base):
+        say_made(state, node, f'a name of {written(node.args[0])} is made at run time'
+                 if name is None else 'its text is not one name')
+
+
+def _executed(state: State, node: ast.Call, last: str) -> None:
+    text = text_of(node.args[0])
+    if text is not None:
+        if 'import' in text or any(
+                name in _NAMES_IN_TEXT or is_watched(state.lookup(name) or ())
+                for name in re.findall(r'\w+', text)):
+            say_made(state, node, f'{last} runs a text that uses libraries')
+    elif not isinstance(node.args[0], ast.Constant):
+        say_made(state, node, f'{last} runs a text that is made at run time')
+        state.is_open |= last == 'exec'
+
+
+def _imported(state: State, node: ast.Call, path: str) -> None:
+    name = imported_by(node)
+    if name is not None:
+        found = state.project.find(state.file, name)
+        if found is None:
+            state.use(node, Question(name), written(node), IMPORT)
+        elif found:
+            state.imports.setdefault(state.project.shown(found), state.places.of(node))
+    elif path in ('importlib.import_module', 'builtins.__import__') and not _is_relative(
+            state, node):
+        say_made(state, node, 'the name of this module is made at run time')
+
+
+def _is_relative(state: State, node: ast.Call) -> bool:
+    """Whether a call imports a module of its own package, all of which are scanned."""
+    arguments = [*node.args[1:], *(one.value for one in node.keywords if one.arg == 'package')]
+    package = text_of(arguments[0]) if arguments else ''
+    if not node.args or package and state.project.find(state.file, package) is None:
+        return False
+    name = node.args[0]
+    while isinstance(name, ast.BinOp):
+        name = name.left
+    if isinstance(name, ast.JoinedStr) and name.values:
+        name = name.values[0]
+    return (text_of(name) or '').startswith('.')
+
+
+def say_made(state: State, node: ast.expr, what: str) -> None:
+    """Lists W202: a look-up by a text, of which nobody can tell what it finds."""
+    subject = node.func if isinstance(node, ast.Call) else node
+    state.say('W202', node, written(subject), written(node), f'{what}, so nobody can check it')

@@ -1,4 +1,4 @@
-"""States what a name of a file may mean, where it was bound, and under which conditions."""
+"""States what a name of a file may mean, where it was bound, and how that was chosen."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from .facts import Question
+from .facts import CERTAIN, FALLBACK, TESTED, TRIED, Question
 
 IMPORT, ATTRIBUTE, NAME = 'import', 'attribute', 'name'
 """Kinds of look-ups. An ImportError, AttributeError or NameError tells that one failed."""
@@ -14,34 +14,6 @@ ALL = frozenset({IMPORT, ATTRIBUTE, NAME})
 
 EXAMINED = frozenset({'builtins', 'keras', 'numpy', 'tf_keras'}) | sys.stdlib_module_names
 """Packages whose attributes are looked up, beside those of TensorFlow."""
-
-
-class Condition(NamedTuple):
-    """When a place is reached, or when a name means something.
-
-    Attributes:
-      only_if: questions that are all there, as in `facts.Use`.
-      unless: groups of questions, as in `facts.Use`.
-      is_guarded: whether a test decides that nobody evaluates here, such as one of a version.
-    """
-
-    only_if: tuple[Question, ...] = ()
-    unless: tuple[tuple[Question, ...], ...] = ()
-    is_guarded: bool = False
-
-    def also(self, other: Condition) -> Condition:
-        """Returns the condition under which both hold."""
-        if other is ALWAYS or other == self:
-            return self
-        if self is ALWAYS:
-            return other
-        return Condition(tuple(dict.fromkeys((*self.only_if, *other.only_if))),
-                         tuple(dict.fromkeys((*self.unless, *other.unless))),
-                         self.is_guarded or other.is_guarded)
-
-
-ALWAYS = Condition()
-GUARDED = Condition(is_guarded=True)
 
 
 class Meaning(NamedTuple):
@@ -52,18 +24,22 @@ class Meaning(NamedTuple):
       file: a module of the project: its file or folder.
       names: dotted names in that module.
       kind: what is known of a value that is no library: one of the constants below.
-      when: the name means this.
+      choice, chosen: as in `facts.Use`.
     """
 
     question: Question | None = None
     file: str = ''
     names: str = ''
     kind: str = ''
-    when: Condition = ALWAYS
+    choice: int = CERTAIN
+    chosen: str = ''
 
-    def under(self, condition: Condition) -> Meaning:
-        """Returns the same meaning under one more condition."""
-        return self if condition is ALWAYS else self._replace(when=self.when.also(condition))
+    def under(self, choice: int) -> Meaning:
+        """Returns the same meaning, also chosen in some way."""
+        if choice <= self.choice:
+            return self
+        path = self.question.path if self.question is not None else ''
+        return self._replace(choice=choice, chosen=self.chosen or path)
 
     def inside(self, names: str) -> Meaning:
         """Returns what dotted names in it mean; those of other files stay unresolved."""
@@ -110,7 +86,8 @@ def below(question: Question, names: str) -> Question:
     """Returns the question about dotted names in something; after very many it stays the same."""
     if not names or question.names.endswith(FLAGS) or len(question.names) > _MOST_CHARACTERS:
         return question  # Attributes of `FLAGS` are flags of the program.
-    return question._replace(names=f'{question.names}.{names}' if question.names else names)
+    names = f'{question.names}.{names}' if question.names else names
+    return Question(question.module, names, question.is_import)
 
 
 def is_examined(module: str) -> bool:
@@ -125,26 +102,33 @@ class Block:
     Attributes:
       parent: the block around it, `None` for that of a scope.
       owner: of all branches of one statement, since no run of it takes two of them.
-      own: when it runs to its end, where the block around it runs.
-      whole: when its present statement is reached.
+      own: how it is chosen, among the branches of its statement.
+      is_guarded: whether a test of versions or names decides if its present statement is reached.
+      fallbacks: as in `facts.Use`.
       around: it, all blocks around it, and their owners.
     """
 
-    __slots__ = ('parent', 'owner', 'own', 'whole', 'around')
+    __slots__ = ('parent', 'owner', 'own', 'is_guarded', 'fallbacks', 'around')
 
-    def __init__(self, parent: Block | None = None, owner: object = None,
-                 own: Condition = ALWAYS):
+    def __init__(self, parent: Block | None = None, owner: object = None, own: int = CERTAIN,
+                 fallbacks: tuple[int, ...] = ()):
         self.parent, self.owner, self.own = parent, owner, own
-        self.whole: Condition = own if parent is None else parent.whole.also(own)
+        self.is_guarded: bool = own == TESTED or parent is not None and parent.is_guarded
+        self.fallbacks: tuple[int, ...] = (
+            fallbacks if parent is None else parent.fallbacks + fallbacks)
         self.around: frozenset[object] = frozenset({self, owner} if owner else {self}) | (
             parent.around if parent is not None else frozenset())
 
-    def seen_from(self, place: Block) -> Condition | None:
-        """Returns when it ran before a place; `None` if both are branches of one statement."""
-        when, block, inner = ALWAYS, self, self
+    def seen_from(self, place: Block) -> int | None:
+        """Returns how a place chose that it ran; `None` if both are branches of one statement."""
+        choice, block, inner = CERTAIN, self, self
         while block not in place.around and block.parent is not None:
-            when, inner, block = when.also(block.own), block, block.parent
-        return None if inner is not block and inner.owner in place.around else when
+            choice, inner, block = max(choice, block.own), block, block.parent
+        return None if inner is not block and inner.owner in place.around else choice
+
+
+_OTHERWISE = {TRIED: FALLBACK, TESTED: TESTED}
+"""How a name keeps its meaning that a block may give another, by how that block is chosen."""
 
 
 class Binding(NamedTuple):
@@ -190,22 +174,25 @@ class Scope:
           order: bindings before it were passed.
           is_later: whether the place may run again later, when all other bindings were passed.
         """
+        bindings = self.names.get(name)
+        if bindings is None:
+            return (), 0
         found: list[Meanings] = []
-        older, first = ALWAYS, 0
-        for one in reversed(self.names.get(name, ())):
+        older, first = CERTAIN, 0
+        for one in reversed(bindings):
             is_after = one.order > order
-            when = one.block.seen_from(block)
-            if is_after and not is_later or when is None and not is_after:
+            choice = one.block.seen_from(block)
+            if is_after and not is_later or choice is None and not is_after:
                 continue
-            found.append(tuple(each.under((when or ALWAYS).also(older)) for each in one.meanings))
+            choice = max(choice or CERTAIN, older)
+            found.append(tuple(each.under(choice) for each in one.meanings)
+                         if choice else one.meanings)
             first = one.order
             if one.block in block.around and not is_after:
                 break
             if one.block.parent in block.around:
-                own = one.block.own
-                older = older.also(Condition(unless=(own.only_if,) if own.only_if else (),
-                                             is_guarded=own.is_guarded))
-        return union(reversed(found)), first
+                older = max(older, _OTHERWISE.get(one.block.own, CERTAIN))
+        return found[0] if len(found) == 1 else union(reversed(found)), first
 
 
 class Exports(NamedTuple):

@@ -1,4 +1,4 @@
-"""Knows which files are modules of the project, and what each hands out under which name.
+"""Knows which files are modules of the project, what each hands out, and what it imports.
 
 A module of the project is sought as Python would: beside the file, then from the folder that holds
 its outermost package. After these come the folders between it and the paths that the user named.
@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from .facts import Question
-from .meanings import OTHER, OTHERS, Condition, Exports, Meaning, Meanings
-from .sources import Found, read
+from .facts import CERTAIN, FALLBACK, STARRED, Place, Question, ScannedFile
+from .meanings import OTHER, OTHERS, Exports, Meaning, Meanings
+from .sources import Found
 
 _LIBRARIES = frozenset(sys.stdlib_module_names) | {'keras', 'numpy', 'tensorflow', 'tf_keras'}
 """Packages that a file elsewhere in the project does not hide."""
@@ -46,7 +46,6 @@ class Project:
         self._exports: dict[str, Exports] = {}
         self._folders: dict[str, _Folder] = {}
         self._found: dict[tuple[str, str], str | None] = {}
-        self._files: dict[str, str] = {}
         self._by_end: dict[str, list[str]] = {}
         for file in self._shown:
             name = os.path.splitext(_module_file(file))[0]
@@ -64,7 +63,7 @@ class Project:
         """
         key = (os.path.dirname(importer), module)
         if key not in self._found:
-            self._found[key] = self._seek(importer, module)
+            self._found[key] = self._seek(key[0], module)
         return self._found[key]
 
     def package_around(self, importer: str, top: str) -> str:
@@ -125,16 +124,29 @@ class Project:
                 waiting += reversed(found)
         return tuple(dict.fromkeys(result)) or (OTHERS if len(seen) >= _MOST_STEPS else None)
 
-    def name(self, file: str) -> str:
-        """Returns the dotted name of a file or folder, from the root that the user named."""
-        path = os.path.splitext(_module_file(file))[0]
-        root = max((root for root in self._roots if path == root or path.startswith(
-            os.path.join(root, ''))), key=len, default=os.path.dirname(path))
-        while self._package(root) and root != os.path.dirname(root):
-            root = os.path.dirname(root)
-        name = os.path.relpath(path, root).replace(os.sep, '.').lstrip('.')
-        self._files[name] = file
-        return name
+    def base_of(self, file: str, level: int, module: str) -> str:
+        """Returns the folder from which a script must be run with `-m` because of an import.
+
+        Python puts the folder of a script first in its path, and for `-m` the current folder. So
+        imports of the packages around a script work with `-m` only, and relative ones too.
+
+        Args:
+          file: the script.
+          level: of a relative import.
+          module: that is imported.
+
+        Returns:
+          `''` if the script may run by its path.
+        """
+        own = os.path.dirname(file)
+        if level:
+            base = own
+            for _ in range(max(level, len(self.packages(file)))):
+                base = os.path.dirname(base)
+            return base
+        found = self.find(file, module.partition('.')[0])
+        base = os.path.dirname(_module_file(found)) if found else own
+        return base if base != own and own.startswith(os.path.join(base, '')) else ''
 
     def packages(self, file: str) -> list[str]:
         """Returns the files of the packages that a module is in, outermost first."""
@@ -144,10 +156,6 @@ class Project:
             found.insert(0, package)
             folder = os.path.dirname(folder)
         return found
-
-    def file_of(self, name: str) -> str:
-        """Returns the file or folder whose `name` was asked for."""
-        return self._files[name]
 
     def shown(self, file: str) -> str:
         """Returns the path of a file as the user reaches it."""
@@ -162,27 +170,26 @@ class Project:
         """Returns what a name in a module leads to, nothing if it is not there."""
         first, _, rest = meaning.names.partition('.')
         exports = self.exports(meaning.file)
-        condition = meaning.when
         if first in exports.names:
-            return [one.inside(rest).under(condition) for one in exports.names[first]]
+            return [one.inside(rest).under(meaning.choice) for one in exports.names[first]]
         submodule = self.submodule(meaning.file, first)
         if submodule:
-            return [Meaning(file=submodule, names=rest).under(condition)]
+            return [Meaning(file=submodule, names=rest).under(meaning.choice)]
         libraries = [Question(one.question.module, first, True)
                      for one in exports.stars if one.question is not None]
-        result = [one._replace(names=meaning.names).under(condition)
+        result = [one._replace(names=meaning.names).under(meaning.choice)
                   for one in exports.stars if one.file]
+        for one in reversed(libraries):  # The others have what the last lacks.
+            choice = STARRED if one != libraries[-1] else FALLBACK if libraries[1:] else CERTAIN
+            result.append(Meaning(one, choice=choice).inside(rest).under(meaning.choice))
         if libraries:
-            others = tuple((one,) for one in libraries[:-1])
-            result.append(Meaning(libraries[-1]).inside(rest).under(
-                condition.also(Condition(unless=others) if others else condition)))
-        elif exports.is_open or exports.is_unknown:
+            return result
+        if exports.is_open or exports.is_unknown:
             result.append(OTHER)
         return result
 
-    def _seek(self, importer: str, module: str) -> str | None:
+    def _seek(self, folder: str, module: str) -> str | None:
         top = module.partition('.')[0]
-        folder = os.path.dirname(importer)
         is_partial = False
         for base in self._bases(folder) if self._roots else ():
             if top in _LIBRARIES and (base != folder or self._package(base)):
@@ -195,13 +202,7 @@ class Project:
             return ''
         if top in _LIBRARIES:
             return None
-        return self._by_whole_name(module) or self._above(importer, module)
-
-    def _above(self, importer: str, module: str) -> str | None:
-        """Returns the file of a module one folder up, if the importing file changes `sys.path`."""
-        found = self._below(os.path.dirname(os.path.dirname(importer)), module)
-        is_sought = found and any('sys.path' in text for text in read(importer).cells)
-        return found if is_sought else None
+        return self._by_whole_name(module)
 
     def _bases(self, folder: str) -> list[str]:
         """Returns the folders that may be in `sys.path` for a file of a folder, nearest first."""
@@ -279,3 +280,38 @@ def _module_file(file: str) -> str:
     """Returns the path of a module, which for a package is that of its folder."""
     folder, name = os.path.split(file)
     return folder if name == '__init__.py' else file
+
+
+class Reached:
+    """The files of a project, as imports lead to them."""
+
+    def __init__(self, files: Sequence[ScannedFile]):
+        """Takes all files of the project."""
+        self._by_path = {file.path: file for file in files}
+
+    def imported(self, file: ScannedFile) -> list[tuple[Place, ScannedFile]]:
+        """Returns what a file imports, in order, with the packages around each module."""
+        return [(place, self._by_path[path]) for path, place in file.imports.items()
+                if path in self._by_path]
+
+    def files_of(self, program: ScannedFile) -> list[ScannedFile]:
+        """Returns the program and all files that it imports, itself first."""
+        found, todo = {program.path: program}, [program]
+        while todo:
+            for _, imported in self.imported(todo.pop()):
+                if imported.path not in found:
+                    found[imported.path] = imported
+                    todo.append(imported)
+        return list(found.values())
+
+    def groups(self) -> list[list[ScannedFile]]:
+        """Returns the files of each program, and then of each other file that nobody imports."""
+        files = list(self._by_path.values())
+        imported = {path for file in files for path in file.imports}
+        found: list[list[ScannedFile]] = []
+        seen: set[str] = set()
+        for file in sorted(files, key=lambda one: (not one.is_program, one.path in imported)):
+            if file.is_program or file.path not in seen:
+                found.append(self.files_of(file))
+                seen.update(one.path for one in found[-1])
+        return found

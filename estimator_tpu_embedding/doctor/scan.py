@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import gc
 import os
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from . import old_code, places
-from .constructs import facts_of
-from .facts import ScannedFile, Use
+from . import syntax
+from .constructs import facts_of, old_methods
+from .facts import Finding, ScannedFile, Use
 from .meanings import OTHERS, Exports
-from .nodes import Nodes
-from .project import Project
-from .reached import Reached, settle_beside
+from .project import Project, Reached
 from .sources import Found, Source, read
 from .state import State
 from .statements import follow_file
+from .syntax import Nodes, last_name, text_of
 
 SURE, PERHAPS = 'sure', 'perhaps'
 """A program for sure, or unless another file imports it."""
@@ -34,32 +34,40 @@ class _Scanned:
     patched: set[str]
     early: set[Use]
     program: str
-    beside: list[tuple[ScannedFile, str, Use]]
-    changes_path: bool
-    imported: list[str]  # The files of its imports.
+    beside: list[tuple[str, Finding]]
 
 
 def scan(found: Found) -> list[ScannedFile]:
     """Scans all files, and those of the same project that they import from outside of the paths."""
+    gc.disable()  # Trees have no cycles, and a collection visits all of their nodes.
+    try:
+        return _scan_all(found)
+    finally:
+        gc.enable()
+
+
+def _scan_all(found: Found) -> list[ScannedFile]:
     project = Project(found, _exports_of)
     paths = list(dict.fromkeys(os.path.abspath(path) for path in found.files))
     scanned: list[_Scanned] = []
     seen = set(paths)
     while paths:  # Then those that were not found, but are imported.
         scanned += [_scan(read(project.shown(path)), project) for path in paths]
-        imported = dict.fromkeys(path for one in scanned for path in one.imported)
+        imported = dict.fromkeys(os.path.abspath(path) for one in scanned
+                                 for path in one.file.imports if path.endswith('.py'))
         paths = [path for path in imported if path not in seen]
         seen.update(paths)
     files = [one.file for one in scanned]
     by_path = {one.file.path: one for one in scanned}
-    imported_names = {name for file in files for name in file.imports}
+    imported_paths = {path for file in files for path in file.imports}
     for one in scanned:
-        if one.program == PERHAPS and one.file.module in imported_names:
+        if one.program == PERHAPS and one.file.path in imported_paths:
             one.file.is_program = False
     for group in Reached(files).groups():  # What one program does reaches no other.
         _excuse([by_path[file.path] for file in group])
-    settle_beside(files, [found for one in scanned for found in one.beside],
-                  any(one.changes_path for one in scanned))
+    folders = {os.path.dirname(os.path.abspath(file.path)) for file in files if file.is_program}
+    for one in scanned:
+        one.file.unknown += [each for folder, each in one.beside if folder not in folders]
     for each in files:
         each.uses.sort(key=_order)
     return files
@@ -79,9 +87,9 @@ def scan_file(source: Source, project: Project) -> ScannedFile:
 
 def _scan(source: Source, project: Project) -> _Scanned:
     path = os.path.abspath(source.path)
-    result = ScannedFile(source.path, '' if source.is_notebook else project.name(path))
+    result = ScannedFile(source.path)
     result.problems += source.problems
-    parsed = places.parse(source)
+    parsed = syntax.parse(source)
     result.problems += parsed.problems
     result.lines = parsed.places.lines
     nodes = Nodes(parsed.tree)
@@ -93,26 +101,23 @@ def _scan(source: Source, project: Project) -> _Scanned:
         project.remember(path, _exports(state, parsed.tree, source, not result.problems))
         program = _kind(parsed.tree, state.resolve_all)
     except RecursionError as error:
-        result.problems.append(places.too_deep(parsed.places.at(1), error))
+        result.problems.append(syntax.too_deep(parsed.places.at(1), error))
     if source.is_notebook:
         program = SURE
     elif parsed.problems and program != SURE:
-        program = _kind_of_rest(parsed, source.cells[0]) or program
+        program = _kind_of_text(parsed, source.cells[0]) or program
     result.uses += sorted(dict.fromkeys(state.uses), key=_order)
-    result.problems += old_code.findings_of(source, nodes, parsed.places.of)
+    result.problems += old_methods(nodes, parsed.places.of)
     result.escapes.update(state.escapes)
     result.unknown += sorted(dict.fromkeys(state.unknown), key=lambda one: one.place or ())
-    result.imports.update(state.imports)
+    result.imports.update(sorted(state.imports.items(), key=lambda item: item[1]))
+    result.base = state.base
     result.is_program = bool(program)
     functions: list[Any] = [*nodes.of(ast.FunctionDef), *nodes.of(ast.AsyncFunctionDef)]
     for function in functions:
         first, last = parsed.places.of(function.body[0]), parsed.places.of(function)
         result.bodies.append((first.cell, first.line, last.end_line))
-    return _Scanned(result, state.patched, state.early, program,
-                    [(result, folder, use) for folder, use in state.beside],
-                    any('sys.path' in text for text in source.cells),
-                    [path for name in state.imports
-                     if (path := project.file_of(name)).endswith('.py')])
+    return _Scanned(result, state.patched, state.early, program, state.beside)
 
 
 def _kind(tree: ast.Module, paths_of: Callable[[ast.expr], Sequence[str]]) -> str:
@@ -142,8 +147,8 @@ def _kind(tree: ast.Module, paths_of: Callable[[ast.expr], Sequence[str]]) -> st
     return found
 
 
-def _kind_of_rest(parsed: places.Parsed, text: str) -> str:
-    """Returns `SURE`, `PERHAPS` or `''` for a file of which only the beginning was parsed."""
+def _kind_of_text(parsed: syntax.Parsed, text: str) -> str:
+    """Returns `SURE`, `PERHAPS` or `''` for a file that does not parse."""
     if '__main__' in text:
         return SURE
     lines = text.split('\n')
@@ -154,17 +159,14 @@ def _kind_of_rest(parsed: places.Parsed, text: str) -> str:
 
 
 def _is_main(test: ast.expr) -> bool:
-    return isinstance(test, ast.Compare) and any(
-        isinstance(one, ast.Name) and one.id == '__name__'
-        for one in (test.left, *test.comparators)) and any(
-        isinstance(one, ast.Constant) and one.value == '__main__'
-        for one in (test.left, *test.comparators))
+    return isinstance(test, ast.Compare) and {'__name__', '__main__'} <= {
+        last_name(one) or text_of(one) for one in (test.left, *test.comparators)}
 
 
 def _exports_of(path: str, project: Project) -> Exports:
     """Returns what the module in a file hands out, from what stands at its top level."""
     source = read(path)
-    parsed = places.parse(source, is_compiled=False)
+    parsed = syntax.parse(source, is_compiled=False)
     state = State(path, parsed.places, project, is_shallow=True)
     is_whole = not source.problems and not parsed.problems
     try:

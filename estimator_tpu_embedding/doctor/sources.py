@@ -8,7 +8,7 @@ import os
 import re
 import stat
 import tokenize
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from ..compat import notebook
@@ -74,11 +74,24 @@ def find(paths: Iterable[str]) -> Found:
     >>> find(['/no/such/file.py']).problems[0].code
     'E132'
     """
-    search = _Search()
-    for path in paths:
-        search.add(os.path.normpath(path))
-    return Found(tuple(dict.fromkeys(search.files)), tuple(search.left_out), tuple(search.problems),
-                 tuple(dict.fromkeys(search.roots)))
+    chosen: dict[str, str] = {}  # By real path, the path as the user reaches it.
+    left_out: dict[tuple[str, str], None] = {}
+    problems: list[Finding] = []
+    roots: dict[str, None] = {}
+    for path in map(os.path.normpath, paths):
+        try:
+            is_folder = stat.S_ISDIR(os.stat(path).st_mode)
+        except (OSError, ValueError) as error:
+            why = error.strerror if isinstance(error, OSError) else str(error)
+            problems.append(unreadable(path, why or type(error).__name__))
+            continue
+        roots[path if is_folder else os.path.dirname(path) or '.'] = None
+        for one, reason in _walk(path, problems) if is_folder else [(path, '')]:
+            if reason:
+                left_out[one, reason] = None
+            else:
+                chosen.setdefault(os.path.realpath(one), one)
+    return Found(tuple(chosen.values()), tuple(left_out), tuple(problems), tuple(roots))
 
 
 def read(path: str) -> Source:
@@ -152,71 +165,31 @@ def _notebook(path: str) -> Source:
     return Source(path, cells, True, problems)
 
 
-class _Search:
-    """A walk through the folders that a user named."""
+def _walk(root: str, problems: list[Finding]) -> Iterator[tuple[str, str]]:
+    """Yields paths below a folder, sorted, with the reason why each is left out, or `''`."""
+    for folder, folders, names in os.walk(root, onerror=lambda error: problems.append(
+            unreadable(error.filename, error.strerror or type(error).__name__))):
+        for name in sorted((*folders, *names)):
+            path = os.path.normpath(os.path.join(folder, name))
+            is_source = name.endswith(('.py', '.ipynb'))
+            if (is_source or name in folders) and os.path.islink(path):
+                yield path, 'a link'
+            elif name in folders:
+                reason = _reason_against(path, name)
+                if reason:
+                    folders.remove(name)
+                    yield path, reason
+            elif is_source:
+                yield path, ''
+        folders.sort()
 
-    def __init__(self) -> None:
-        self.files: list[str] = []
-        self.left_out: list[tuple[str, str]] = []
-        self.problems: list[Finding] = []
-        self.roots: list[str] = []
-        self._seen: set[str] = set()  # Real paths of folders and files.
 
-    def add(self, path: str) -> None:
-        """Adds a path that the user named."""
-        try:
-            status = os.stat(path)
-        except (OSError, ValueError) as error:
-            why = error.strerror if isinstance(error, OSError) else str(error)
-            self.problems.append(unreadable(path, why or type(error).__name__))
-            return
-        if stat.S_ISDIR(status.st_mode):
-            self.roots.append(path)
-            self._walk(path)
-        else:
-            self.roots.append(os.path.dirname(path) or '.')
-            self._file(path)
-
-    def _walk(self, root: str) -> None:
-        waiting = [root]
-        while waiting:
-            folder = waiting.pop()
-            real = os.path.realpath(folder)
-            if real in self._seen:
-                continue
-            self._seen.add(real)
-            try:
-                with os.scandir(folder) as entries:
-                    found = sorted(entries, key=lambda entry: entry.name)
-            except OSError as error:
-                self.problems.append(unreadable(folder, error.strerror or type(error).__name__))
-                continue
-            folders = [one for one in found if one.is_dir(follow_symlinks=False)]
-            for entry in found:
-                path = os.path.normpath(entry.path)
-                is_source = entry.name.endswith(('.py', '.ipynb'))
-                if entry.is_symlink() and (is_source or os.path.isdir(path)):
-                    self.left_out.append((path, 'a link'))
-                elif is_source and not entry.is_dir(follow_symlinks=False):
-                    self._file(path)
-            waiting += [path for entry in reversed(folders)
-                        if self._is_wanted(path := os.path.normpath(entry.path), entry.name)]
-
-    def _is_wanted(self, path: str, name: str) -> bool:
-        """Whether a folder below a root is scanned; if not, the reason is noted."""
-        reason = _LEFT_OUT.get(name, '')
-        if name.startswith('.'):
-            reason = 'a hidden folder'
-        elif name.endswith(('.egg-info', '.dist-info')):
-            reason = 'data of a package'
-        elif any(os.path.lexists(os.path.join(path, one)) for one in _OF_ENVIRONMENTS):
-            reason = 'a Python environment'
-        if reason:
-            self.left_out.append((path, reason))
-        return not reason
-
-    def _file(self, path: str) -> None:
-        real = os.path.realpath(path)
-        if real not in self._seen:
-            self._seen.add(real)
-            self.files.append(path)
+def _reason_against(path: str, name: str) -> str:
+    """Returns why a folder below a root is not scanned, or `''`."""
+    if name.startswith('.'):
+        return 'a hidden folder'
+    if name.endswith(('.egg-info', '.dist-info')):
+        return 'data of a package'
+    if any(os.path.lexists(os.path.join(path, one)) for one in _OF_ENVIRONMENTS):
+        return 'a Python environment'
+    return _LEFT_OUT.get(name, '')

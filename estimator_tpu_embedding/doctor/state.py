@@ -8,9 +8,8 @@ from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from .facts import Finding, Place, Question, Use
+from .facts import FALLBACK, STARRED, Finding, Place, Question, Use
 from .meanings import (
-    ALWAYS,
     ATTRIBUTE,
     FLAGS,
     IMPORT,
@@ -20,7 +19,6 @@ from .meanings import (
     OTHERS,
     Binding,
     Block,
-    Condition,
     Meaning,
     Meanings,
     Scope,
@@ -28,9 +26,8 @@ from .meanings import (
     is_examined,
     union,
 )
-from .nodes import Nodes, chain_of
-from .places import Places
 from .project import Project
+from .syntax import Nodes, Places, chain_of
 
 TENSORFLOW = frozenset({
     'tf', 'tensorflow', 'tfe', 'tf1', 'tf2', 'tfv1', 'tfv2', 'tf_v1', 'tf_v2', '_tf'})
@@ -50,7 +47,8 @@ class Lazy(NamedTuple):
 
     node: ast.AST
     scope: Scope
-    condition: Condition
+    is_guarded: bool
+    fallbacks: tuple[int, ...]
     caught: frozenset[str]
 
 
@@ -61,20 +59,22 @@ class State:
       file: absolute path, as the project knows it.
       places: where nodes are.
       project: the other files.
-      parents: the node around each node of the tree, if it is sought what escapes.
+      parents, hints: as in `Nodes`, if it is sought what escapes.
       globals, nonlocals: names of such statements.
       is_shallow: whether only names at the top level are wanted, so no other file is examined.
       uses: of names of libraries.
-      tried: by use, the kind of look-up and the innermost `try` that catches its failure.
       unknown: findings about names that cannot be resolved.
-      escapes: names of libraries where nobody follows them, with what to say of a module there.
-      attributes: of objects of the file, which are known and no library.
-      beside: imports of modules in a package without its name, and the folder of the package.
-      imports: modules of the project, with the place of the first import.
+      escapes: names of libraries where nobody follows them.
+      beside: folders of packages, and what to say of imports from there without their names, if
+        no program lies there.
+      imports: paths of modules of the project, with the place of the first import.
+      base: see `ScannedFile`.
       meant: what a `Name` of the tree means, by its id.
       scope, block: where names are bound now.
       order: number of bindings.
-      caught: the kinds of look-ups that may fail at the present place, by `trying` around it.
+      caught: the kinds of look-ups that may fail at the present place.
+      trying: the numbers of the `try`s around it, and the kinds that they catch.
+      attempts: these numbers, by their statements.
       is_never: whether the present place is never reached.
       is_again: whether the body of a loop is followed for the second time.
       dotted: modules of `import a.b.c`.
@@ -92,23 +92,23 @@ class State:
                  nodes: Nodes | None = None):
         self.file, self.places, self.project = file, places, project
         nodes = nodes or Nodes(ast.Pass())
-        self.parents = nodes.parents
+        self.parents, self.hints = nodes.parents, nodes.hints
         self.globals = {name for one in nodes.of(ast.Global) for name in one.names}
         self.nonlocals = {name for one in nodes.of(ast.Nonlocal) for name in one.names}
         self.is_shallow = is_shallow
         self.uses: list[Use] = []
-        self.tried: list[tuple[str, ast.AST | None]] = []
         self.unknown: list[Finding] = []
-        self.escapes: dict[Use, str] = {}
-        self.beside: list[tuple[str, Use]] = []
+        self.escapes: dict[Use, None] = {}
+        self.beside: list[tuple[str, Finding]] = []
         self.imports: dict[str, Place] = {}
-        self.attributes: set[str] = set()
+        self.base = ''
         self.meant: dict[int, Meanings] = {}
         self.block = Block()
         self.scope = self.module = Scope(None, self.block, 0)
         self.order = 0
         self.caught: frozenset[str] = frozenset()
-        self.trying: ast.AST | None = None
+        self.trying: tuple[tuple[int, frozenset[str]], ...] = ()
+        self.attempts: dict[ast.AST, int] = {}
         self.is_never = self.is_again = False
         self.dotted: set[str] = set()
         self.stars: list[Binding] = []
@@ -136,22 +136,14 @@ class State:
         """Whether the scan knows what a name means that is bound in the present scope."""
         return not (self.scope.is_class or name in self.nonlocals | self.scope.outer_names)
 
-    def note_attribute(self, name: str, meanings: Meanings) -> None:
-        """Notes that objects of the file have an attribute which is known, and no library."""
-        if all(one.kind for one in meanings):
-            self.attributes.add(name)
-
-    def note_modules(self, node: ast.AST, written: str, meanings: Sequence[Meaning], what: str
-                     ) -> None:
-        """Notes names of libraries, and what to say of those that are modules."""
+    def note_modules(self, node: ast.AST, written: str, meanings: Sequence[Meaning]) -> None:
+        """Notes names of libraries that are perhaps modules which nobody follows."""
         waiting, seen = [*self.final(tuple(meanings), '')], set[str]()
         while waiting:
             one = waiting.pop()
             if one.question is not None:
-                when = self.block.whole.also(one.when)
                 if is_examined(one.question.module):
-                    self.escapes[Use(self.places.of(node), one.question, written,
-                                     only_if=when.only_if, unless=when.unless)] = what
+                    self.escapes[Use(self.places.of(node), one.question, written)] = None
             elif one.file not in seen and not self.is_shallow:  # A module may hold others.
                 seen.add(one.file)
                 exports = self.project.exports(one.file)
@@ -186,8 +178,7 @@ class State:
             return self.project.resolve(module._replace(names=name)) or ()
         if module.question is None or not module.question.module.startswith(MADE_NAMES):
             return ()
-        question = Question(module.question.module, name, True)
-        return (Meaning(question, when=Condition(only_if=(question,))),)
+        return (Meaning(Question(module.question.module, name, True), choice=STARRED),)
 
     def from_stars(self, name: str) -> Meanings | None:
         """Returns what a name means that perhaps some `from a import *` binds."""
@@ -201,20 +192,20 @@ class State:
                 return OTHERS
             elif (found := self.project.resolve(module._replace(names=name))) is not None:
                 return found
-        if name in PYTHON_2:
-            return (Meaning(Question('builtins', name), when=Condition(
-                unless=tuple((one,) for one in asked))),)
         examined = [one for one in asked if is_examined(one.module)]
-        if len(examined) < len(asked):
+        if name in PYTHON_2:
+            examined.insert(0, Question('builtins', name))
+        elif len(examined) < len(asked):
             self.needs_stars = True
         if not examined:
             return OTHERS if asked else None
-        # The last import wins, and the others have what it lacks.
-        return (Meaning(examined[0], when=Condition(
-            unless=tuple((one,) for one in asked if one != examined[0]))),)
+        # The others have what the last import lacks.
+        return (Meaning(examined[0], choice=FALLBACK), *(
+            Meaning(one, choice=STARRED) for one in asked if one != examined[0]))
 
     def use(self, node: ast.AST, question: Question, written: str, kind: str,
-            when: Condition = ALWAYS, is_survived: bool = False) -> None:
+            meaning: Meaning = OTHER, has_other: bool = False, is_survived: bool = False
+            ) -> None:
         """Records that the present place uses a name of a library.
 
         Args:
@@ -222,33 +213,32 @@ class State:
           question: the name.
           written: as the source has it.
           kind: of the look-up.
-          when: the place means this name.
+          meaning: says how the place came to mean this name.
+          has_other: as in `Use`.
           is_survived: whether the program goes on without it, whatever is around.
         """
-        here = self.block.whole.also(when)
-        is_guarded = self.block.whole.is_guarded
+        is_guarded = self.block.is_guarded
+        attempt = 0 if is_guarded else next(
+            (number for number, kinds in reversed(self.trying) if kind in kinds), 0)
         self.uses.append(Use(
             self.places.of(node), question, written,
-            is_survived or is_guarded or kind in self.caught, here.only_if, here.unless,
-            when.is_guarded))
-        self.tried.append((kind, None if is_guarded else self.trying))
+            is_survived or is_guarded or kind in self.caught, attempt, self.block.fallbacks,
+            meaning.choice, meaning.chosen, has_other))
 
     def use_names(self, node: ast.AST, base: Meanings, names: str, written: str,
                   kind: str = ATTRIBUTE, is_survived: bool = False) -> None:
         """Records look-ups in something that may mean several things.
 
-        Where all other meanings are `None`, the program fails without the library's. So the last
-        of these is needed whether or not its import succeeded.
+        Where all other meanings are `None`, the program fails without the library's.
         """
         meanings = self.final(base, names)
-        libraries = [(one.question, one.when) for one in meanings if one.question is not None]
         has_other = any(one.question is None and one.kind != NONE for one in meanings)
-        for number, (question, when) in enumerate(libraries, 1):
-            is_flag = question.names.endswith(FLAGS) and names and not names.endswith(FLAGS)
-            if is_examined(question.module) and not is_flag:
-                if number == len(libraries) and not has_other:
-                    when = when._replace(only_if=()) if when.only_if else when
-                self.use(node, question, written, kind, when, is_survived)
+        for one in meanings:
+            question = one.question
+            if question is None or not (is_examined(question.module) or one.choice == STARRED):
+                continue
+            if not (question.names.endswith(FLAGS) and names and not names.endswith(FLAGS)):
+                self.use(node, question, written, kind, one, has_other, is_survived)
 
     def final(self, base: Meanings, names: str) -> Meanings:
         """Returns what dotted names in something mean, through other files of the project."""
@@ -290,7 +280,8 @@ class State:
         """
         if self.is_shallow:
             return
-        if code == 'E112' and (self.block.whole is not ALWAYS or IMPORT in self.caught):
+        if code == 'E112' and (self.block.is_guarded or self.block.fallbacks
+                               or IMPORT in self.caught):
             module, _, name = subject.rpartition('.')
             self.use(node, Question(module, name, True) if module.strip('.') else Question(subject),
                      written, IMPORT)
@@ -317,7 +308,7 @@ class State:
         while parent.is_class and parent.parent is not None:  # Methods do not see its names.
             parent, block, order = parent.parent, parent.block, parent.order
         self.waiting.append(Lazy(node, Scope(parent, block, order, is_lazy=True),
-                                 self.block.whole, caught))
+                                 self.block.is_guarded, self.block.fallbacks, caught))
 
     def resolve_all(self, node: ast.expr) -> tuple[str, ...]:
         """Returns all whole paths that an expression of the tree may have, after all was followed.
@@ -332,6 +323,7 @@ class State:
           Paths such as `'tensorflow.train.Saver'` or `'builtins.xrange'`.
         """
         base, names = chain_of(node)
+        meanings = self.meant.get(id(base))
         return tuple(dict.fromkeys(
-            one.question.path for one in self.final(self.meant.get(id(base), ()), '.'.join(names))
-            if one.question is not None))
+            one.question.path for one in self.final(meanings, '.'.join(names))
+            if one.question is not None)) if meanings else ()

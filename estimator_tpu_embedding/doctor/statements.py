@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
+import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .calls import patched
 from .expressions import (
     bind_items,
     bind_others,
@@ -15,24 +15,36 @@ from .expressions import (
     walk_called,
     walk_guarded,
 )
-from .guards import FAILS, LEAVES, after_failure, caught_by, ending, is_never, needed, suppressed_by
-from .imports import follow_import, follow_import_from
-from .lookups import is_guard, meaning_of
+from .facts import CERTAIN, FALLBACK, TESTED, TRIED, Finding, Question
+from .lookups import is_guard, meaning_of, patched
 from .meanings import (
-    ALWAYS,
-    GUARDED,
+    ALL,
+    ATTRIBUTE,
+    IMPORT,
+    NAME,
     OTHER,
     OTHERS,
     OWN,
     Binding,
     Block,
-    Condition,
     Meaning,
     Scope,
+    is_examined,
     is_unknown,
 )
-from .nodes import chain_of, text_of
 from .state import Lazy, State
+from .successors import made_by
+from .syntax import called_name, chain_of, last_name, text_of
+
+LEAVES, FAILS = 'leaves', 'fails'
+"""How a block of statements ends that does not reach what follows: by `return` or `continue`, which
+the program survives, or by an error or exit, which it does not.
+"""
+_CAUGHT = {
+    'ImportError': {IMPORT}, 'ModuleNotFoundError': {IMPORT}, 'AttributeError': {ATTRIBUTE},
+    'NameError': {NAME}, 'Exception': ALL, 'BaseException': ALL, 'StandardError': ALL}
+_CATCHING_CALLS = frozenset({'suppress', 'assertRaises', 'assertRaisesRegex', 'assertRaisesRegexp',
+                             'assertRaisesWithPredicateMatch', 'raises'})
 
 
 def follow_file(state: State, tree: ast.Module) -> None:
@@ -63,7 +75,8 @@ def follow(state: State, body: Sequence[ast.stmt], block: Block | None = None) -
 
 def _follow_lazy(state: State, lazy: Lazy) -> None:
     node: Any = lazy.node
-    state.scope, state.block, state.caught = lazy.scope, Block(own=lazy.condition), lazy.caught
+    state.scope, state.caught = lazy.scope, lazy.caught
+    state.block = Block(own=TESTED if lazy.is_guarded else CERTAIN, fallbacks=lazy.fallbacks)
     if isinstance(node, ast.GeneratorExp):
         follow_comprehension(state, node)
         return
@@ -109,8 +122,6 @@ def _class(state: State, node: ast.ClassDef) -> None:
     outer = state.scope
     state.scope = Scope(outer, state.block, state.order, is_class=True)
     follow(state, node.body)
-    for name, bindings in state.scope.names.items():
-        state.note_attribute(name, bindings[-1].meanings)
     state.scope = outer
     state.bind(node.name, (Meaning(kind=OWN),))
 
@@ -142,7 +153,6 @@ def _assign_to(state: State, target: ast.expr, value: ast.expr) -> None:
         return
     bind_others(state, target)
     if isinstance(target, ast.Attribute):
-        state.note_attribute(target.attr, meaning_of(state, value))
         if any(one.is_module for one in meaning_of(state, chain_of(target)[0])):
             patched(state, target.value, target.attr)
     elif isinstance(target, ast.Subscript) and (name := text_of(target.slice)) is not None and any(
@@ -179,22 +189,22 @@ def _delete(state: State, node: ast.Delete) -> None:
 def _if(state: State, node: ast.If) -> None:
     """Follows `if`, all its `elif` and its `else`: after a test that is a guard, all is guarded."""
     outer, was_never, owner = state.block, state.is_never, object()
-    own, is_left = ALWAYS, False
+    own, is_left = CERTAIN, False
     block: Sequence[ast.stmt] = [node]
     while len(block) == 1 and isinstance(one := block[0], ast.If):
         state.block = outer if one is node else Block(outer, own=own)
         walk(state, one.test)
-        is_dead = is_never(one.test)
-        after = GUARDED if not is_dead and is_guard(state, one.test) else own
+        is_dead = _is_never(one.test)
+        after = TESTED if not is_dead and is_guard(state, one.test) else own
         state.is_never = was_never or is_dead
-        follow(state, one.body, Block(outer, owner, GUARDED if is_dead else after))
+        follow(state, one.body, Block(outer, owner, TESTED if is_dead else after))
         state.is_never = was_never
-        is_left |= after is GUARDED and ending(one.body) == LEAVES
+        is_left |= after == TESTED and _ending(one.body) == LEAVES
         own, block = after, one.orelse
     follow(state, block, Block(outer, owner, own))
     state.block = outer
     if is_left:
-        outer.whole = outer.whole.also(GUARDED)  # Of the rest of the block.
+        outer.is_guarded = True  # The rest of the block.
 
 
 def _loop(state: State, node: ast.For | ast.AsyncFor | ast.While) -> None:
@@ -220,8 +230,9 @@ def _with(state: State, node: ast.With | ast.AsyncWith) -> None:
         walk(state, item.context_expr)
         if item.optional_vars is not None:
             bind_others(state, item.optional_vars)
-        if caught := suppressed_by(item.context_expr):
-            state.caught, state.trying = state.caught | caught, node
+        if caught := _suppressed_by(item.context_expr):
+            state.caught = state.caught | caught
+            state.trying = (*state.trying, (_attempt(state, node), caught))
     follow(state, node.body)
     state.caught, state.trying = outer, trying
 
@@ -245,23 +256,27 @@ def _match(state: State, node: ast.Match) -> None:
 
 
 def _try(state: State, node: ast.Try) -> None:
+    """Follows a `try`; its handlers are reached if its body lacks something, and only then."""
     outer, caught, trying = state.block, state.caught, state.trying
-    catches = [caught_by(handler.type) for handler in node.handlers]
+    catches = [_caught_by(handler.type) for handler in node.handlers]
     survived = frozenset[str]().union(*(one for one, handler in zip(catches, node.handlers)
-                                        if ending(handler.body) != FAILS))
-    mark, imports = len(state.uses), len(state.unknown)
-    body = Block(outer)
-    if any(catches):
-        state.trying, state.caught = node, caught | survived
+                                        if _ending(handler.body) != FAILS))
+    number, mark, body = _attempt(state, node), len(state.uses), Block(outer)
+    state.caught = caught | survived
+    state.trying = (*trying, (number, frozenset[str]().union(*catches)))
     follow(state, node.body, body)
     state.caught, state.trying = caught, trying
-    is_sure = len(state.unknown) == imports
-    if survived and (questions := needed(state, node, mark)):
-        body.own = Condition(only_if=questions)
-    follow(state, node.orelse, Block(outer, own=body.own))
+    is_tried = any(use.attempt == number for use in state.uses[mark:])
+    body.own = TRIED if is_tried and survived else CERTAIN
+    follow(state, node.orelse, Block(
+        outer, own=body.own, fallbacks=(-number,) if is_tried else ()))
     for handler, kinds in zip(node.handlers, catches):
         walk(state, handler.type)
-        state.block = Block(outer, own=after_failure(state, node, kinds, mark, is_sure))
+        state.block = Block(outer)
+        if kinds and is_tried and (kinds != ALL or _is_sure(node.body)):
+            state.block = Block(outer, own=FALLBACK, fallbacks=(number,))
+        elif kinds and all(isinstance(one, (ast.Import, ast.ImportFrom)) for one in node.body):
+            state.block = Block(outer, own=TESTED)  # The body imports what the project has.
         if handler.name:
             state.bind(handler.name, OTHERS)
         follow(state, handler.body)
@@ -269,8 +284,176 @@ def _try(state: State, node: ast.Try) -> None:
     follow(state, node.finalbody)
 
 
+def _attempt(state: State, node: ast.AST) -> int:
+    """Returns the number of a `try`, which is the same if its loop is followed again."""
+    return state.attempts.setdefault(node, len(state.attempts) + 1)
+
+
+def _is_sure(body: Sequence[ast.stmt]) -> bool:
+    """Whether statements raise no error but for a name that is missing."""
+    return all(isinstance(one, (ast.Import, ast.ImportFrom, ast.Pass)) or isinstance(
+        one, (ast.Assign, ast.Expr)) and isinstance(
+            one.value, (ast.Name, ast.Attribute, ast.Constant)) for one in body)
+
+
+def _is_never(test: ast.expr) -> bool:
+    """Whether a test is false in every run."""
+    return isinstance(test, ast.Constant) and not test.value or isinstance(
+        test, (ast.Name, ast.Attribute)) and last_name(test) == 'TYPE_CHECKING'
+
+
+def _caught_by(node: ast.expr | None) -> frozenset[str]:
+    """Returns the kinds of look-ups whose failure a handler of that type catches."""
+    if node is None:
+        return ALL
+    types = node.elts if isinstance(node, ast.Tuple) else [node]
+    return frozenset().union(*(_CAUGHT.get(last_name(one), frozenset()) for one in types))
+
+
+def _suppressed_by(node: ast.expr) -> frozenset[str]:
+    """Returns the kinds of look-ups whose failure is caught in a `with` of an expression."""
+    if not isinstance(node, ast.Call) or called_name(node) not in _CATCHING_CALLS:
+        return frozenset()
+    return frozenset().union(*map(_caught_by, node.args))
+
+
+def _ending(body: Sequence[ast.stmt]) -> str:
+    """Returns how a block ends: `LEAVES`, `FAILS`, or `''` if it goes on."""
+    return next((end for one in body if (end := _ending_of(one))), '')
+
+
+def _ending_of(node: ast.stmt) -> str:
+    if isinstance(node, ast.Raise):
+        return LEAVES if 'Skip' in last_name(node.exc) else FAILS
+    if isinstance(node, (ast.Return, ast.Continue, ast.Break)):
+        return LEAVES
+    is_exit = isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and (
+        last_name(node.value) in ('exit', '_exit', 'quit', 'abort'))
+    return FAILS if is_exit else ''
+
+
+def _import(state: State, node: ast.Import) -> None:
+    """Binds the names of `import a.b` and `import a.b as c`."""
+    for alias in node.names:
+        top = alias.name.partition('.')[0]
+        found = state.project.find(state.file, alias.name)
+        if found is None:
+            state.use(alias, Question(alias.name), alias.name, IMPORT)
+            _bind(state, alias.asname or top, Question(alias.name if alias.asname else top))
+            parts = alias.name.split('.') if not alias.asname else []
+            state.dotted.update('.'.join(parts[:end]) for end in range(2, len(parts) + 1))
+        elif found:
+            _note_folders(state, alias, 0, alias.name)
+            _note_import(state, alias, found)
+            whole = found if alias.asname else state.project.find(state.file, top) or found
+            state.bind(alias.asname or top, (Meaning(file=whole),))
+        else:
+            _say_missing(state, alias, alias.name)
+            state.bind(alias.asname or top, OTHERS)
+
+
+def _import_from(state: State, node: ast.ImportFrom) -> None:
+    """Binds the names of `from a import b`, `from . import b` and `from a import *`."""
+    module = node.module or ''
+    if module == '__future__':
+        state.has_lazy_annotations |= any(one.name == 'annotations' for one in node.names)
+    if node.level:
+        found: str | None = state.project.relative(state.file, node.level, module)
+    else:
+        found = state.project.find(state.file, module)
+    if found is None:
+        _from_library(state, node, module)
+    elif found:
+        _note_folders(state, node, node.level, module)
+        if module or node.names[0].name == '*':
+            _note_import(state, node, found)
+        for alias in node.names:
+            _from_project(state, node, alias, found)
+    else:
+        _say_missing(state, node, '.' * node.level + module)
+        for alias in node.names:
+            if alias.name == '*':
+                _star(state, Meaning())
+            else:
+                state.bind(alias.asname or alias.name, OTHERS)
+
+
+def _from_library(state: State, node: ast.ImportFrom, module: str) -> None:
+    for alias in node.names:
+        if alias.name == '*':
+            state.use(node, Question(module), f'{module}.*', IMPORT)
+            _star(state, Meaning(Question(module)))
+            if not is_examined(module):
+                state.unknown_stars.append((node, module))
+            continue
+        question = Question(module, alias.name, True)
+        state.use(alias, question, alias.name, IMPORT)
+        _bind(state, alias.asname or alias.name, question)
+
+
+def _star(state: State, star: Meaning) -> None:
+    """Adds `from a import *`, which may replace names that are bound already."""
+    state.order += 1
+    state.stars.append(Binding(state.block, state.order, (star,)))
+
+
+def _bind(state: State, name: str, question: Question) -> None:
+    """Binds a name of a library, of which the last use is the import."""
+    state.bind(name, (Meaning(question),))
+    if not state.is_followed(name):
+        state.escapes[state.uses[-1]] = None
+
+
+def _from_project(state: State, node: ast.ImportFrom, alias: ast.alias, file: str) -> None:
+    """Binds one name of a module of the project."""
+    module = '.' * node.level + (node.module or '')
+    if alias.name == '*':
+        _star(state, Meaning(file=file))
+        if not state.is_shallow and state.project.exports(file).is_unknown:
+            state.say('W202', node, module, f'{module}.*',
+                      'a part of this module is unknown, and so are the names that come from it')
+        return
+    submodule = state.project.submodule(file, alias.name)
+    is_own = bool(submodule) and file == state.file  # A package that imports its module.
+    meaning = Meaning(file=submodule) if is_own else Meaning(file=file, names=alias.name)
+    if submodule:
+        _note_import(state, alias, submodule)
+    if not submodule and not state.is_shallow and state.project.resolve(meaning) is None:
+        state.say('E112', alias, f'{module}.{alias.name}', alias.name,
+                  f'the module {module} of the project has no {alias.name}'
+                  + made_by(alias.name))
+    state.bind(alias.asname or alias.name, (meaning,))
+
+
+def _note_import(state: State, node: ast.AST, file: str) -> None:
+    if state.is_shallow:
+        return
+    for one in (*state.project.packages(file), file):  # These are imported before it.
+        state.imports.setdefault(state.project.shown(one), state.places.of(node))
+
+
+def _note_folders(state: State, node: ast.AST, level: int, module: str) -> None:
+    """Keeps what an import of the project asks of the search path.
+
+    An absolute import that leads into a package which it does not name is one of Python 2.
+    """
+    if state.is_shallow:
+        return
+    state.base = state.base or state.project.base_of(state.file, level, module)
+    if not (level or state.block.is_guarded or state.block.fallbacks or IMPORT in state.caught):
+        folder = state.project.package_around(state.file, module.partition('.')[0])
+        if folder:
+            state.beside.append((folder, Finding(
+                'W201', state.places.of(node), module, module, 'Python 3 finds it only if its '
+                f'search path has {os.path.basename(folder)}', 'unknown')))
+
+
+def _say_missing(state: State, node: ast.AST, module: str) -> None:
+    state.say('E112', node, module, module, f'the project has no module {module}{made_by(module)}')
+
+
 _SPECIAL: dict[type, Callable[[State, Any], None]] = {
-    ast.Import: follow_import, ast.ImportFrom: follow_import_from,
+    ast.Import: _import, ast.ImportFrom: _import_from,
     ast.FunctionDef: _function, ast.AsyncFunctionDef: _function, ast.ClassDef: _class,
     ast.Assign: _assign, ast.AnnAssign: _annotated, ast.AugAssign: _augmented,
     ast.Delete: _delete, ast.Global: _outer, ast.Nonlocal: _outer, ast.If: _if, ast.For: _loop,

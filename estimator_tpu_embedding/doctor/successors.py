@@ -1,96 +1,48 @@
-"""Says what took the place of names that NumPy and Python lost, and which package has a module.
+"""Says what took the place of names and modules of Python 2, and which package has a module.
 
-The installed libraries are asked whether a name is there. This table only says what to use instead
-of one that is not. A name with `=` in front has the same meaning and takes the same arguments.
+The installed libraries are asked whether a name is there. These tables only say what to use instead
+of one that is not. For what NumPy and Python 3 renamed, ruff has rules: NPY and UP.
 """
 
 from __future__ import annotations
 
-from ..compat import old_python
 from .facts import Question
 
-_URL_PARSE = 'quote quote_plus unquote unquote_plus urlencode'
-_URL_REQUEST = 'urlopen urlretrieve urlcleanup pathname2url url2pathname'
+NAMES: dict[str, str] = dict(pair.split(':') for pair in (
+    'builtins.basestring:str builtins.buffer:memoryview builtins.cmp:functools.cmp_to_key '
+    'builtins.execfile:runpy.run_path builtins.file:open builtins.intern:sys.intern '
+    'builtins.long:int builtins.raw_input:input builtins.reduce:functools.reduce '
+    'builtins.reload:importlib.reload builtins.unichr:chr builtins.unicode:str '
+    'builtins.xrange:range builtins.StandardError:Exception cgi.escape:html.escape '
+    'itertools.ifilter:filter itertools.ifilterfalse:itertools.filterfalse itertools.imap:map '
+    'itertools.izip:zip itertools.izip_longest:itertools.zip_longest operator.isCallable:callable '
+    'os.errno:errno os.getcwdu:os.getcwd string.letters:string.ascii_letters '
+    'string.lowercase:string.ascii_lowercase string.uppercase:string.ascii_uppercase '
+    'string.maketrans:str.maketrans sys.maxint:sys.maxsize types.StringType:str '
+    'types.UnicodeType:str types.IntType:int types.FloatType:float types.ListType:list '
+    'types.TupleType:tuple types.DictType:dict urllib.quote:urllib.parse.quote '
+    'urllib.unquote:urllib.parse.unquote urllib.urlencode:urllib.parse.urlencode '
+    'urllib.urlopen:urllib.request.urlopen urllib.urlretrieve:urllib.request.urlretrieve').split())
+"""By the whole path of a name, what it is called today."""
 
-NAMES: dict[str, str] = {
-    **{old: f'={new}' for old, new in old_python.SAME.items()},
-    'numpy.NINF': '-numpy.inf', 'numpy.NZERO': '-0.0', 'numpy.PZERO': '0.0',
-    'numpy.asfarray': 'numpy.asarray(a, dtype=float)', 'numpy.asscalar': 'a.item()',
-    'numpy.cast': 'numpy.asarray(a, dtype=...)', 'numpy.in1d': 'numpy.isin',
-    'numpy.issubclass_': 'issubclass', 'numpy.issubsctype': 'numpy.issubdtype',
-    'numpy.find_common_type': 'numpy.result_type', 'numpy.msort': 'numpy.sort(a, axis=0)',
-    'numpy.safe_eval': 'ast.literal_eval', 'numpy.sctypes': 'the types by name',
-    'numpy.set_string_function': 'numpy.set_printoptions(formatter=...)',
-    'numpy.random.random_integers': 'numpy.random.randint(low, high + 1)',
-    'numpy.recfromcsv': 'numpy.genfromtxt(..., delimiter=",", dtype=None)',
-    'numpy.ndarray.tostring': 'tobytes', 'numpy.ndarray.itemset': 'an assignment to an index',
-    **{f'typing.{name}': f'=collections.abc.{name}' for name in ('ByteString',)},
-    **{f'builtins.{old}': new for old, new in (pair.split(':') for pair in (
-        'basestring:=builtins.str intern:=sys.intern long:=builtins.int raw_input:=builtins.input '
-        'reduce:=functools.reduce reload:=importlib.reload unichr:=builtins.chr '
-        'unicode:=builtins.str xrange:=builtins.range StandardError:=builtins.Exception '
-        'apply:f(*args) buffer:memoryview cmp:functools.cmp_to_key execfile:runpy.run_path '
-        'file:open').split())},
-    'builtins.dict.has_key': 'the operator in', 'builtins.dict.iteritems': 'items',
-    'builtins.dict.iterkeys': 'keys', 'builtins.dict.itervalues': 'values',
-    'cgi.escape': 'html.escape', 'fractions.gcd': 'math.gcd, which is never negative',
-    'inspect.getargspec': 'inspect.getfullargspec, whose result has more fields',
-    'inspect.formatargspec': 'inspect.signature', 'inspect.getmoduleinfo': 'inspect.getmodulename',
-    'itertools.ifilter': '=builtins.filter', 'itertools.ifilterfalse': '=itertools.filterfalse',
-    'itertools.imap': '=builtins.map', 'itertools.izip': '=builtins.zip',
-    'itertools.izip_longest': '=itertools.zip_longest',
-    'locale.format': 'locale.format_string', 'operator.isCallable': '=builtins.callable',
-    'operator.div': 'operator.truediv or operator.floordiv',
-    'os.errno': '=errno', 'os.getcwdu': '=os.getcwd', 'os.popen2': 'subprocess.Popen',
-    'os.popen3': 'subprocess.Popen',
-    'platform.dist': 'the package distro', 'platform.linux_distribution': 'the package distro',
-    'random.jumpahead': 'another seed', 'string.letters': '=string.ascii_letters',
-    'string.lowercase': '=string.ascii_lowercase', 'string.uppercase': '=string.ascii_uppercase',
-    'string.maketrans': 'str.maketrans', 'string.join': 'the method join of a str',
-    'string.split': 'the method split of a str', 'string.replace': 'the method replace of a str',
-    'string.strip': 'the method strip of a str', 'string.lower': 'the method lower of a str',
-    'string.upper': 'the method upper of a str', 'string.atoi': 'int', 'string.atof': 'float',
-    'sys.maxint': '=sys.maxsize', 'sys.exc_type': 'sys.exc_info()', 'sys.exc_clear': 'nothing',
-    'sys.setdefaultencoding': 'nothing: texts are Unicode',
-    'time.clock': 'time.perf_counter, or time.process_time for CPU time',
-    **{f'types.{name}Type': f'=builtins.{new}' for name, new in (
-        ('String', 'str'), ('Unicode', 'str'), ('Int', 'int'), ('Long', 'int'),
-        ('Float', 'float'), ('List', 'list'), ('Tuple', 'tuple'), ('Dict', 'dict'),
-        ('Boolean', 'bool'), ('Object', 'object'))},
-    **{f'urllib.{name}': f'=urllib.parse.{name}' for name in _URL_PARSE.split()},
-    **{f'urllib.{name}': f'=urllib.request.{name}' for name in _URL_REQUEST.split()},
-    **{f'urllib2.{name}': f'=urllib.request.{name}' for name in (
-        'urlopen Request build_opener install_opener HTTPHandler ProxyHandler').split()},
-    'urllib2.HTTPError': '=urllib.error.HTTPError', 'urllib2.URLError': '=urllib.error.URLError',
-    'distutils.version.LooseVersion': 'packaging.version.Version',
-    'distutils.version.StrictVersion': 'packaging.version.Version',
-    'distutils.spawn.find_executable': 'shutil.which',
-    'distutils.dir_util.copy_tree': 'shutil.copytree', 'distutils.util.strtobool': 'a comparison'}
-"""By the whole path of a name."""
-
-MODULES: dict[str, str] = {
-    'BaseHTTPServer': '=http.server', 'CGIHTTPServer': '=http.server',
-    'ConfigParser': '=configparser', 'Cookie': '=http.cookies', 'HTMLParser': '=html.parser',
-    'Queue': '=queue', 'SimpleHTTPServer': '=http.server', 'SocketServer': '=socketserver',
-    'StringIO': 'io', 'Tkinter': '=tkinter', 'UserDict': 'collections', 'UserList': 'collections',
-    '__builtin__': '=builtins', 'anydbm': '=dbm', 'asynchat': 'asyncio', 'asyncore': 'asyncio',
-    'audioop': 'the package audioop-lts', 'cPickle': '=pickle', 'cStringIO': 'io',
-    'cgi': 'the package legacy-cgi', 'commands': 'subprocess',
-    'cookielib': '=http.cookiejar', 'copy_reg': '=copyreg', 'crypt': 'the package crypt-r',
-    'distutils': 'setuptools, which brings it', 'dummy_thread': '_thread',
-    'dummy_threading': '=threading', 'exceptions': '=builtins', 'formatter': 'string',
-    'htmlentitydefs': '=html.entities', 'httplib': '=http.client', 'imghdr': 'the package filetype',
-    'imp': 'importlib', 'lib2to3': 'the package libcst', 'md5': 'hashlib', 'new': 'types',
-    'parser': 'ast', 'pipes': 'subprocess, shlex', 'popen2': 'subprocess', 'repr': '=reprlib',
-    'robotparser': '=urllib.robotparser', 'sets': 'set', 'sha': 'hashlib',
-    'sndhdr': 'the package filetype', 'telnetlib': 'the package telnetlib3', 'thread': '=_thread',
-    'urllib2': 'urllib.request, urllib.error', 'urlparse': '=urllib.parse',
-    'xml.etree.cElementTree': '=xml.etree.ElementTree', 'xmlrpclib': '=xmlrpc.client'}
-"""By the path of a module that Python had once."""
+MODULES: dict[str, str] = dict(pair.split(':') for pair in (
+    'BaseHTTPServer:http.server CGIHTTPServer:http.server ConfigParser:configparser '
+    'Cookie:http.cookies HTMLParser:html.parser Queue:queue SimpleHTTPServer:http.server '
+    'SocketServer:socketserver StringIO:io Tkinter:tkinter UserDict:collections '
+    'UserList:collections __builtin__:builtins anydbm:dbm asynchat:asyncio asyncore:asyncio '
+    'cPickle:pickle cStringIO:io commands:subprocess cookielib:http.cookiejar copy_reg:copyreg '
+    'distutils:setuptools dummy_thread:_thread dummy_threading:threading exceptions:builtins '
+    'formatter:string htmlentitydefs:html.entities httplib:http.client imp:importlib md5:hashlib '
+    'new:types parser:ast pipes:subprocess popen2:subprocess repr:reprlib '
+    'robotparser:urllib.robotparser sets:set sha:hashlib thread:_thread urllib2:urllib.request '
+    'urlparse:urllib.parse xml.etree.cElementTree:xml.etree.ElementTree xmlrpclib:xmlrpc.client'
+).split())
+"""By the path of a module that Python had once, the module that has its names today."""
 
 _NO_SUCCESSOR = frozenset((
-    'aifc binhex cgitb chunk compiler htmllib ihooks macpath mailcap mimetools msilib multifile '
-    'nis nntplib ossaudiodev rexec rfc822 smtpd spwd sunau symbol user uu xdrlib').split())
+    'aifc audioop binhex cgi cgitb chunk compiler crypt htmllib ihooks imghdr lib2to3 macpath '
+    'mailcap mimetools msilib multifile nis nntplib ossaudiodev rexec rfc822 smtpd sndhdr spwd '
+    'sunau symbol telnetlib user uu xdrlib').split())
 
 _PACKAGES = {  # module: the package that has it, where the two have different names
     'Crypto': 'pycryptodome', 'MySQLdb': 'mysqlclient', 'OpenSSL': 'pyOpenSSL', 'PIL': 'Pillow',
@@ -117,23 +69,14 @@ _SAME_NAME = frozenset((
 ).split())
 
 
-def instead_of(question: Question) -> tuple[str, bool]:
-    """Returns what to use instead of a lost name, and whether that is exactly the same.
+def instead_of(question: Question) -> str:
+    """Returns what to use instead of a lost name of Python, or `''`.
 
-    >>> instead_of(Question('collections', 'Mapping'))
-    ('collections.abc.Mapping', True)
-    >>> instead_of(Question('time', 'clock'))[1], instead_of(Question('numpy', 'nothing'))
-    (False, ('', False))
+    >>> instead_of(Question('itertools', 'izip')), instead_of(Question('cPickle', 'loads'))
+    ('zip', 'pickle')
     """
-    path = question.path
-    found = NAMES.get(path, '')
-    for module in _ends(path) if not found else ():
-        if module in MODULES:
-            found, rest = MODULES[module], path.removeprefix(module)
-            if found.startswith('='):  # A module under another name has the same names.
-                found += rest
-            break
-    return found.removeprefix('='), found.startswith('=')
+    return NAMES.get(question.path) or next(
+        (MODULES[path] for path in _ends(question.path) if path in MODULES), '')
 
 
 def was_in_python(question: Question) -> bool:

@@ -2,26 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from . import emulated
-from .constructs import READERS
-from .facts import Fact, Finding, Place, ScannedFile
-from .reached import Reached
-from .values import Known, Linked
+from .constructs import EMULATED, READERS
+from .facts import Fact, Finding, ScannedFile
+from .project import Reached
+from .values import Linked
 from .verdicts import Flags
 
 _COLUMNS = ('embedding_column', 'shared_embedding_columns')
 _SET_TRUE = 'this package emulates the TPU on the CPU'
-_MOST_NAMED = 3
 _CALLS = {'train_batch_size': (), 'eval_batch_size': ('evaluate', 'train_and_evaluate'),
           'predict_batch_size': ('predict',)}
 """The batch sizes, and the methods without which they do not matter."""
-_EXPORTS = frozenset({
-    'export_saved_model', 'export_savedmodel', 'experimental_export_all_saved_models'})
 CORES_PER_HOST = 8
 """Cores of a host where `num_shards` sizes the system, as `estimator/system.py` does."""
-_REPLICA_SIZES = (None, 1, 2, 4, 8, 16, 32, 64, 128)
+
+_NO_KERNEL = ('TensorFlow has this operation for TPUs only, and nothing emulates it: the session '
+              'that runs it raises InvalidArgumentError')
+_NO_FEED = ('there is no infeed and no outfeed here (E925): give tensors as inputs of '
+            'tf.tpu.shard, and call session.run for each step')
+REFUSED = {'InfeedQueue': _NO_FEED, 'feed operation': _NO_FEED, 'all_to_all': _NO_KERNEL,
+           'collective_permute': _NO_KERNEL}
+"""By the kind of a fact, why it raises an error when it is used."""
+_EMULATED = 'it is for TPUs, and emulated here on the CPU'
+_REPLICAS = '; its replicas are in the default graph, and the first alone changes variables'
+_NEEDS_GRAPH = '; with eager execution on it raises E917, so build it in a tf.Graph()'
+_IN_GRAPHS = frozenset({'batch_parallel', 'replicate', 'rewrite', 'shard'})
+_SENTENCES = {
+    **dict.fromkeys(_IN_GRAPHS, _EMULATED + _REPLICAS),
+    **dict.fromkeys(('repeat', 'while_loop'), f'{_EMULATED}; to train on several cores in it is '
+                    'refused (E926)'),
+    'core': 'it names a device that is not here: sessions need allow_soft_placement=True, as those '
+            'of Estimators have, and the CPU computes'}
 
 
 def findings_of(files: Sequence[ScannedFile], flags: Mapping[str, Flags]) -> list[Finding]:
@@ -35,11 +48,27 @@ def findings_of(files: Sequence[ScannedFile], flags: Mapping[str, Flags]) -> lis
     for files_of_program in Reached(files).groups():
         group = Linked(files_of_program)
         needs_tf1 = any(flags.get(file.path, Flags()).tf1 for file in group.files)
-        for each in (emulated.findings_of(group.files, needs_tf1), _without_tpu(group), _mod(group),
+        for each in (emulated(group.files, needs_tf1), _without_tpu(group), _mod(group),
                      _rates(group), _no_sums(group), _batches(group), _sizes(group),
-                     _refused(group), () if needs_tf1 else _old_arguments(group)):
+                     () if needs_tf1 else _old_arguments(group)):
             found.update(dict.fromkeys(each))
     return list(found)
+
+
+def emulated(files: Sequence[ScannedFile], needs_tf1: bool) -> Iterator[Finding]:
+    """Yields I311 for each emulated construct of files, and E104 for each that is refused.
+
+    Args:
+      files: of one program.
+      needs_tf1: whether it runs with `--tf1`, which switches eager execution off.
+    """
+    for fact in (fact for file in files for fact in file.facts):
+        if fact.kind in REFUSED or fact.kind in EMULATED:
+            sentence = REFUSED.get(fact.kind) or _SENTENCES.get(fact.kind, _EMULATED)
+            if fact.kind in _IN_GRAPHS and not needs_tf1:
+                sentence += _NEEDS_GRAPH
+            yield Finding('E104' if fact.kind in REFUSED else 'I311', fact.place,
+                          fact.values['path'], fact.values['written'], sentence)
 
 
 def _without_tpu(group: Linked) -> Iterator[Finding]:
@@ -49,27 +78,11 @@ def _without_tpu(group: Linked) -> Iterator[Finding]:
         known = group.known(call, 'use_tpu')
         if known is None or known.value is not False:
             continue
-        declared = (_named((spec.values['optimizer'], spec.place) for spec in specs)
-                    or 'the optimizer of an EmbeddingConfigSpec')
-        model = _named((fact.values['name'], fact.place) for fact in group.facts('optimizer'))
-        trains = f'{model} of model_fn' if model else 'the optimizer of model_fn'
         remedy = f'give {known.option}' if known.option else 'set use_tpu=True'
         yield Finding('W211', known.place, 'use_tpu', 'use_tpu',
-                      f'use_tpu is False{known.source}: then {trains} trains the embedding tables, '
-                      f'and not {declared}. To train as a TPU does, {remedy}: {_SET_TRUE}')
-
-
-def _named(names: Iterable[tuple[str, Place]]) -> str:
-    """Returns names with their first places, such as `'AdamOptimizer (train.py:9)'`.
-
-    It is `''` if there are none, or too many to tell which one is meant.
-    """
-    found: dict[str, Place] = {}
-    for name, place in names:
-        if name:
-            found.setdefault(name, place)
-    return '' if len(found) > _MOST_NAMED else ' or '.join(
-        f'{name} ({place.path}:{place.line})' for name, place in found.items())
+                      f'use_tpu is False{known.source}: then the optimizer of model_fn trains the '
+                      'embedding tables, and not that of the EmbeddingConfigSpec. To train as a '
+                      f'TPU does, {remedy}: {_SET_TRUE}')
 
 
 def _mod(group: Linked) -> Iterator[Finding]:
@@ -173,17 +186,6 @@ def _batches(group: Linked) -> Iterator[Finding]:
                     'global batch must be a multiple of the cores (E411): change one of them')
 
 
-def _refused(group: Linked) -> Iterator[Finding]:
-    """E104: an argument that refuses what the program asks for later."""
-    if any(fact.values['name'] in _EXPORTS for fact in group.facts('method')):
-        for call in group.calls('TPUEstimator'):
-            known = group.known(call, 'export_to_cpu', True)
-            if known is not None and known.value is False and not known.source:
-                yield Finding('E104', known.place, 'TPUEstimator.export_to_cpu', 'export_to_cpu',
-                              'export_to_cpu=False refuses every export (E915): only graphs for '
-                              'the CPU are written; leave it out')
-
-
 def _old_arguments(group: Linked) -> Iterator[Finding]:
     """W218: an argument that decides alone that TensorFlow 1 is meant."""
     for fact in group.facts('old argument'):
@@ -220,7 +222,7 @@ def sizes_for(cores: int, of_replica: int = 1) -> str:
 
 
 def options_of(group: Linked) -> tuple[str, str]:
-    """Returns the options for hosts and cores that a program needs, and why; or why it does not."""
+    """Returns the options for hosts and cores that a program needs, and why; `''` for none."""
     configs = [(shards, each) for call in group.calls('TPUConfig')
                if (shards := group.known(call, 'num_shards', None))
                and (each := group.known(call, 'num_cores_per_replica', None))]
@@ -230,18 +232,14 @@ def options_of(group: Linked) -> tuple[str, str]:
             options = sizes_for(of_replica)
             return options, (f'{options}: a replica takes {of_replica} cores, as '
                              f'num_cores_per_replica says{each.origin}')
-        if not shards.size:
-            continue
         cores = shards.size * of_replica
-        if hosts_for(cores, of_replica) is not None and len(configs) == 1:
+        if cores and hosts_for(cores, of_replica) is not None and len(configs) == 1:
             options = sizes_for(cores, of_replica)
             return options, (f'{options}: num_shards is {shards.value}{shards.origin}, and no '
                              'number of hosts with 8 cores each has so many')
-        size = sizes_for(cores).replace('--hosts ', '').replace(' --cores ', ' x ')
-        return '', (f'no --hosts, no --cores: num_shards is {shards.value}{shards.origin}, and '
-                    f'sets the size to {size.replace("--cores", "1 x")} (hosts x cores)')
     # Nobody else states the cores of a loop with a raw `TPUEmbedding`.
-    for call in group.calls('shard', 'batch_parallel') if group.calls('TPUEmbedding') else ():
+    for call in group.calls('shard', 'batch_parallel') if not configs and group.calls(
+            'TPUEmbedding') else ():
         known = group.known(call, 'num_shards')
         if known is not None and known.size > 1:
             options = sizes_for(known.size)
@@ -251,34 +249,14 @@ def options_of(group: Linked) -> tuple[str, str]:
 
 
 def _sizes(group: Linked) -> Iterator[Finding]:
-    """Yields W216: numbers of shards that no system of eight cores per host has, or two sizes."""
-    seen: dict[tuple[str, str], Known] = {}
+    """Yields W216: numbers of shards that no system of eight cores per host has."""
     for call in group.calls('TPUConfig'):
         shards, each = (group.known(call, name, None) for name in (
             'num_shards', 'num_cores_per_replica'))
-        for known, name, message in _of_config(shards, each):
-            yield Finding('W216', known.place, name, name, f'{name} is {known.value}'
-                          f'{known.source}{message}')
-        if call.values['scope'] != '?' and shards is not None and shards.size:
-            first = seen.setdefault((call.place.path, call.values['scope']), shards)
-            if first.value != shards.value:
-                yield Finding(
-                    'W216', shards.place, 'num_shards', 'num_shards',
-                    f'num_shards is {shards.value}{shards.source}, and {first.value}{first.origin}:'
-                    ' no TPU has both sizes. Here each job gets its own, as long as etpe run gets '
-                    'neither --hosts nor --cores')
-
-
-def _of_config(shards: Known | None, each: Known | None) -> Iterator[tuple[Known, str, str]]:
-    if each is not None and each.value not in _REPLICA_SIZES:
-        yield each, 'num_cores_per_replica', (
-            ': it must be 1, 2, 4, 8, 16, 32, 64 or 128 (ValueError)')
-    elif shards is not None and type(shards.value) is int and each is not None:
-        of_replica = each.size or 1
-        cores = shards.size * of_replica
-        if not cores:
-            yield shards, 'num_shards', ': it must be positive (ValueError)'
-        elif hosts_for(cores, of_replica) is not None:
-            yield shards, 'num_shards', (
-                f': {cores} cores are no number of hosts with {CORES_PER_HOST} each (E410), unless '
-                f'etpe run gets a size, as {sizes_for(cores, of_replica)}')
+        of_replica = (each.size or 1) if each is not None else 0
+        cores = shards.size * of_replica if shards is not None else 0
+        if shards is not None and cores and hosts_for(cores, of_replica) is not None:
+            yield Finding('W216', shards.place, 'num_shards', 'num_shards',
+                          f'num_shards is {shards.value}{shards.source}: {cores} cores are no '
+                          f'number of hosts with {CORES_PER_HOST} each (E410), unless etpe run '
+                          f'gets a size, as {sizes_for(cores, of_replica)}')

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, Union
 
 from .facts import Fact, Place, ScannedFile
-from .nodes import Nodes, called_name, text_of
+from .syntax import Nodes, called_name, text_of
 
 
 class Flag(NamedTuple):
@@ -109,11 +109,14 @@ class Linked:
     def __init__(self, files: Sequence[ScannedFile]):
         """Takes the files."""
         self.files = files
+        self._facts: dict[str, list[Fact]] = {}
+        for file in files:
+            for fact in file.facts:
+                self._facts.setdefault(fact.kind, []).append(fact)
 
     def facts(self, *kinds: str) -> list[Fact]:
         """Returns the facts of these kinds of all files, kind by kind."""
-        return [fact for kind in kinds for file in self.files for fact in file.facts
-                if fact.kind == kind]
+        return [fact for kind in kinds for fact in self._facts.get(kind, ())]
 
     def calls(self, *kinds: str) -> list[Fact]:
         """Returns the calls of constructs."""
@@ -151,49 +154,29 @@ class Linked:
 
 
 def flags_of(nodes: Nodes, place_of: Callable[[ast.AST], Place]) -> Iterator[Fact]:
-    """Yields a fact `'flag'` per definition, and `'required'` for flags that are marked so.
+    """Yields a fact `'flag'` per definition of a flag of absl, `tf.flags` or argparse.
 
-    A flag of absl, `tf.flags` or argparse has `name`, `option` as it is given on the command line,
-    `default` (`UNREAD` if the source does not show it), `is_required`, and `library`: `'absl'` or
-    `'argparse'`.
+    It has `name`, `option` as it is given on the command line, and `default` (`UNREAD` if the
+    source does not show it).
     """
     for node in nodes.of(ast.Call):
         called = called_name(node)
-        if called.startswith('DEFINE_') or called == 'add_argument':
-            flag = (_of_argparse if called == 'add_argument' else _of_absl)(
-                node, {each.arg: each.value for each in node.keywords})
-            if flag is not None:
-                yield Fact('flag', place_of(node), flag)
-        elif called == 'add_subparsers':
-            yield Fact('subparsers', place_of(node), {})
-        elif called in ('mark_flag_as_required', 'mark_flags_as_required') and node.args:
-            yield Fact('required', place_of(node), {'names': tuple(
-                text for each in ast.walk(node.args[0]) if isinstance(each, ast.expr)
-                and (text := text_of(each)) is not None)})
-
-
-def _of_absl(call: ast.Call, by_name: dict[str | None, ast.expr]) -> dict[str, object] | None:
-    name = text_of(call.args[0] if call.args else by_name.get('name'))
-    default = call.args[1] if len(call.args) > 1 else by_name.get('default')
-    return None if name is None else {
-        'name': name, 'option': f'--{name}', 'library': 'absl', 'default': _constant(default),
-        'is_required': _constant(by_name.get('required')) is True}
-
-
-def _of_argparse(call: ast.Call, by_name: dict[str | None, ast.expr]) -> dict[str, object] | None:
-    options = [text_of(each) or '' for each in call.args]
-    if not options or not all(options):
-        return None
-    long = next((each for each in options if each.startswith('--')), options[0])
-    is_switch = text_of(by_name.get('action')) in ('store_true', 'store_false')
-    return {
-        'name': text_of(by_name.get('dest')) or long.lstrip('-').replace('-', '_'),
-        'option': long, 'library': 'argparse',
-        'default': False if is_switch and 'default' not in by_name else _constant(
-            by_name.get('default')),
-        'is_required': (_constant(by_name.get('required')) is True if long.startswith('-')
-                        else text_of(by_name.get('nargs')) not in ('?', '*')
-                        and 'default' not in by_name)}
+        by_name = {each.arg: each.value for each in node.keywords}
+        texts = [text_of(each) or '' for each in node.args]
+        default = by_name.get('default')
+        if called.startswith('DEFINE_'):
+            name = texts[0] if texts else text_of(by_name.get('name'))
+            option, default = f'--{name}', node.args[1] if len(node.args) > 1 else default
+        elif called == 'add_argument' and texts:
+            option = next((each for each in texts if each.startswith('--')), texts[0])
+            name = text_of(by_name.get('dest')) or option.lstrip('-').replace('-', '_')
+        else:
+            continue
+        is_switch = text_of(by_name.get('action')) in ('store_true', 'store_false')
+        if name:
+            yield Fact('flag', place_of(node), {
+                'name': name, 'option': option,
+                'default': False if is_switch and default is None else _constant(default)})
 
 
 def _constant(node: ast.expr | None) -> Value:

@@ -1,5 +1,6 @@
 """Judges every name, and finds which flags of `etpe run` each program needs.
 
+Reasons come from the tables that the hints of `etpe run` use, and of Python from `successors`.
 A program that uses `tensorflow.contrib` was written for TensorFlow 1. So it gets `--tf1` too,
 unless a name shows that somebody has carried it to TensorFlow 2.
 """
@@ -9,16 +10,33 @@ from __future__ import annotations
 import collections
 import itertools
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
-from . import libraries, reasons
-from .facts import Answer, Finding, Place, Question, ScannedFile, Use
+from ..compat import lost_names, moved, tf1
+from ..compat.contrib import advice
+from . import libraries, successors
+from .facts import (
+    FALLBACK,
+    STARRED,
+    TESTED,
+    TRIED,
+    Answer,
+    Finding,
+    Place,
+    Question,
+    ScannedFile,
+    Use,
+)
 from .oracle import Answers
-from .reached import Reached
+from .project import Reached
 
 _OF_TODAY = re.compile(r'tensorflow\.compat\.v[12](\.|$)')
 _HINT = {'tf1': 'with --tf1 it is there', 'contrib': 'with --contrib it is there'}
+_OLD_ROAD = re.compile(  # As in contrib.tpu.python.tpu.tpu_config.TPUConfig.
+    r'(?<=contrib)(?P<area>\.\w+)\.python\.(?:\w+\.){1,2}(?=\w+$)')
+
+_CHANGED = {'numpy.bool': 'bool', 'numpy.long': 'int'}
 
 
 class Flags(NamedTuple):
@@ -66,7 +84,9 @@ class Needed:
         self._answers = answers
         self._closures = {file.path: [one.path for one in imports.files_of(file)]
                           for file in files}
-        self._needs = {file.path: _needs_of(file, answers) for file in files}
+        there = {one for one, answer in answers.items() if answer.run}
+        self._needs = {file.path: _needs_of(file, answers, there) for file in files}
+        self._there: dict[frozenset[tuple[bool, bool]], set[Question]] = {}
         self._worlds: dict[str, dict[tuple[bool, bool], None]] = collections.defaultdict(dict)
         self._programs_of: dict[str, dict[tuple[frozenset[Use], Use], None]] = (
             collections.defaultdict(dict))
@@ -79,12 +99,13 @@ class Needed:
                 if lacking and other:
                     self._programs_of[file.path][frozenset(lacking), other[0]] = None
 
-    def is_reached(self, file: ScannedFile, use: Use) -> bool:
-        """Whether some program gets to this name of a file."""
-        asked = [one for one in use.questions[1:] if one in self._answers]
-        return not asked or any(
-            use.is_reached({one: _is_there(self._answers[one], *world) for one in asked})
-            for world in self._worlds[file.path])
+    def uses_of(self, file: ScannedFile) -> list[Use]:
+        """Returns what programs may look up in a file, as `settled` does."""
+        worlds = frozenset(self._worlds[file.path])
+        if worlds not in self._there:
+            self._there[worlds] = {one for one, answer in self._answers.items()
+                                   if all(_is_there(answer, *world) for world in worlds)}
+        return settled(file.uses, self._answers, self._there[worlds])
 
     def flags_of(self, file: ScannedFile) -> Flags:
         """Returns what a file needs with all files that it imports."""
@@ -121,8 +142,6 @@ def judge(files: Sequence[ScannedFile], answers: Answers) -> Judged:
       files: all files of the project; their `unknown` and `problems` are findings already.
       answers: of `oracle.ask` about `use.question` of all their uses.
     """
-    for file in files:
-        file.uses = list(_chosen(file.uses, answers.found))
     needed = Needed(files, answers.found)
     findings: dict[Finding, None] = {}
     verdicts: collections.Counter[str] = collections.Counter()
@@ -134,13 +153,13 @@ def judge(files: Sequence[ScannedFile], answers: Answers) -> Judged:
             if reason.code and not (reason.code == 'E111' and _is_no_import(use)):
                 subject = use.question.path.removeprefix('builtins.')
                 findings[Finding(reason.code, use.place, subject, use.written, reason.message,
-                                 reason.verdict, reason.successor)] = None
+                                 reason.verdict)] = None
         escaped: dict[Place, Finding] = {}  # A name may mean several modules.
-        for use, what in file.escapes.items():
-            if (answer := answers.found.get(use.question)) and answer.is_module and (
-                    needed.is_reached(file, use)):
+        for use in file.escapes:
+            if (answer := answers.found.get(use.question)) and answer.is_module:
                 escaped.setdefault(use.place, Finding(
-                    'W203', use.place, use.question.path, use.written, f'{use.written} {what}',
+                    'W203', use.place, use.question.path, use.written,
+                    f'{use.written} escapes here: what is asked of it there was not checked',
                     'unknown'))
         verdicts.update(one.verdict for one in escaped.values())
         findings.update(dict.fromkeys(escaped.values()))
@@ -148,59 +167,92 @@ def judge(files: Sequence[ScannedFile], answers: Answers) -> Judged:
                   {file.path: needed.flags_of(file) for file in files})
 
 
-def _by_place(uses: Sequence[Use]) -> Iterator[list[Use]]:
-    """Yields what one place may mean."""
+def settled(uses: Sequence[Use], answers: Mapping[Question, Answer], there: Set[Question]
+            ) -> list[Use]:
+    """Returns uses with the last word on what is guarded, without meanings that no run has.
+
+    A missing name is guarded in a handler whose body lacks nothing, in the `else` of one that
+    lacks something, and where a test or a `try` chose another meaning that is there. A name without
+    an answer excuses nothing.
+
+    Args:
+      uses: of one file.
+      answers: what the libraries said.
+      there: what is there.
+    """
+    failed = {use.attempt for use in uses if use.question not in there}
+    result: list[Use] = []
+    for several in _by_place(uses):
+        has_one = any(use.question in there for use in several)
+        has_other = has_one or any(use.has_other for use in several)
+        has_succeeded = any(use.question in there or _has_succeeded(use, answers)
+                            for use in several if use.choice == TRIED)
+        for use in several:
+            is_missing = use.question in answers and use.question not in there
+            if use.choice == FALLBACK and (has_succeeded or is_missing and has_one) or (
+                    use.choice == STARRED and is_missing
+                    and _is_starless(use.question, answers[use.question])):
+                continue
+            is_guarded = is_missing and (
+                has_other and use.choice in (TRIED, FALLBACK, TESTED) and not has_succeeded
+                or any((abs(one) in failed) is not (one > 0) for one in use.fallbacks))
+            result.append(use._replace(is_guarded=True) if is_guarded else use)
+    return result
+
+
+def _has_succeeded(use: Use, answers: Mapping[Question, Answer]) -> bool:
+    """Whether the import or look-up in a `try` succeeded whose result lacks a name."""
+    lacking = answers[use.question].lacking if use.question in answers else ''
+    return bool(lacking and use.chosen) and not f'{use.chosen}.'.startswith(f'{lacking}.')
+
+
+def _is_starless(question: Question, answer: Answer) -> bool:
+    """Whether `from a import *` did not bring the name that a question begins with."""
+    name = f'{question.module}.{question.names.partition(".")[0]}'
+    return f'{name}.'.startswith(f'{answer.lacking}.')
+
+
+def _by_place(uses: Sequence[Use]) -> Iterable[list[Use]]:
+    """Returns what each place may mean."""
     found: dict[Place, list[Use]] = {}
     for use in uses:
         found.setdefault(use.place, []).append(use)
-    yield from found.values()
-
-
-def _chosen(uses: Sequence[Use], answers: Mapping[Question, Answer]) -> Iterator[Use]:
-    """Yields all uses; those are guarded of which a test may choose another that is there."""
-    for several in _by_place(uses):
-        has_one = any(use.question in answers and answers[use.question].run for use in several)
-        for use in several:
-            yield use._replace(is_guarded=True) if (
-                has_one and use.is_choice and use.question in answers
-                and not answers[use.question].run) else use
+    return found.values()
 
 
 def _reasons(file: ScannedFile, answers: Answers, needed: Needed
-             ) -> Iterator[tuple[Use, reasons.Reason]]:
+             ) -> Iterator[tuple[Use, Reason]]:
     """Yields what becomes of each meaning of each name of a file."""
-    for several in _by_place(file.uses):
-        # If none is reached, all are told. Otherwise the name means something else.
-        meant = [use for use in several if needed.is_reached(file, use)] or several
+    for several in _by_place(needed.uses_of(file)):
         found = [(use, _reason(file, use, answers.found.get(use.question), answers.reason, needed))
-                 for use in meant]
+                 for use in several]
         there = next((use for use, reason in found
                       if not reason.code or reason.code[0] != 'E'), None)
         for use, reason in found:
             if there is not None and reason.code.startswith('E'):
-                reason = reasons.Reason('W201', 'unknown', f'{use.question.path} is not there, and '
-                                        f'{there.question.path} is: nobody can tell which is meant')
+                reason = Reason('W201', 'unknown', f'{use.question.path} is not there, and '
+                                f'{there.question.path} is: nobody can tell which is meant')
             yield use, reason
 
 
 def _reason(file: ScannedFile, use: Use, answer: Answer | None, why_unknown: str,
-            needed: Needed) -> reasons.Reason:
+            needed: Needed) -> Reason:
     """Returns what becomes of a name in a program that may be prepared, or need flags for others.
     """
-    reason = reasons.reason_of(use.question, answer, why_unknown)
+    reason = reason_of(use.question, answer, why_unknown)
     if answer is None or reason.code == 'E104':
         return reason
-    if use.is_guarded or not needed.is_reached(file, use):
+    if use.is_guarded:
         if answer.run or answer.python:
-            return reasons.Reason('', 'there') if answer.python else reason
+            return Reason('', 'there') if answer.python else reason
         hint = _HINT.get(reason.verdict, reason.message)
-        return reasons.Reason('I305', reason.verdict,
-                              f'it is missing, and the program is prepared for that; {hint}')
+        return Reason('I305', reason.verdict,
+                      f'it is missing, and the program is prepared for that; {hint}')
     if other := needed.contradiction(file, use):
         first = f'{other.written} ({other.place.path}:{other.place.line})'
-        return reasons.Reason('E105', 'lost', f'it is there without --tf1 only, and the program '
-                              f'needs --tf1 for {first}' if answer.run else
-                              f'it is there with --tf1 only, and with it {first} is not')
+        return Reason('E105', 'lost', f'it is there without --tf1 only, and the program '
+                      f'needs --tf1 for {first}' if answer.run else
+                      f'it is there with --tf1 only, and with it {first} is not')
     return reason
 
 
@@ -215,10 +267,11 @@ def _is_there(answer: Answer, tf1: bool, contrib: bool) -> bool:
     return answer.tf1 if tf1 else answer.run
 
 
-def _needs_of(file: ScannedFile, answers: Mapping[Question, Answer]) -> _Needs:
-    there = {one: answer.run for one, answer in answers.items()}
-    known = [(use, answers[use.question]) for use in file.uses
-             if not use.is_guarded and use.question in answers and use.is_reached(there)]
+def _needs_of(file: ScannedFile, answers: Mapping[Question, Answer], there: Set[Question]
+              ) -> _Needs:
+    known = [(use, answers[use.question])
+             for use in settled(file.uses, answers, there)
+             if not use.is_guarded and use.question in answers]
     return _Needs(
         tuple(use for use, answer in known if answer.tf1 and not answer.run),
         tuple(use for use, answer in known if answer.run and not answer.tf1),
@@ -242,3 +295,112 @@ def _flags_for(needs: _Needs) -> Flags:
         return Flags(needs.tf1 if len(brought) >= len(hidden) else (), needs.contrib)
     is_old = needs.contrib and not needs.tf2 and not needs.is_of_today
     return Flags(needs.contrib if is_old else (), needs.contrib)
+
+
+class Reason(NamedTuple):
+    """What becomes of a name.
+
+    Attributes:
+      code: of the finding about it; `''` if there is nothing to say.
+      verdict: one of `facts.VERDICTS`.
+      message: why, and what helps.
+    """
+
+    code: str
+    verdict: str
+    message: str = ''
+
+
+def reason_of(question: Question, answer: Answer | None, why_unknown: str = '') -> Reason:
+    """Returns what becomes of a name, whatever other names the program uses.
+
+    Args:
+      question: the name.
+      answer: what the libraries said; `None` if they did not.
+      why_unknown: says why they did not.
+    """
+    if answer is None:
+        return Reason('W201', 'unknown', f'nobody could be asked about it: {why_unknown}')
+    if answer.refused:
+        return Reason('E104', 'lost', f'it can be imported, and raises when it is used: '
+                      f'{answer.refused}')
+    if answer.run:
+        if answer.python:
+            old = _CHANGED.get(question.path)
+            return Reason('W219', 'there', f'it was the type {old} of Python, and is a type of '
+                          f'NumPy today: write {old} if that is meant') if old else Reason(
+                '', 'there')
+        if libraries.top(question) not in libraries.OF_TENSORFLOW:
+            return Reason('I301', 'restored', f'{_owner(libraries.top(question))} lacks it: etpe '
+                          'run restores it, and install(old_python=True) in a library')
+        return Reason('I304', 'restored', 'it is there with Keras 2 only, which etpe run selects'
+                      ) if answer.keras2 else Reason(
+            'I301', 'restored', 'TensorFlow lacks it, and etpe run restores it')
+    if answer.tf1:
+        return Reason('I302', 'tf1', 'it is a name of TensorFlow 1: etpe run --tf1 restores it')
+    if answer.contrib:
+        return Reason('I303', 'contrib', 'etpe run --contrib restores it')
+    if answer.python:
+        return Reason('E105', 'lost', 'Keras 3 has it, and Keras 2, which etpe run selects, lacks '
+                      'it')
+    return _missing(question, answer)
+
+
+def _missing(question: Question, answer: Answer) -> Reason:
+    """Returns why no world has a name."""
+    package, path = libraries.top(question), question.path
+    is_import_lacking = answer.lacking == question.module or (
+        question.module.startswith(f'{answer.lacking}.'))
+    if package in ('tensorflow', 'tensorflow_core'):
+        return _lost_in_tensorflow(path, answer)
+    if successors.was_in_python(question) and is_import_lacking:
+        instead = successors.instead_of(question)
+        return Reason('E123', 'moved' if instead else 'lost',
+                      f'Python has no module {answer.lacking} any more' + _use(instead))
+    if package in libraries.PYTHON and is_import_lacking and answer.lacking == package:
+        return Reason('E123', 'lost', f'this Python has no module {package} on this system')
+    if answer.lacking == package or not answer.is_examined:
+        name = successors.package_of(path)
+        return Reason('E111', 'package', f'no installed package has the module {answer.lacking}'
+                      + successors.made_by(answer.lacking) + '; '
+                      + (f'pip install {name}' if name else 'it is no file of the project either, '
+                         'as far as that was scanned; if it lies in a package, import it from '
+                         'there'))
+    instead = successors.instead_of(question)
+    code = ('E121' if package == 'numpy' else 'E113' if package in libraries.OF_TENSORFLOW
+            or package not in libraries.PYTHON else 'E122')
+    return Reason(code, 'moved' if instead else 'lost', f'{_owner(package)} has no '
+                  f'{_shown(answer.lacking)}' + _use(instead))
+
+
+def _lost_in_tensorflow(path: str, answer: Answer) -> Reason:
+    """Returns why no TensorFlow that etpe run can give has a name, by the tables of `compat`."""
+    if found := libraries.in_contrib(path):
+        if not found['name']:
+            return Reason('E103', 'lost', tf1.NO_CONTRIB)
+        return Reason('E103', 'lost', advice.missing(_OLD_ROAD.sub(r'\g<area>.', path)).replace(
+            'install(contrib=True)', 'etpe run --contrib'))
+    if today := moved.advice(path):
+        return Reason('E102', 'moved', today)
+    rule = lost_names.rule_of(path) or lost_names.rule_of(path.replace('tensorflow', 'tf', 1))
+    if rule is not None and rule.fate == 'gone':
+        return Reason('E101', 'lost', f'the installed TensorFlow lacks it: {rule.note}')
+    name = path.removeprefix('tensorflow.').partition('.')[0]
+    if path.count('.') >= 1 and name in tf1.REPLACED and answer.lacking == f'tensorflow.{name}':
+        return Reason('E101', 'moved',
+                      f'it is older than TensorFlow 1.15{_use(tf1.REPLACED[name])}')
+    return Reason('E101', 'lost', f'neither the installed TensorFlow nor etpe run, with any flag, '
+                  f'has {_shown(answer.lacking)}')
+
+
+def _owner(package: str) -> str:
+    return {'builtins': 'Python', 'numpy': 'the installed NumPy'}.get(
+        package, f'the installed {package}' if package not in libraries.PYTHON else 'Python')
+
+
+def _shown(path: str) -> str:
+    return path.removeprefix('builtins.')
+
+
+def _use(instead: str) -> str:
+    return f'; use {_shown(instead)}' if instead else ''

@@ -1,5 +1,7 @@
 """Names that files of a project take from each other."""
 
+import pathlib
+
 import pytest
 from harness.scanned import scanned, uses, write
 
@@ -23,13 +25,13 @@ def test_a_library_is_found_through_other_files(tmp_path, statement, written):
         pkg__inner='import tensorflow as t', main=f'{statement}\n{written}')
     assert paths(files['main.py']) == ['tensorflow.x']
     assert files['main.py'].unknown == []
-    assert files['pkg/inner.py'].module == 'pkg.inner'
 
 
 def test_imports_of_the_project_are_told_with_their_first_place(tmp_path):
     files = scanned(tmp_path, pkg__init='', pkg__a='', main='import pkg.a\nfrom pkg import a')
-    assert {name: place.line for name, place in files['main.py'].imports.items()} == {
-        'pkg': 1, 'pkg.a': 1}
+    assert {path.removeprefix(f'{tmp_path}/'): place.line
+            for path, place in files['main.py'].imports.items()} == {
+        'pkg/__init__.py': 1, 'pkg/a.py': 1}
 
 
 def test_cycles_end(tmp_path):
@@ -66,13 +68,32 @@ def test_a_file_hides_a_library_only_from_its_own_folder(tmp_path):
 def test_files_of_the_same_project_that_are_imported_are_scanned_too(tmp_path):
     write(tmp_path, main='import beside', beside='import tensorflow\ntensorflow.gone', other='')
     found = scan.scan(sources.find([str(tmp_path / 'main.py')]))
-    assert [one.module for one in found] == ['main', 'beside']
+    assert [pathlib.Path(one.path).stem for one in found] == ['main', 'beside']
     assert paths(found[1]) == ['tensorflow', 'tensorflow.gone']
 
 
-@pytest.mark.parametrize('line, wanted', [
-    ('sys.path.insert(0, "..")', ['main', 'helpers']), ('', ['main'])])
-def test_a_module_one_folder_up_is_found_if_the_path_is_changed(tmp_path, line, wanted):
-    write(tmp_path, jobs__main=f'import sys\n{line}\nimport helpers', helpers='x = 1')
-    found = scan.scan(sources.find([str(tmp_path / 'jobs' / 'main.py')]))
-    assert [one.module for one in found] == wanted
+PROGRAM = 'from pkg import a\nif __name__ == "__main__": print(a)'
+
+
+def beside(tmp_path, **texts):
+    """Returns the files where a module beside is imported that Python 3 perhaps does not find."""
+    files = scanned(tmp_path, pkg__init='', pkg__b='x = 1', **texts)
+    return [path for path, file in files.items() for each in file.unknown if each.code == 'W201']
+
+
+@pytest.mark.parametrize('statement', ['import b', 'from b import x', 'def f():\n  import b'])
+def test_a_module_beside_in_a_package_is_perhaps_not_found(tmp_path, statement):
+    assert beside(tmp_path, pkg__a=statement, main=PROGRAM) == ['pkg/a.py']
+
+
+@pytest.mark.parametrize('statement', [
+    'from . import b', 'import pkg.b', 'from pkg import b',
+    'try:\n  import b\nexcept ImportError:\n  from . import b',
+    'try:\n  from . import b\nexcept ImportError:\n  import b'])
+def test_other_ways_to_a_module_beside_are_fine(tmp_path, statement):
+    assert beside(tmp_path, pkg__a=statement, main=PROGRAM) == []
+
+
+def test_a_program_finds_what_lies_beside_it(tmp_path):
+    main = 'import b, a\nif __name__ == "__main__": print(b)'
+    assert beside(tmp_path, pkg__a='import b', pkg__main=main) == []

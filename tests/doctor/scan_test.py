@@ -19,12 +19,12 @@ def g(x):
 '''
 
 
-def test_a_python_2_file_is_read_up_to_the_statement_that_does_not_parse(tmp_path):
+def test_a_python_2_file_is_one_line_and_all_its_names_are_unknown(tmp_path):
     file = one(tmp_path, PYTHON_2)
     (problem,) = file.problems
     assert (problem.code, problem.place.line, problem.verdict) == ('E131', 8, 'unknown')
-    assert 'print statement of Python 2' in problem.message
-    assert [path for _, path in uses(file)] == ['tensorflow', 'cPickle', 'tensorflow.mul']
+    assert "Missing parentheses in call to 'print'" in problem.message
+    assert uses(file) == []
 
 
 @pytest.mark.parametrize('text, line', [

@@ -96,7 +96,7 @@ def test_cells_of_a_notebook_keep_their_lines_and_lose_what_only_ipython_knows(t
     assert [(use.place.cell, use.place.line, use.written) for use in file.uses] == [
         (1, 2, 'tensorflow'), (3, 1, 'tf.a'), (3, 2, 'tf.b'), (5, 3, 'tf.d')]
     assert [(one.code, one.place.cell, one.place.line) for one in file.problems] == [('E131', 4, 1)]
-    assert (file.is_program, file.module) == (True, '')
+    assert file.is_program
 
 
 @pytest.mark.parametrize('line, is_said', [

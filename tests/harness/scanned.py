@@ -2,7 +2,8 @@
 
 import textwrap
 
-from estimator_tpu_embedding.doctor import scan, sources
+from estimator_tpu_embedding.doctor import scan, sources, verdicts
+from estimator_tpu_embedding.doctor.facts import Answer
 
 
 def write(folder, **files):
@@ -31,8 +32,15 @@ def uses(file):
     return [(use.place.line, use.question.path) for use in file.uses if not use.is_guarded]
 
 
-def reached(file, there):
-    """The paths that a run looks up where the names in `there` are there, and no others are."""
-    answers = {question: question.path in there for use in file.uses for question in use.questions}
-    return [use.question.path for use in file.uses
-            if not use.is_guarded and use.is_reached(answers)]
+def missing(file, *there):
+    """The paths that stop a program where names with these paths are there, and no others are."""
+    answers = {}
+    for use in file.uses:
+        parts = use.question.path.split('.')
+        paths = ['.'.join(parts[:end]) for end in range(1, len(parts) + 1)]
+        lacking = next((one for one in paths if not any(
+            f'{each}.'.startswith(f'{one}.') for each in there)), '')
+        answers[use.question] = Answer(*[not lacking] * 4, lacking=lacking)
+    found = {one for one, answer in answers.items() if answer.run}
+    return [use.question.path for use in verdicts.settled(file.uses, answers, found)
+            if not use.is_guarded and use.question not in found]

@@ -33,8 +33,8 @@ def main():
     config = tf_estimator.tpu.RunConfig(  # expect: I301 tensorflow.compat.v1.estimator.tpu.RunConfig; I311 tensorflow.compat.v1.estimator.tpu.RunConfig
         master='', model_dir=tempfile.mkdtemp(),
         tpu_config=tf_estimator.tpu.TPUConfig(  # expect: I301 tensorflow.compat.v1.estimator.tpu.TPUConfig; I311 tensorflow.compat.v1.estimator.tpu.TPUConfig
-            iterations_per_loop=2,  # expect: I311 tensorflow.compat.v1.estimator.tpu.TPUConfig.iterations_per_loop
-            per_host_input_for_training=tf_estimator.tpu.InputPipelineConfig.PER_HOST_V2))  # expect: I301 tensorflow.compat.v1.estimator.tpu.InputPipelineConfig; I311 tensorflow.compat.v1.estimator.tpu.TPUConfig.per_host_input_for_training
+            iterations_per_loop=2,
+            per_host_input_for_training=tf_estimator.tpu.InputPipelineConfig.PER_HOST_V2))  # expect: I301 tensorflow.compat.v1.estimator.tpu.InputPipelineConfig
     estimator = tf_estimator.tpu.TPUEstimator(  # expect: I301 tensorflow.compat.v1.estimator.tpu.TPUEstimator; I311
         model_fn=model_fn, config=config, train_batch_size=16, embedding_config_spec=spec)
     estimator.train(input_fn, max_steps=4)

@@ -37,7 +37,7 @@ except AttributeError:
     Saver = tf.train.Saver
 
 if hasattr(tf, 'contrib'):
-    HParams = tf.contrib.training.HParams  # expect: I305 tensorflow.compat.v1.contrib.training.HParams
+    HParams = tf.contrib.training.HParams  # expect: I305 tensorflow.compat.v1.contrib.training.HParams; I305 tensorflow.contrib.training.HParams
 else:
     HParams = dict
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python
-"""Python 2: the first line that does not parse is named, and nothing after it is."""
+"""Python 2: the first line that does not parse is named, and nothing else is."""
 # run: etpe run
 # stops: line 10
-import cPickle  # expect: E123 cPickle
+import cPickle
 import sys
 
 import tensorflow as tf

@@ -36,7 +36,7 @@ def main(unused_argv):
     config = tf.contrib.tpu.RunConfig(  # expect: I303 tensorflow.contrib.tpu.RunConfig; I311 tensorflow.contrib.tpu.RunConfig
         cluster=resolver,
         model_dir=tempfile.mkdtemp(),
-        tpu_config=tf.contrib.tpu.TPUConfig(iterations_per_loop=2, num_shards=FLAGS.num_shards))  # expect: I303 tensorflow.contrib.tpu.TPUConfig; I311 tensorflow.contrib.tpu.TPUConfig; I311 tensorflow.contrib.tpu.TPUConfig.iterations_per_loop
+        tpu_config=tf.contrib.tpu.TPUConfig(iterations_per_loop=2, num_shards=FLAGS.num_shards))  # expect: I303 tensorflow.contrib.tpu.TPUConfig; I311 tensorflow.contrib.tpu.TPUConfig
     estimator = tf.contrib.tpu.TPUEstimator(  # expect: I303 tensorflow.contrib.tpu.TPUEstimator; I311
         model_fn=model_fn, config=config, use_tpu=FLAGS.use_tpu, train_batch_size=16)
     tf.logging.info('training')  # expect: I302 tensorflow.logging.info

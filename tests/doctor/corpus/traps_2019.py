@@ -17,8 +17,8 @@ def model_fn(features, labels, mode, params):
 
 def main():
     config = TPU.RunConfig(  # expect: I301 tensorflow.compat.v1.estimator.tpu.RunConfig; I311 tensorflow.compat.v1.estimator.tpu.RunConfig
-        model_dir='gs://bucket/model',  # expect: W217
-        tpu_config=TPU.TPUConfig(iterations_per_loop=2, num_shards=8))  # expect: I301 tensorflow.compat.v1.estimator.tpu.TPUConfig; I311 tensorflow.compat.v1.estimator.tpu.TPUConfig; I311 tensorflow.compat.v1.estimator.tpu.TPUConfig.iterations_per_loop
+        model_dir='gs://bucket/model',
+        tpu_config=TPU.TPUConfig(iterations_per_loop=2, num_shards=8))  # expect: I301 tensorflow.compat.v1.estimator.tpu.TPUConfig; I311 tensorflow.compat.v1.estimator.tpu.TPUConfig
     spec = TPU.experimental.EmbeddingConfigSpec(  # expect: I301 tensorflow.compat.v1.estimator.tpu.experimental.EmbeddingConfigSpec; I311 tensorflow.compat.v1.estimator.tpu.experimental.EmbeddingConfigSpec
         feature_columns=COLUMNS,
         optimization_parameters=tf.tpu.experimental.AdagradParameters(0.1))  # expect: I301 tensorflow.compat.v1.tpu.experimental.AdagradParameters

@@ -27,7 +27,7 @@ def model_fn(features, labels, mode, params):
         tf.train.AdamOptimizer(hparams.learning_rate))  # expect: I302 tensorflow.train.AdamOptimizer
     train_op = optimizer.minimize(loss, tf.train.get_global_step())  # expect: I302 tensorflow.train.get_global_step
     return tpu_estimator.TPUEstimatorSpec(  # expect: I303 tensorflow.contrib.tpu.python.tpu.tpu_estimator.TPUEstimatorSpec; I311 tensorflow.contrib.tpu.python.tpu.tpu_estimator.TPUEstimatorSpec
-        mode, loss=loss, train_op=train_op, eval_metrics=(metrics.metric_fn, [labels, logits]))  # expect: I311 tensorflow.contrib.tpu.python.tpu.tpu_estimator.TPUEstimatorSpec.eval_metrics
+        mode, loss=loss, train_op=train_op, eval_metrics=(metrics.metric_fn, [labels, logits]))
 
 
 def describe(params):

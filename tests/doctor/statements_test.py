@@ -1,7 +1,9 @@
 """What guards a name: a `try`, by what is there, and tests of names or versions, whatever is."""
 
 import pytest
-from harness.scanned import one, reached, scanned, uses
+from harness.scanned import missing, one, scanned, uses
+
+from estimator_tpu_embedding.doctor.facts import TESTED
 
 TF = 'import tensorflow as tf\n'
 FALLBACK = '''
@@ -12,35 +14,39 @@ FALLBACK = '''
 '''
 
 
+ALIAS = FALLBACK.replace('a_one', 'tensorflow.compat.v1').replace('a_two', 'tensorflow')
+
+
 def test_a_fallback_is_needed_where_the_first_import_fails_and_only_there(tmp_path):
     file = one(tmp_path, FALLBACK)
     assert [use.is_guarded for use in file.uses] == [True, False]
-    assert reached(file, {'a_one'}) == []
-    assert reached(file, {}) == reached(file, {'a_two'}) == ['a_two']
+    assert missing(file, 'a_one') == missing(file, 'a_two') == []
+    assert missing(file) == ['a_two']
 
 
 @pytest.mark.parametrize('there, wanted', [
-    ({'tensorflow.compat.v1'}, 'tensorflow.compat.v1.x'), ({'tensorflow'}, 'tensorflow.x')])
-def test_an_alias_means_the_import_that_succeeded(tmp_path, there, wanted):
-    file = one(tmp_path, '''
-        try:
-            import tensorflow.compat.v1 as tf
-        except ImportError:
-            import tensorflow as tf
-        def f(): return tf.x
-    ''')
-    assert [path for path in reached(file, there) if path.endswith('.x')] == [wanted]
+    (['tensorflow.compat.v1'], ['tensorflow.compat.v1.y']), (['tensorflow'], ['tensorflow.y']),
+    (['tensorflow.compat.v1', 'tensorflow', 'tensorflow.y'], ['tensorflow.compat.v1.y']),
+    (['tensorflow', 'tensorflow.y'], [])])
+def test_an_alias_means_the_import_that_succeeded_also_in_another_file(tmp_path, there, wanted):
+    files = scanned(tmp_path, common=ALIAS + '    def f(): return x.y', main='import common\n'
+                    'common.x.y')
+    for file in files.values():
+        assert missing(file, *there)[-1:] == wanted
 
 
-def test_an_alias_means_the_same_in_another_file(tmp_path):
-    files = scanned(tmp_path, common='''
-        try:
-            import tensorflow.compat.v1 as tf
-        except ImportError:
-            import tensorflow as tf
-    ''', main='from common import tf\ntf.x')
-    assert reached(files['main.py'], {'tensorflow.compat.v1'}) == ['tensorflow.compat.v1.x']
-    assert reached(files['main.py'], {}) == ['tensorflow.x']
+@pytest.mark.parametrize('there, wanted', [([], []), (['tensorflow.gone'], ['tensorflow.gone.y'])])
+def test_a_substitute_of_the_program_does_only_where_the_import_fails(tmp_path, there, wanted):
+    file = one(tmp_path, 'try: import tensorflow.gone as x\n'
+               'except ImportError:\n  class x: y = 1\nx.y')
+    assert missing(file, *there) == wanted
+
+
+@pytest.mark.parametrize('there, wanted', [([], ['a_two']), (['a_one'], ['tensorflow.gone'])])
+def test_what_else_has_is_needed_where_the_body_lacks_nothing(tmp_path, there, wanted):
+    file = one(tmp_path, 'try: import a_one as x\nexcept ImportError: import a_two as x\n'
+               'else: import tensorflow.gone')
+    assert missing(file, *there) == wanted
 
 
 @pytest.mark.parametrize('handler, wanted', [
@@ -61,9 +67,8 @@ def test_an_import_is_guarded_where_the_program_survives_it(tmp_path, handler, w
     ('try: import tensorflow.gone as x\nexcept ImportError: x = None\nclass A(x.Y): pass', 3)])
 def test_what_is_called_after_its_import_failed_is_needed(tmp_path, text, line):
     file = one(tmp_path, text)
-    answers = dict.fromkeys((each for use in file.uses for each in use.questions), False)
-    assert [use.place.line for use in file.uses
-            if use.is_reached(answers) and not use.is_guarded] == [line]
+    assert [use.place.line for use in file.uses if use.question.path in missing(file)
+            and not use.is_guarded] == [line]
 
 
 @pytest.mark.parametrize('test', ['if x is not None:', 'if x:', 'if HAS:', 'if not (x is None):'])
@@ -120,9 +125,9 @@ def test_a_test_may_come_from_another_file(tmp_path):
     't = tf\nif hasattr(tf, "compat"): t = tf.compat.v1'])
 def test_a_name_may_mean_what_a_test_chose(tmp_path, text):
     file = one(tmp_path, f'{TF}{text}\nt.x')
-    assert {(use.question.path, use.is_choice, use.is_guarded) for use in file.uses
-            if use.written == 't.x'} == {('tensorflow.x', True, False),
-                                         ('tensorflow.compat.v1.x', True, False)}
+    assert {(use.question.path, use.choice, use.is_guarded) for use in file.uses
+            if use.written == 't.x'} == {('tensorflow.x', TESTED, False),
+                                         ('tensorflow.compat.v1.x', TESTED, False)}
 
 
 def test_a_guard_around_a_definition_does_not_guard_its_calls(tmp_path):
@@ -151,8 +156,3 @@ def test_a_handler_after_an_import_from_the_project_never_runs(tmp_path):
             from a_package import x
     ''')
     assert uses(files['main.py']) == []
-
-
-def test_a_question_without_an_answer_excuses_nothing(tmp_path):
-    file = one(tmp_path, FALLBACK)
-    assert all(use.is_reached({}) for use in file.uses)

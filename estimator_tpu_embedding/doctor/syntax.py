@@ -1,29 +1,35 @@
-"""Parses the text of a file as far as it can be parsed, and says where its nodes are written."""
+"""Parses the text of a file, and reads its nodes and their places."""
 
 from __future__ import annotations
 
 import ast
 import bisect
 import warnings
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 from ..errors import shown
 from .facts import Finding, Place
 from .sources import Source
 
-_MOST_TRIED = 12
-"""The most ends that are tried for the part of a file before a line that does not parse."""
-_GOES_ON = ('else', 'elif', 'except', 'finally', ')', ']', '}', '#', ' ', '\t', '"', "'")
-_PYTHON_2 = (  # A part of Python's message, and what the line has.
-    ("Missing parentheses in call to 'print'", 'the print statement of Python 2'),
-    ("Missing parentheses in call to 'exec'", 'the exec statement of Python 2'),
-    ('multiple exception types must be parenthesized', '"except A, e" of Python 2'),
-    ('leading zeros in decimal integer', 'an octal number of Python 2'),
-    ('inconsistent use of tabs', 'tabs mixed with spaces, as in Python 2'),
-    ('import * only allowed at module level', '"import *" in a function, as in Python 2'),
-    ('prior to global declaration', 'a late global statement, as in Python 2'),
-    ('before global declaration', 'a late global statement, as in Python 2'))
+_EMPTY = ast.Module(body=[], type_ignores=[])
+T = TypeVar('T', bound=ast.AST)
+
+_FIELDS: dict[type[ast.AST], tuple[str, ...]] = {
+    ast.Name: (), ast.Constant: (), ast.alias: (), ast.Import: ('names',),
+    ast.ImportFrom: ('names',), ast.Attribute: ('value',), ast.keyword: ('value',),
+    ast.BinOp: ('left', 'right'), ast.BoolOp: ('values',), ast.UnaryOp: ('operand',),
+    ast.Compare: ('left', 'comparators'), ast.Subscript: ('value', 'slice'),
+    ast.Tuple: ('elts',), ast.List: ('elts',), ast.Starred: ('value',)}
+"""The fields with nodes of frequent types, without `ctx` and operators, which nobody asks for."""
+_MOST_WRITTEN = 80
+VERSIONS = frozenset({
+    '__version__', 'VERSION', 'GIT_VERSION', 'version_info', 'hexversion', 'PY2', 'PY3', 'PY34',
+    'LooseVersion', 'StrictVersion', 'parse_version', 'find_spec', 'find_loader'})
+"""Words of a test that asks for a version, or whether a module is there."""
+_HINTS = VERSIONS | {'dir', 'hasattr', 'version'}
+
+
 
 
 class Parsed(NamedTuple):
@@ -92,7 +98,7 @@ class Places:
 
 
 def parse(source: Source, *, is_compiled: bool = True) -> Parsed:
-    """Parses all cells of a file; a cell that does not parse is parsed as far as it does.
+    """Parses all cells of a file; one that does not parse has no statements.
 
     Args:
       source: of the file.
@@ -116,7 +122,7 @@ def parse(source: Source, *, is_compiled: bool = True) -> Parsed:
 
 def _tree_of(text: str, places: Places, start: int, is_compiled: bool
              ) -> tuple[ast.Module, Finding | None]:
-    """Returns the tree of one cell, or of its beginning, and what was wrong with the rest."""
+    """Returns the tree of one cell, and what is wrong with it."""
     try:
         with warnings.catch_warnings(action='ignore'):  # Python warns of escapes in texts.
             tree = ast.parse(text)
@@ -126,9 +132,9 @@ def _tree_of(text: str, places: Places, start: int, is_compiled: bool
             line, column = min(error.lineno, text.count('\n') + 1), error.offset or 1
         else:  # A null byte has no line.
             line = text[:max(text.find('\x00'), 0)].count('\n') + 1
-        return _beginning(text, line), _not_python(error, line, column, places, start)
+        return _EMPTY, _not_python(error, line, column, places, start)
     except (RecursionError, MemoryError, OverflowError, SystemError) as error:
-        return ast.Module(body=[], type_ignores=[]), too_deep(places.at(start + 1), error)
+        return _EMPTY, too_deep(places.at(start + 1), error)
     try:
         if is_compiled:
             with warnings.catch_warnings(action='ignore'):
@@ -151,24 +157,81 @@ def too_deep(place: Place, error: BaseException) -> Finding:
 def _not_python(error: Exception, line: int, column: int, places: Places, start: int) -> Finding:
     """Returns the finding E131 about a line of a cell."""
     text = str(error.msg if isinstance(error, SyntaxError) else error)
-    what = next((what for part, what in _PYTHON_2 if part in text), shown(text))
     place = places.at(start + line, max(column, 1))
-    return Finding('E131', place, 'syntax', '', f'this line is no Python 3: {what}; the rest of '
-                   f'the {"cell" if place.cell else "file"} is unknown', 'unknown')
+    return Finding('E131', place, 'syntax', '', f'this line is no Python 3: {shown(text)}; '
+                   f'all names of the {"cell" if place.cell else "file"} are unknown', 'unknown')
 
 
-def _beginning(text: str, line: int) -> ast.Module:
-    """Returns the tree of the statements at the top level that end before a line."""
-    lines = text.split('\n')[:line]
-    tried = 0
-    for end in range(len(lines) - 1, -1, -1):
-        if not lines[end] or lines[end].startswith(_GOES_ON):
-            continue
-        tried += 1
-        if tried > _MOST_TRIED:
-            break
-        try:
-            return ast.parse('\n'.join(lines[:end]))
-        except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError, SystemError):
-            continue
-    return ast.Module(body=[], type_ignores=[])
+class Nodes:
+    """All nodes of a tree. No depth of nesting is too much."""
+
+    def __init__(self, tree: ast.AST):
+        """Visits the tree once."""
+        self.parents: dict[ast.AST, ast.AST] = {}
+        self.hints: set[ast.AST] = set()  # Words that ask for versions or names, and all around.
+        self._by_type: dict[type[ast.AST], list[ast.AST]] = {}
+        todo = [tree]
+        for node in todo:  # It grows.
+            kind = type(node)
+            self._by_type.setdefault(kind, []).append(node)
+            for name in _FIELDS.get(kind, node._fields):
+                value = getattr(node, name, None)
+                for child in value if isinstance(value, list) else (value,):
+                    if isinstance(child, ast.AST):
+                        self.parents[child] = node
+                        todo.append(child)
+            if getattr(node, 'id' if kind is ast.Name else 'attr', None) in _HINTS:
+                hint: ast.AST | None = node
+                while hint is not None and hint not in self.hints:
+                    self.hints.add(hint)
+                    hint = self.parents.get(hint)
+
+    def of(self, kind: type[T]) -> list[T]:
+        """Returns the nodes of a type, those near the module first."""
+        found: Any = self._by_type.get(kind, [])
+        return list(found)
+
+    def above(self, node: ast.AST) -> Iterator[ast.AST]:
+        """Yields the nodes around a node, from the inside to the module."""
+        parent = self.parents.get(node)
+        while parent is not None:
+            yield parent
+            parent = self.parents.get(parent)
+
+
+def called_name(call: ast.Call) -> str:
+    """Returns the last part of what a call calls, such as `'minimize'`; `''` for no name."""
+    return last_name(call.func)
+
+
+def last_name(node: ast.expr | None) -> str:
+    """Returns the last part of a name, or of what is called; `''` for other expressions."""
+    if isinstance(node, ast.Call):
+        node = node.func
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ''
+
+
+def chain_of(node: ast.expr) -> tuple[ast.expr, list[str]]:
+    """Returns the base of a chain of attributes, and their names."""
+    names = []
+    while isinstance(node, ast.Attribute):
+        names.append(node.attr)
+        node = node.value
+    names.reverse()
+    return node, names
+
+
+def text_of(node: ast.expr | None) -> str | None:
+    """Returns a constant text, or `None`."""
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
+
+
+def written(node: ast.expr) -> str:
+    """Returns the source of a node, without what is too long."""
+    if isinstance(node, ast.Call) and len(ast.dump(node)) > 1000:
+        return f'{written(node.func)}(...)'
+    base, names = chain_of(node)  # Most are chains, and `unparse` is slow.
+    text = '.'.join((base.id, *names)) if isinstance(base, ast.Name) else ast.unparse(node)
+    return text if len(text) <= _MOST_WRITTEN else f'{text[:_MOST_WRITTEN - 3]}...'

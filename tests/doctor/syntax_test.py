@@ -5,7 +5,7 @@ import pathlib
 
 from harness.processes import ROOT
 
-from estimator_tpu_embedding.doctor.nodes import Nodes
+from estimator_tpu_embedding.doctor.syntax import Nodes
 
 LEFT_OUT = (ast.expr_context, ast.operator, ast.cmpop, ast.boolop, ast.unaryop)
 
