@@ -6,6 +6,7 @@ complete: the sources use each code that is here, and no other.
 
 from __future__ import annotations
 
+import argparse
 import difflib
 import itertools
 from typing import NamedTuple
@@ -34,6 +35,23 @@ def nearest(text: str) -> str:
         return len(list(same)), difflib.SequenceMatcher(None, code, text.upper()).ratio()
 
     return max(ENTRIES, key=likeness)
+
+
+def add_selection(parser: argparse.ArgumentParser) -> None:
+    """Adds `--select` and `--ignore`: tuples of beginnings of codes. Without them all count."""
+    parser.add_argument('--select', metavar='CODES', type=_argument, default=('',),
+                        help='only these: codes or their beginnings, such as W4,E41')
+    parser.add_argument('--ignore', metavar='CODES', type=_argument, default=(),
+                        help='all but these')
+
+
+def _argument(text: str) -> tuple[str, ...]:
+    found = tuple(part.strip().upper() for part in text.split(','))
+    for prefix in found:
+        if not prefix or not any(code.startswith(prefix) for code in ENTRIES):
+            raise argparse.ArgumentTypeError(f'no code begins with {prefix[:20]!r}; did you mean '
+                                             f'{nearest(prefix[:20])}?')
+    return found
 
 
 _BY_TOPIC = {

@@ -20,7 +20,7 @@ from typing import Any
 from ..doctor.diagnose import diagnose
 from ..doctor.facts import MOST_STOPS, Diagnosis, Finding, Place, Prescription
 from ..errors import counted
-from . import selection
+from . import codes
 from .codes import ENTRIES
 from .report import Block, Line, Report, as_command, printable
 from .rules import SEVERITIES
@@ -40,7 +40,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         'or nothing to read.')
     parser.add_argument('paths', metavar='PATH', nargs='*', default=['.'], type=_path,
                         help='files and folders; without one, the working directory')
-    selection.add_to(parser)
+    codes.add_selection(parser)
     parser.add_argument('--most', metavar='N', type=_number, default=40,
                         help='errors and warnings per program that the text has, and lines of '
                         'each other kind; 40 if not given')

@@ -30,10 +30,9 @@ from ..errors import ConfigError, Problem, bytes_text
 from . import inputs
 from . import stats as measured
 from .advice import newest_spread
-from .config_view import TableView, View, view_of
+from .config_view import TableView, View, extent, extent_text, per_host, rows_extent, view_of
 from .report import Grid, Line, Report, as_command
 from .size import unknown_slots
-from .sizes_by_host import extent, extent_text, per_host, rows_extent
 
 _ALL_UP_TO, _AT_EACH_END = 8, 3
 

@@ -26,9 +26,8 @@ from typing import Any
 from ..core.limits import MAX_HOSTS
 from ..errors import bytes_text
 from . import inputs
-from .config_view import TableView, View, view_of
+from .config_view import TableView, View, extent, extent_text, per_host, view_of
 from .report import Grid, Line, Report, as_command, names_text, share_text
-from .sizes_by_host import extent, extent_text, per_host
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -44,9 +44,8 @@ from ..checkpoint import profile_files
 from ..core.partition import STRATEGIES
 from ..core.plan import BYTES_PER_ELEMENT
 from ..core.table_profile import HEAVY, TableProfile
-from .config_view import TableView, View
+from .config_view import TableView, View, imbalance
 from .report import Grid, Line, names_text, share_text
-from .sizes_by_host import imbalance
 
 MIN_GAIN = 0.1
 """A strategy is recommended if the fullest host has so much less than under the other."""

@@ -11,7 +11,7 @@ import argparse
 from ..errors import ConfigError, Problem, UnsupportedError
 from ..proto.decoding import config_to_plan
 from ..proto.reading import Source
-from . import inputs, selection
+from . import codes, inputs
 from .advice import advise
 from .config_view import view_of
 from .report import Line, Report, as_command, printable
@@ -28,7 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         'is 1 if there are errors; warnings count with --strict only.')
     parser.add_argument('--strict', action='store_true', help='warnings count for the exit '
                         'status')
-    selection.add_to(parser)
+    codes.add_selection(parser)
     as_command(parser, _report, 'INPUT')
 
 

@@ -5,8 +5,16 @@ from harness.commands import config_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from estimator_tpu_embedding.cli.config_view import view_of
+from estimator_tpu_embedding.cli.config_view import (
+    TableView,
+    extent,
+    imbalance,
+    per_host,
+    rows_extent,
+    view_of,
+)
 from estimator_tpu_embedding.core.optimizers import OPTIMIZERS
+from estimator_tpu_embedding.core.partition import STRATEGIES, Partition
 from estimator_tpu_embedding.proto.reading import Source
 
 
@@ -90,3 +98,30 @@ def test_a_width_is_padded_to_a_multiple_of_8_floats(dimension, padded):
     table = view(config).tables[0]
     assert table.padded_dimension == padded
     assert table.padded_bytes == 2 * padded * 4  # 2 rows, no slot
+
+
+def tables_of(*sizes):
+    return [TableView(name=str(rows), rows=rows, dimension=width, slots=())
+            for rows, width in sizes]
+
+
+def test_hosts_share_rows_as_evenly_as_can_be():
+    # 13 rows on 5 hosts: 3, 3, 3, 2, 2; 2 rows: 1, 1, 0, 0, 0.
+    assert per_host(tables_of((13, 4), (2, 1)), 5, lambda table: 1) == [4, 4, 3, 2, 2]
+    assert per_host(tables_of((13, 4), (2, 1)), 5, lambda table: table.bytes_per_row) == [
+        52, 52, 48, 32, 32]
+
+
+@given(st.integers(1, 50), st.integers(1, 60), st.sampled_from(STRATEGIES), st.data())
+def test_the_arithmetic_is_that_of_the_partition(rows, hosts, strategy, data):
+    partition = Partition(strategy=strategy, vocabulary_size=rows, num_hosts=hosts)
+    of_host = [len(partition.ids_on(host)) for host in range(hosts)]
+    assert per_host(tables_of((rows, 1)), hosts, lambda table: 1) == of_host
+    assert rows_extent(*tables_of((rows, 1)), hosts) == extent(of_host)
+    newest = data.draw(st.integers(1, rows))
+    assert partition.hosts_of_newest(newest) == len({
+        partition.locate(id, max)[0] for id in range(rows - newest, rows)})
+
+
+def test_imbalance_is_the_most_over_the_mean():
+    assert imbalance([4, 4, 3, 2, 2]) == 4 / 3 and imbalance([0, 0]) == 1

@@ -4,7 +4,7 @@ import sys
 import pytest
 from harness.commands import config_of, saved
 
-from estimator_tpu_embedding.cli.report import printable
+from estimator_tpu_embedding.cli.report import printable, share_text
 from estimator_tpu_embedding.errors import bytes_text
 
 HOSTILE = 'e\x1b]52;c;x\x07\nvil\u202e\u200f\x00\x9b31m|`<b>'
@@ -77,3 +77,8 @@ def test_a_stream_that_cannot_say_a_letter_gets_its_escape(etpe, tmp_path, monke
     from estimator_tpu_embedding.cli.main import main
     assert main(['inspect', str(path)]) == 0
     assert rb'\xe4' in stream.buffer.getvalue()
+
+
+def test_small_shares_are_not_shown_as_nothing():
+    assert [share_text(count, 10_000) for count in (0, 9, 10, 5000, 20_000)] == [
+        '0.0 %', '< 0.1 %', '0.1 %', '50.0 %', '200.0 %']
