@@ -80,16 +80,14 @@ HOMES = {
     'the nightly': (imports, {'tensorflow_estimator'}, set()),  # `_legacy` imports it by name.
     'engines': (
         imports, {f'{NAME}.hosts.{name}' for name in (
-            'engine_backend', 'native', 'stock')},
-        {f'hosts/{name}.py' for name in ('choice', 'native_tables', 'owner')}),
+            'native', 'stock')},
+        {f'hosts/{name}.py' for name in ('choice', 'owner')}),
     'the compiled engine': (  # `install` only says why there is none.
         imports, {f'{NAME}.native.library', f'{NAME}.native.layout'},
         {'native', 'compat/install.py', *(f'hosts/{name}.py' for name in (
-            'choice', 'exchange', 'native', 'native_tables', 'owner')),
+            'choice', 'exchange', 'native', 'owner')),
          'cluster/facts.py'}),  # Graphs of other processes use it in a worker.
     'calls of a worker': (imports, {f'{NAME}.cluster.control'}, {'cluster'}),
-    'components of a queue': (
-        imports, {f'{NAME}.hosts.components'}, {'hosts/pending.py', 'hosts/pipelined.py'}),
     # The package `_tf` does not hand it out.
     'strategies': (imports, {f'{NAME}._tf.distribute'}, {'_distribution', 'compat', 'midlevel'}),
     'strategies through _tf': (names, {'_tf.distribute'}, set()),

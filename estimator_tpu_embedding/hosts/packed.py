@@ -22,8 +22,7 @@ import tensorflow.compat.v1 as tf
 
 from .. import _tf
 from ..ops import packing
-from .called import functions_of
-from .devices import Devices
+from .operations import Devices, functions_of
 from .placement import on
 
 _WRITES = ('Assign', 'ResourceApply', 'ResourceSparseApply', 'ResourceScatter',

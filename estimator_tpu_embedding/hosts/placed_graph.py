@@ -12,8 +12,7 @@ import tensorflow.compat.v1 as tf
 
 from .. import _tf
 from ..errors import ConfigError, Problem
-from .called import functions_of, functions_of_node, python_in
-from .devices import Devices
+from .operations import Devices, functions_of, functions_of_node, python_in
 from .placement import Placement
 
 _ENGINE = 'EteEngine'

@@ -9,7 +9,7 @@ import tensorflow.compat.v1 as tf
 from .. import _tf
 from ..errors import ConfigError, Problem
 from ..hosts.backend import Activations, Backend, LookupReceipt
-from ..hosts.choice import make_backend
+from ..hosts.choice import choose_engine
 from ..hosts.pipelined import PipelinedBackend
 from ..ops import checks
 from .host_calls import call_on_host, operations_of, read_before_increment
@@ -81,7 +81,7 @@ def build_step(job: Job) -> StepGraph:
     host_call = _host_call(job, towers, step, global_step)
     if host_call is not None and job.verb != 'train':
         step, host_call = tf.group(step, host_call), None
-    engine = [backend.open(), backend.load()] if backend else []
+    engine = [backend.engine.open(), backend.engine.load()] if backend else []
     capture = [towers.capture.initializer] if towers.capture else []
     closes = [queue.close() for queue in queues] + ([backend.close()] if backend else [])
     return StepGraph(
@@ -107,12 +107,10 @@ def _make_backend(job: Job, names: dict[str, str], global_step: tf.Variable) -> 
     plan = job.plan
     if plan is None:
         return None
-    backend = make_backend(plan, names, global_step,
-                           skips_nonfinite=job.skips_nonfinite, kernels=job.kernels,
+    engine = choose_engine(plan, names, skips_nonfinite=job.skips_nonfinite, kernels=job.kernels,
                            placement=job.placement if job.cluster is not None else None)
-    if plan.pipelined and plan.mode == 'training':
-        return PipelinedBackend(backend, global_step)
-    return backend
+    is_early = plan.pipelined and plan.mode == 'training'
+    return (PipelinedBackend if is_early else Backend)(engine, global_step)
 
 
 def _lookahead_of(backend: Backend | None) -> Lookahead | None:

@@ -86,7 +86,7 @@ def feeds_of(job: Job, inputs: DrawnInput, queues: Sequence[CoreQueue], backend:
 def _feed_of(invocation: Invocation, inputs: DrawnInput, queues: Sequence[CoreQueue],
              backend: Backend | None) -> HostFeed:
     """Returns the operations of the infeed thread of an invocation."""
-    host, cores = invocation.host, invocation.cores
+    cores = invocation.cores
     enqueues = [queues[core].enqueue(inputs.rests[core]) for core in cores]
     counted: tuple[str, ...] = ()
     counts = [tf.zeros([0, 4], tf.int64)]
@@ -94,7 +94,7 @@ def _feed_of(invocation: Invocation, inputs: DrawnInput, queues: Sequence[CoreQu
     if backend is not None:
         for core in cores:
             featurized = inputs.featurized[core]
-            enqueues.append(backend.enqueue(featurized.batches, host=host, core=core))
+            enqueues.append(backend.enqueue(featurized.batches, core=core))
     if inputs.featurized:
         counted = tuple(inputs.featurized[cores[0]].counts)
         counts = [tf.reshape(tf.convert_to_tensor(
@@ -103,7 +103,7 @@ def _feed_of(invocation: Invocation, inputs: DrawnInput, queues: Sequence[CoreQu
         for feature in backend.plan.features if backend is not None else ():
             own = [inputs.featurized[core].batches[feature.name] for core in cores]
             ids[feature.name] = [(batch.samples, batch.ids) for batch in own]
-    ends = ([backend.end(host=host, core=core) for core in cores]
+    ends = ([backend.end(core=core) for core in cores]
             if isinstance(backend, PipelinedBackend) else [])
     drawn = inputs.sources[invocation.index]
     return HostFeed(invocation.name, drawn.initializer, tf.group(*enqueues), counted,

@@ -15,7 +15,7 @@ import tensorflow.compat.v1 as tf
 
 from ..core.deployment import Invocation
 from ..errors import ConfigError, Problem
-from ..hosts.called import python_in
+from ..hosts.operations import python_in
 from ..hosts.placement import Placement, on
 from .input import DATASETS
 

@@ -69,7 +69,7 @@ class Run:
         with collected_rarely():
             self.graph = build_step(job)
         if self.graph.measured.backend is not None:
-            self.report.kernels = self.graph.measured.backend.kernels
+            self.report.kernels = self.graph.measured.backend.engine.kernels
         rules = FeedRules(draw=self.profiler.draw if self.profiler else drawing,
                           made_by=job.input_fn, deadline=job.input_deadline,
                           shutdown=self.shutdown, proceed=self.termination.proceed)

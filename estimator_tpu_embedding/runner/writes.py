@@ -14,7 +14,7 @@ import tensorflow.compat.v1 as tf
 
 from .. import _tf
 from ..errors import ConfigError, Problem
-from ..hosts.called import functions_of, functions_of_node
+from ..hosts.operations import functions_of, functions_of_node
 
 _TYPES = ('Assign', 'ResourceApply', 'ResourceSparseApply', 'ResourceScatter',
           'ResourceStridedSliceAssign')

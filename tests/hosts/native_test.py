@@ -6,7 +6,7 @@ import tensorflow.compat.v1 as tf
 from harness.native_run import Run, plan_of, require_copies
 
 from estimator_tpu_embedding.errors import ConfigError
-from estimator_tpu_embedding.hosts.native_tables import make_engine
+from estimator_tpu_embedding.hosts.native import make_engine
 from estimator_tpu_embedding.native import library
 from estimator_tpu_embedding.ops.checks import message_to_problem
 
