@@ -23,8 +23,9 @@ from ..hosts.pipelined import DelayedBackend
 from ..hosts.placement import Placement, on
 from ..hosts.tables import HostedTable, create_slots_apart
 from ..hosts.vectors import kinds_of, pack, unpack
-from ..runner import totals, towers
+from ..runner import towers
 from ..runner.gradients import GradientCapture
+from ..runner.progress import add_own_loop
 
 _WHERE = 'TPUEmbedding'
 
@@ -136,7 +137,7 @@ class GraphEngine:
             receipt = receipt._replace(step=tf.convert_to_tensor(step))
         backend = self._backend
         assert backend is not None, 'a receipt comes from a backend'
-        totals.add_own_loop(_WHERE)
+        add_own_loop(_WHERE)
 
         def update_all(cores: list[tuple[LookupReceipt, Activations]]) -> tf.Operation:
             receipts, every = zip(*cores)

@@ -21,8 +21,7 @@ from ..ops import checks
 from .gradients import GradientCapture
 from .input import Batch, CoreQueue, map_tensors
 from .model import Job, ModelOutput
-from .randomness import random_states_kept
-from .towers import Towers
+from .towers import Towers, random_states_kept
 
 _OUTSIDE = Problem(
     'E457', 'session.run', 'what depends on a batch must be evaluated together with a step',

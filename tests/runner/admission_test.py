@@ -5,7 +5,7 @@ import pytest
 from estimator_tpu_embedding.core.optimizers import Adagrad
 from estimator_tpu_embedding.core.plan import resolve
 from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology
-from estimator_tpu_embedding.runner.admission import shares
+from estimator_tpu_embedding.runner.sessions import shares
 
 
 @pytest.mark.parametrize('hosts, said', [

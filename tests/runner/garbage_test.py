@@ -4,7 +4,7 @@ import gc
 
 import pytest
 
-from estimator_tpu_embedding.runner.garbage import ALLOCATIONS, collected_rarely
+from estimator_tpu_embedding.runner.graph import ALLOCATIONS, collected_rarely
 
 
 @pytest.fixture(autouse=True)

@@ -12,8 +12,8 @@ from estimator_tpu_embedding import _legacy
 from estimator_tpu_embedding.checkpoint.manifest import read_manifest
 from estimator_tpu_embedding.cli import inputs
 from estimator_tpu_embedding.hosts import step_clock
-from estimator_tpu_embedding.runner import progress, totals
-from estimator_tpu_embedding.runner.async_saver import AsyncCheckpointSaverHook
+from estimator_tpu_embedding.runner import progress
+from estimator_tpu_embedding.runner.saving import AsyncCheckpointSaverHook
 
 TABLE = 'dense_features/f_embedding/embedding_weights'
 
@@ -250,7 +250,7 @@ def test_a_run_announces_its_topology_and_reports_its_steps_even_if_it_fails(
     lines = []
     monkeypatch.setattr(progress, '_sink', lines.append)
     for module, name in ((progress, '_reports'), (step_clock, '_records'),
-                         (totals, '_own_loops')):
+                         (progress, '_own_loops')):
         monkeypatch.setattr(module, name, [])
     estimator = make(tmp_path, hosts=2, cores=2)
     estimator.train(endless, steps=3)
@@ -266,7 +266,7 @@ def test_a_run_announces_its_topology_and_reports_its_steps_even_if_it_fails(
         rf'train 3 steps, [\d,]+ examples/s, saved in {tmp_path}; evaluate 1 step, '
         r'[\d,]+ examples/s; '
         r'(native|stock) kernels; time: input \d+ %, lookup \d+ %, dense \d+ %, update \d+ %'
-        r', other \d+ %; ids missing: 0; ids truncated: 0; ids out of range: 0', totals.totals())
+        r', other \d+ %; ids missing: 0; ids truncated: 0; ids out of range: 0', progress.totals())
 
 
 def test_a_global_step_that_stands_still_is_not_a_silent_loop(tmp_path, caplog):

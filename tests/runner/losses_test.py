@@ -6,8 +6,8 @@ from estimator_tpu_embedding.cluster.faults import HostLostError, HostUnavailabl
 from estimator_tpu_embedding.errors import Problem
 from estimator_tpu_embedding.runner import progress
 from estimator_tpu_embedding.runner.faults import SessionLostError
-from estimator_tpu_embedding.runner.losses import Losses
 from estimator_tpu_embedding.runner.progress import RunReport
+from estimator_tpu_embedding.runner.sessions import Losses
 
 KILLED = Problem('E721', 'host 1', 'it must answer', 'exit -9')
 ENDED = Problem('E711', 'worker 1 of this job', 'it must start', 'it ended with status -9')

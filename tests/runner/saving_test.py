@@ -10,7 +10,7 @@ from harness.checkpoints import steps_on_disk
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding.checkpoint.manifest import read_manifest
 from estimator_tpu_embedding.checkpoint.recover import newest_checkpoint, recover
-from estimator_tpu_embedding.runner.background import Background
+from estimator_tpu_embedding.runner.saving import Background
 
 
 def input_fn(params):

@@ -7,15 +7,15 @@ import pytest
 import tensorflow.compat.v1 as tf
 from harness import jobs
 
-from estimator_tpu_embedding.runner import session_creators
-from estimator_tpu_embedding.runner.session_creators import rewriting_less_if_large
+from estimator_tpu_embedding.runner import sessions
+from estimator_tpu_embedding.runner.sessions import rewriting_less_if_large
 
 
 @pytest.fixture
 def few_nodes(monkeypatch):
     """3 nodes are a graph of middle size, and 4 a large one."""
-    monkeypatch.setattr(session_creators, 'MOST_NODES_REWRITTEN_WHOLLY', 2)
-    monkeypatch.setattr(session_creators, 'MOST_NODES_REWRITTEN', 3)
+    monkeypatch.setattr(sessions, 'MOST_NODES_REWRITTEN_WHOLLY', 2)
+    monkeypatch.setattr(sessions, 'MOST_NODES_REWRITTEN', 3)
 
 
 def rewrites_of(config, nodes):
@@ -45,8 +45,8 @@ def test_a_job_trains_the_same_tables_whatever_grappler_does_and_says_that_it_is
             configs.append((options.disable_meta_optimizer, options.function_optimization))
 
     for name, wholly, limit in (('all', 4_000, 20_000), ('less', 100, 20_000), ('no', 10, 100)):
-        monkeypatch.setattr(session_creators, 'MOST_NODES_REWRITTEN_WHOLLY', wholly)
-        monkeypatch.setattr(session_creators, 'MOST_NODES_REWRITTEN', limit)
+        monkeypatch.setattr(sessions, 'MOST_NODES_REWRITTEN_WHOLLY', wholly)
+        monkeypatch.setattr(sessions, 'MOST_NODES_REWRITTEN', limit)
         caplog.clear()
         with caplog.at_level(logging.INFO, 'tensorflow'):
             jobs.estimator(jobs.linear_model_fn(columns), columns,
