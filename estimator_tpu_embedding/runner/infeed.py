@@ -8,6 +8,7 @@ if a host is too late.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -126,19 +127,42 @@ class Infeed(tf.train.SessionRunHook):
           report: gets the counts of ids; counts the steps.
         """
         self._graph, self._rules, self._failures, self._report = graph, rules, failures, report
-        self._current: _SessionFeed | None = None
+        self._session: tf.Session | None = None
+        self._progress = FeedProgress([], failures, report)
+        self._watcher: threading.Thread | None = None
+        self._first_step = 0
 
     def after_create_session(self, session: tf.Session, coord: object) -> None:
-        """Starts the threads, which start every input from its beginning.
+        """Starts the threads, which start every input from its beginning, and waits until all have.
+
+        A pipeline may block there. Hooks that come later may then put the iterators elsewhere.
 
         Raises:
           Whatever ended a thread.
         """
         self.stop()
         self._rules.shutdown.restart()
-        self._current = _SessionFeed(session, self._graph, self._rules, failures=self._failures,
-                                     report=self._report)
-        self._current.start()
+        progress = FeedProgress(self._graph.feeds, self._failures, self._report)
+        if self._report.verb == 'train':
+            self._first_step = int(session.run(_tf.global_step_read(session.graph)))
+        self._session, self._progress = session, progress
+        for host in progress.hosts:
+            host.thread = threading.Thread(target=self._feed, args=(session, progress, host),
+                                           daemon=True, name=f'infeed-{host.number}')
+            host.thread.start()
+        self._watcher = threading.Thread(
+            target=watch, name='infeed-watch', daemon=True, args=(
+                progress, self._rules.deadline, self._graph.ahead,
+                functools.partial(_run_quietly, session, self._graph.close)))
+        self._watcher.start()
+        began = time.monotonic()
+
+        def gives_up() -> bool:
+            if time.monotonic() - began > PROMPT_SECONDS:
+                self._rules.proceed()
+            return False
+
+        progress.await_start(gives_up)
 
     def request(self, steps: int, *, following: int) -> None:
         """Asks for the batches of more steps.
@@ -147,8 +171,7 @@ class Infeed(tf.train.SessionRunHook):
           steps: how many will be run now.
           following: how many are sure to be run after those.
         """
-        if self._current is not None:
-            self._current.progress.request(steps, following)
+        self._progress.request(steps, following)
 
     def await_batch(self, gives_up: Callable[[], bool]) -> None:
         """Waits until every core has its batch of the next step.
@@ -164,75 +187,26 @@ class Infeed(tf.train.SessionRunHook):
           UnsupportedError: if no session was announced to this hook.
           Whatever ended a thread.
         """
-        if self._current is None:
+        if self._session is None:
             raise UnsupportedError(Problem(
                 'E907', 'TPUConfig.experimental_feed_hook', 'its after_create_session must call '
                 'that of TPUInfeedOutfeedSessionHook, which starts the input'))
-        self._current.progress.await_batch(gives_up)
+        self._progress.await_batch(gives_up)
 
     def ended_input(self) -> str | None:
         """Returns the host whose data ended first, if that ended the run, or `None`."""
-        return self._current.progress.ended_input if self._current is not None else None
+        return self._progress.ended_input
 
     def interrupt(self) -> None:
-        """Ends a wait of the step for its batch, from any thread; the step then fails."""
-        if self._current is not None:
-            self._current.interrupt()
+        """Ends every wait for batches, from any thread; a step that waits then fails."""
+        if self._session is not None:
+            _run_quietly(self._session, self._graph.close)
 
     def stop(self) -> None:
         """Ends the threads; may be called at any time before the session is closed."""
-        if self._current is not None:
-            self._current.stop()
-
-
-class _SessionFeed:
-    """The infeed threads of one session, and the thread that watches them.
-
-    Attributes:
-      progress: counts the batches that threads make and steps take.
-    """
-
-    def __init__(self, session: tf.Session, graph: FeedGraph, rules: FeedRules, *,
-                 failures: Failures, report: RunReport):
-        """Prepares the threads; see `Infeed`."""
-        self.progress = FeedProgress(graph.feeds, failures, report)
-        self._session, self._graph, self._rules = session, graph, rules
-        self._failures, self._report = failures, report
-        self._first_step = 0
-        self._watcher = threading.Thread(
-            target=watch, name='infeed-watch', daemon=True, args=(
-                self.progress, rules.deadline, graph.ahead, self.interrupt))
-
-    def start(self) -> None:
-        """Starts the threads and waits until every input has started: a pipeline may block there.
-
-        Hooks that come later may then put the iterators elsewhere.
-        """
-        if self._report.verb == 'train':
-            self._first_step = int(self._session.run(_tf.global_step_read(self._session.graph)))
-        for host in self.progress.hosts:
-            host.thread = threading.Thread(target=self._feed, args=(host,), daemon=True,
-                                           name=f'infeed-{host.number}')
-            host.thread.start()
-        self._watcher.start()
-        began = time.monotonic()
-
-        def gives_up() -> bool:
-            if time.monotonic() - began > PROMPT_SECONDS:
-                self._rules.proceed()
-            return False
-
-        self.progress.await_start(gives_up)
-
-    def interrupt(self) -> None:
-        """Ends every wait for batches, from any thread."""
-        self._run_quietly(self._graph.close)
-
-    def stop(self) -> None:
-        """Ends the threads; does nothing at a second call."""
-        if not self.progress.stop():
+        if not self._progress.stop():
             return
-        alive = [host for host in self.progress.hosts if host.is_alive()]
+        alive = [host for host in self._progress.hosts if host.is_alive()]
         if alive:
             self.interrupt()
         for host in alive:
@@ -240,34 +214,36 @@ class _SessionFeed:
             if not self._rules.shutdown.wait_for(host.thread, f'the input of {host.feed.name}'):
                 tf.logging.warning('The input of %s still does not return after the run ended; '
                                    'its thread is left behind.', host.feed.name)
-        self._rules.shutdown.wait_for(self._watcher, 'the thread that watches the input')
+        if self._watcher is not None:
+            self._rules.shutdown.wait_for(self._watcher, 'the thread that watches the input')
 
-    def _feed(self, host: HostProgress) -> None:
+    def _feed(self, session: tf.Session, progress: FeedProgress, host: HostProgress) -> None:
         """Draws batches for a host until the run is over; its thread runs this method."""
         try:
-            self._session.run(host.feed.initializer)
-            draw = self._rules.draw(self._session, host.number, host.feed)
-            self.progress.add_start(host)
-            while self.progress.await_demand(host):
+            session.run(host.feed.initializer)
+            draw = self._rules.draw(session, host.number, host.feed)
+            progress.add_start(host)
+            while progress.await_demand(host):
                 began = time.monotonic()
                 counts, has_data = draw()
                 self._report.add_counts(host.feed.counted, counts,
-                                        (time.monotonic() - began) / len(self.progress.hosts))
-                self.progress.add_batch(host, has_data)
+                                        (time.monotonic() - began) / len(progress.hosts))
+                progress.add_batch(host, has_data)
         except BaseException as error:  # A thread has no caller; failures are its way out.
-            if not self.progress.is_stopping:  # Otherwise its wait was ended, which is no error.
-                self._leave(host, error)
+            if not progress.is_stopping:  # Otherwise its wait was ended, which is no error.
+                self._leave(session, progress, host, error)
 
-    def _leave(self, host: HostProgress, error: BaseException) -> None:
+    def _leave(self, session: tf.Session, progress: FeedProgress, host: HostProgress,
+               error: BaseException) -> None:
         """Tells the others why the thread of a host ends."""
         message = error.message if isinstance(error, tf.errors.OpError) else ''
         problem = checks.message_to_problem(message)
         if problem is not None and problem.code == END_OF_INPUT or (
                 not host.feed.is_dataset and isinstance(error, tf.errors.OutOfRangeError)):
             host.has_ended = host.has_left = True
-            self._run_quietly(host.feed.end)
+            _run_quietly(session, host.feed.end)
         elif isinstance(error, SESSION_LOST):
-            self.progress.lost = error
+            progress.lost = error
         else:
             batch, made_by = host.produced + 1, self._rules.made_by
             self._failures.record(
@@ -275,15 +251,16 @@ class _SessionFeed:
                     'E520', f'input of {host.feed.name}', 'its pipeline must give a batch for '
                     f'step {self._first_step + batch}', type(error).__name__,
                     f'The dataset is that of {made_by}.' if made_by else '')))
-            self.interrupt()
-        self.progress.notify()
+            _run_quietly(session, self._graph.close)
+        progress.notify()
 
-    def _run_quietly(self, operation: tf.Operation) -> None:
-        """Closes queues; that they are closed already, or the session is, does not matter."""
-        try:
-            self._session.run(operation)
-        except (tf.errors.OpError, RuntimeError) as error:
-            tf.logging.debug('closing the queues of the infeed: %s', error)
+
+def _run_quietly(session: tf.Session, operation: tf.Operation) -> None:
+    """Closes queues; that they are closed already, or the session is, does not matter."""
+    try:
+        session.run(operation)
+    except (tf.errors.OpError, RuntimeError) as error:
+        tf.logging.debug('closing the queues of the infeed: %s', error)
 
 
 @dataclasses.dataclass(slots=True, eq=False)

@@ -25,13 +25,14 @@ from ..checkpoint.manifest import StoredTable
 from ..checkpoint.recover import recover
 from ..checkpoint.saver import Lineage
 from ..cluster import preflight
+from ..cluster.cluster import Cluster
 from ..cluster.faults import HostUnavailableError
 from ..core.plan import BYTES_PER_ELEMENT, Plan
 from ..errors import ConfigError, EteError, Problem, bytes_text, counted, shown
 from ..hosts.placement import worker_at
 from .ending import Shutdown
 from .faults import SessionLostError
-from .model import Cluster, Job
+from .model import Job
 from .progress import RunReport, announce
 from .saving import Background
 
