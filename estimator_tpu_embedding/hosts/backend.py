@@ -121,7 +121,6 @@ class PlacedQueue:
           capacity: elements that may wait, >= 1.
           kinds: the dtypes of the tensors of an element. Lengths vary, so no shapes.
           places: the device of each tensor; `''` is the current one.
-          name: of the queues.
         """
         self._numbers = {place: [number for number, each in enumerate(places) if each == place]
                          for place in dict.fromkeys(places)}
@@ -173,7 +172,6 @@ class Backend:
         """Makes a queue per core in the default graph, which must hold the engine too.
 
         Args:
-          engine: computes.
           global_step: the argument of dynamic learning rates.
         """
         self.engine, self.plan, self.tables = engine, engine.plan, engine.tables

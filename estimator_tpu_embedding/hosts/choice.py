@@ -35,7 +35,6 @@ def choose_engine(plan: Plan, variable_names: Mapping[str, str], *,
     """Creates the tables of a plan and their engine in the default graph.
 
     Args:
-      plan: the plan.
       variable_names: for each table the name of its variable.
       slot_names: for each table the names of its slots; if it is `None` they are below the
         variable's.

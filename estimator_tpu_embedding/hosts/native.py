@@ -50,7 +50,6 @@ class NativeEngine(Engine):
         """Executes a plan.
 
         Args:
-          plan: the plan.
           tables: its tables, whose variables are or become views of the engine's memory.
           engine: the handle of the engine.
           in_functions: whether the verbs are called in functions, which may be executed many
@@ -197,7 +196,6 @@ def make_engine(plan: Plan, variable_names: Mapping[str, str],
     """Creates the tables of a plan and one engine for all hosts.
 
     Args:
-      plan: the plan.
       variable_names: for each table the name of its variable.
       slot_names: for each table the names of its slots; if it is `None` they are below the
         variable's.
@@ -219,10 +217,8 @@ def make_engines(plan: Plan, variable_names: Mapping[str, str],
     """Creates the tables of a plan and an engine for each host that holds rows, on its device.
 
     Args:
-      plan: the plan.
       variable_names: see `make_engine`.
       slot_names: see `make_engine`.
-      placement: the devices.
       threads: of each engine; 0 is one per core that its process may use.
     """
     owners, made = Exchange.of(plan).owners, {}

@@ -220,7 +220,6 @@ def _levels(sources: Mapping[tf.Operation, Iterable[tf.Operation]],
     """Returns the level of each operation.
 
     Args:
-      sources: what each operation needs.
       crossing: the edges that cross. No loop of a graph has one.
     """
     levels = dict.fromkeys(sources, 0)

@@ -133,9 +133,7 @@ class PendingUpdate:
         """Makes the queue, in the default graph or eagerly.
 
         Args:
-          engine: packed the ids.
           facts: the dtypes of the other tensors of the step that `update` needs.
-          update: makes an update.
         """
         self._components = _Components(engine)
         self._num_facts = len(facts)

@@ -26,8 +26,6 @@ def keep_on_host(operations: Sequence[tf.Operation], device: str, placement: Pla
     Operations that are colocated with another one, or use its resource, stay with it.
 
     Args:
-      operations: of one tower.
-      device: of its core.
       placement: the devices of the job.
     """
     allowed = {placement.client, *map(placement.host, range(placement.topology.num_hosts))}
@@ -104,8 +102,6 @@ def _misplaced_in(graph: tf.Graph, name: str, device: str, inputs: Sequence[str 
     """Yields the problems of a function that is called on a device.
 
     Args:
-      graph: has the function.
-      name: of the function.
       device: of what calls it, which holds for nodes that name none.
       inputs: for each input of the caller the device of the engine that it is, or `None`. The last
         of them are the arguments.

@@ -53,7 +53,6 @@ class StockEngine(Engine):
         """Executes a plan in the default graph.
 
         Args:
-          plan: the plan.
           tables: its tables, in that graph.
           skips_nonfinite: whether an update changes nothing if a gradient is not finite; otherwise
             it fails.
@@ -187,7 +186,6 @@ def _route(partition: Partition, parts: int, ids: tf.Tensor) -> tuple[list[tf.Te
     """Returns for each host the positions of its ids, and for each id its row on its host.
 
     Args:
-      partition: of the table.
       parts: how many hosts hold rows.
       ids: int64 `[n]`.
 
@@ -203,7 +201,6 @@ def _rows_at(partition: Partition, parts: Sequence[tf.Variable], ids: tf.Tensor)
     """Gathers the rows of ids from all hosts.
 
     Args:
-      partition: of the table.
       parts: the variables of the table or of one of its slots, one per host that holds rows.
       ids: int64 `[n]`.
 

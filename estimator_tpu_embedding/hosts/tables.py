@@ -72,13 +72,7 @@ def hosts_of_parts(plan: Plan) -> Iterator[int]:
 
 
 def tables_at(plan: Plan, tables: Mapping[str, HostedTable], host: int) -> dict[str, HostedTable]:
-    """Returns the variables of one host, as the tables of its own plan.
-
-    Args:
-      plan: of that host.
-      tables: of all hosts.
-      host: the host.
-    """
+    """Returns the variables of one host, as the tables of its own plan."""
     return {table.name: HostedTable(
         table, (tables[table.name].rows[host],),
         {suffix: (parts[host],) for suffix, parts in tables[table.name].slots.items()})
@@ -143,9 +137,7 @@ def create_slots(plan: Plan, table: TableSpec, slots: Sequence[SlotSpec], names:
 
     Args:
       plan: says how many hosts there are.
-      table: one of its tables.
       slots: which slots; the plan need not train them.
-      names: of their variables.
 
     Returns:
       By suffix of the slot, one variable per host that holds rows.

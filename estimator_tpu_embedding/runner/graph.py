@@ -72,11 +72,7 @@ class StepOps:
     lookahead: Lookahead | None
 
     def feeds(self, *, has_next: bool) -> dict[tf.Tensor, bool]:
-        """Returns the values that must be fed to run the step.
-
-        Args:
-          has_next: whether another step follows.
-        """
+        """Returns the values that must be fed to run the step."""
         fed = {self.is_step: True}
         if self.lookahead is not None:
             fed[self.lookahead.has_next] = has_next
@@ -187,9 +183,7 @@ def _make_backend(job: Job, names: dict[str, str], global_step: tf.Variable) -> 
     """Returns the engine of a job, if there is anything to look up.
 
     Args:
-      job: whose plan is executed.
       names: of the variables of its tables.
-      global_step: the variable.
     """
     plan = job.plan
     if plan is None:

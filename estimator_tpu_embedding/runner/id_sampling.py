@@ -37,8 +37,6 @@ class Profiler(tf.train.SessionRunHook):
         """Continues the profiles that earlier runs of the same kind have written.
 
         Args:
-          plan: names the directory.
-          report: counts the steps.
           num_feeds: the number of infeed threads.
 
         Raises:

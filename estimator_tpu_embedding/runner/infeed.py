@@ -314,7 +314,6 @@ class FeedProgress:
         """Begins to count.
 
         Args:
-          feeds: one per host.
           failures: see the class.
           report: see the class.
         """
@@ -404,7 +403,6 @@ class FeedProgress:
         """Returns whether a step waits for a batch that a host has not made.
 
         Args:
-          host: the host.
           ahead: batches beyond its own that a step waits for.
         """
         with self._change:

@@ -64,7 +64,6 @@ def open_input(source: Any, deployment: Deployment, invocation: Invocation, *,
       source: a dataset whose elements are `features` or `(features, labels)`. It may also be such
         an element, whose tensors have other values in every step.
       deployment: how an element reaches the cores.
-      invocation: of input_fn.
       axes: of features and labels; see `parts_of`.
       padded: for a prediction, whose source must be a dataset. Elements may be smaller, and empty
         ones follow the last one for ever.
@@ -154,7 +153,6 @@ class CoreQueue:
         """Creates the queue.
 
         Args:
-          core: for the name.
           example: tensors of the structure, shapes and dtypes to carry.
           device: of the core, where batches wait.
 
@@ -227,9 +225,6 @@ def parts_of(structure: Any, count: int, size: int, where: str, *,
 
     Args:
       structure: of dense, sparse and ragged tensors; `None` stays.
-      count: how many parts.
-      size: samples of each.
-      where: for messages.
       axes: per leaf the dimension that is cut. If an entry is `None`, every part gets the whole
         leaf; if `axes` is `None`, every leaf is cut along dimension 0.
       may_be_short: whether there may be fewer than `count * size` samples. The last parts then
@@ -343,9 +338,7 @@ def rows_of(structure: Any, most: int, where: str) -> tf.Tensor:
     Its evaluation fails if the leaves of the batch have different numbers of samples, or too many.
 
     Args:
-      structure: features and labels.
       most: the number of samples that were asked for.
-      where: for messages.
 
     Raises:
       InputShapeError: for a scalar.

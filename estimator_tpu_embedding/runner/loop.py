@@ -37,7 +37,6 @@ def train(job: Job, *, stop: StopAtStep, hooks: Sequence[tf.train.SessionRunHook
     """Trains from the newest checkpoint of `job.model_dir`, or from initial values.
 
     Args:
-      job: the training.
       stop: ends the run; must be one of `hooks`, in its place among them.
       hooks: of the user, and `stop`.
       listeners: told of every checkpoint.
@@ -76,9 +75,7 @@ def evaluate(job: Job, *, steps: int, hooks: Sequence[tf.train.SessionRunHook],
     """Evaluates a checkpoint, or initial values if there is none.
 
     Args:
-      job: the evaluation.
       steps: number of batches; each is for all cores.
-      hooks: of the user.
       following: the checkpoint, or `None`.
 
     Returns:
@@ -156,9 +153,7 @@ def predict(job: Job, *, select: Callable[[Any], Any],
     """Predicts with a checkpoint, or with initial values if there is none, to the end of the data.
 
     Args:
-      job: the prediction.
       select: the predictions of the model -> the wanted ones.
-      hooks: of the user.
       following: the checkpoint to restore, or `None`.
 
     Yields:

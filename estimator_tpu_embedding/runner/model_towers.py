@@ -55,8 +55,6 @@ def build_towers(job: Job, queues: Sequence[CoreQueue], is_step: tf.Tensor) -> B
     """Calls the model for every core.
 
     Args:
-      job: whose model.
-      queues: the batches, per core.
       is_step: must be true where a batch is taken.
     """
     with _within_step(is_step):

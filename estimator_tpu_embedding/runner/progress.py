@@ -289,11 +289,7 @@ _own_loops: list[str] = []
 
 
 def add_own_loop(what: str) -> None:
-    """Remembers that a graph of the script's own trains tables; its steps are not counted.
-
-    Args:
-      what: describes the trainer.
-    """
+    """Remembers that a graph of the script's own trains tables; its steps are not counted."""
     if what not in _own_loops:
         _own_loops.append(what)
 
@@ -379,7 +375,6 @@ class PlainSteps(tf.train.SessionRunHook):
         """Counts into `report`.
 
         Args:
-          report: of the training.
           global_step: tensor to read the step from.
         """
         self._report, self._global_step, self._began = report, global_step, 0.0

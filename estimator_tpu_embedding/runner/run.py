@@ -120,7 +120,6 @@ class Run:
         """Runs until a hook asks for the end, the data ends, or something fails.
 
         Args:
-          parts: of the run.
           wanted: returns the step at which the job should end, once a session exists.
 
         Returns:

@@ -59,8 +59,6 @@ class TrainingSchedule(Schedule):
         """Makes loops.
 
         Args:
-          stop: knows the last step.
-          steps: of a loop.
           seconds: that a loop should last instead, unless it is `None`.
         """
         self._stop, self._steps = stop, steps

@@ -63,11 +63,8 @@ class SessionCreator(tf.train.SessionCreator):
         """Makes none yet.
 
         Args:
-          job: the job.
-          scaffold: gives variables their values.
           prefix: returns the checkpoint that the next session restores, or `None`.
           shutdown: limits how long closing one waits for operations that still run.
-          report: counts the steps.
           proceed: called before a session takes the place of a lost one of a cluster. It may raise.
         """
         self._job, self._scaffold, self._prefix = job, scaffold, prefix
@@ -126,7 +123,6 @@ class Recovery:
         """Looks into `job.model_dir`.
 
         Args:
-          job: the training.
           tables: the tables of this run, by variable name. A later session can restore only
             checkpoints whose tables equal these, and the one of the first session.
           lineage: records the checkpoints that are restored.
@@ -226,7 +222,6 @@ class Losses:
         """Counts none yet.
 
         Args:
-          cluster: whose sessions are lost.
           report: of the run; knows its step.
           proceed: called before a session takes the place of a lost one. It may raise.
         """
@@ -296,8 +291,6 @@ def admit(job: Job, cluster: Cluster, checkpoint: str | None) -> None:
     """Looks before a session is made, when the tasks are prepared.
 
     Args:
-      job: the job.
-      cluster: its cluster.
       checkpoint: the prefix of the one to restore, or `None`.
 
     Raises:

@@ -66,7 +66,6 @@ class BatchSupply:
         """Asks an infeed.
 
         Args:
-          infeed: draws the batches.
           report: gets the seconds that steps waited.
           ahead: batches beyond its own that a step waits for, 0 or 1.
           draws_ahead: whether batches may be drawn before their step. The batches that
@@ -111,7 +110,6 @@ class StepCaller:
         """Prepares to run a step.
 
         Args:
-          ops: the step.
           clock: its times; see `measures.clock_of`.
           hooks: may feed tensors of the step.
           host_call_every: steps from one host_call to the next.
@@ -182,10 +180,6 @@ class StepsPerRun(tf.train.SessionRunHook):
         """Makes the steps of a run.
 
         Args:
-          schedule: says how many.
-          supply: gives each its batch.
-          caller: runs one.
-          report: counts them.
           failures: of other threads, which end the run.
           is_over: asked between steps. If it returns true, the run ends with at most one step
             more.

@@ -85,7 +85,6 @@ class SharedVariables:
 
         Args:
           core: the tower, which makes an operation.
-          inputs: of the operation.
           losses: the regularization losses of tower 0. The tower gets those of the variables.
         """
         for tensor in inputs:
@@ -188,7 +187,6 @@ def _refuse_within_functions(operations: Iterable[tf.Operation], seen: set[str])
     """Raises ConfigError if an operation calls a function that changes a variable.
 
     Args:
-      operations: of a tower.
       seen: the names of functions that change none; it gets those that are called here.
     """
     for operation in operations:

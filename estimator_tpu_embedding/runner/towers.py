@@ -120,7 +120,6 @@ class Towers(Generic[T]):
         """Prepares towers.
 
         Args:
-          count: how many.
           placement: the hosts of the cores, if sums over replicas are to be made in two steps:
             on each host, then of the hosts in their order. It does not matter for the values
             whether the hosts are remote.

@@ -78,11 +78,9 @@ def training_parts(run: Run, cadence: Cadence, stop: StopAtStep,
     that are not finite come before the saver, so that it does not save values that they refuse.
 
     Args:
-      run: the run.
       cadence: how often it saves, logs and writes summaries.
       stop: ends the run; one of `hooks`.
       hooks: of the user, and `stop`.
-      saving: how it saves.
     """
     own = run.graph.outputs[0].hooks
     step = run.graph.step
