@@ -107,7 +107,7 @@ class Job:
       checkpoint: how checkpoints are written, and which differences to them are intended.
       kernels: which engine executes the tables.
       cluster: the hosts; `None` emulates all of them in this process, with one engine.
-      input_on_workers: whether input_fn of a host builds on its worker; see `input_placement`.
+      input_on_workers: whether input_fn of a host builds on its worker; see `input_graph`.
       feed_hook: (infeed, signals of the model by name) -> the user's hook that takes the place of
         the infeed in training; `None` if the user gave none.
     """

@@ -94,13 +94,6 @@ def test_hooks_see_one_run_per_loop_and_may_fetch_tensors_of_the_model(tmp_path)
     assert np.isfinite(fetched).all()
 
 
-def test_checkpoints_are_written_at_the_start_at_loop_ends_and_at_the_end(tmp_path):
-    estimator = make(tmp_path, iterations=2, save_checkpoints_steps=3)
-    estimator.train(endless, steps=9)
-    # Loops end at 2 4 6 8 9; a save is due 3 steps after the last one.
-    assert steps_on_disk(estimator) == [0, 4, 8, 9]
-
-
 def test_keep_checkpoint_max_also_removes_the_manifests_of_what_it_removes(tmp_path):
     make(tmp_path, save_checkpoints_steps=2, keep_checkpoint_max=2).train(endless, steps=8)
     left = sorted(path.name for path in tmp_path.iterdir() if 'ckpt' in path.name
