@@ -114,13 +114,15 @@ class PlacedQueue:
     A tensor crosses to its device when it is enqueued. So it is there when a step takes it.
     """
 
-    def __init__(self, capacity: int, kinds: Sequence[tf.DType], places: Sequence[str], name: str):
+    def __init__(self, capacity: int, kinds: Sequence[tf.DType], places: Sequence[str], name: str,
+                 shapes: Sequence[tf.TensorShape] | None = None):
         """Makes the queues, in the default graph or eagerly.
 
         Args:
           capacity: elements that may wait, >= 1.
-          kinds: the dtypes of the tensors of an element. Lengths vary, so no shapes.
+          kinds: the dtypes of the tensors of an element.
           places: the device of each tensor; `''` is the current one.
+          shapes: of the tensors; `None` if they vary, as those of ids do.
         """
         self._numbers = {place: [number for number, each in enumerate(places) if each == place]
                          for place in dict.fromkeys(places)}
@@ -129,7 +131,8 @@ class PlacedQueue:
         for place, numbers in self._numbers.items():
             with on(place):
                 self._queues[place] = tf.queue.FIFOQueue(
-                    capacity, [kinds[number] for number in numbers], name=name)
+                    capacity, [kinds[number] for number in numbers],
+                    None if shapes is None else [shapes[number] for number in numbers], name=name)
 
     def enqueue(self, tensors: Sequence[tf.Tensor]) -> tf.Operation:
         """Appends an element; waits while the queue is full."""

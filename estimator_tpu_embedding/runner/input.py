@@ -17,7 +17,7 @@ import tensorflow.compat.v1 as tf
 
 from ..core.deployment import Deployment, Invocation
 from ..errors import InputShapeError, Problem
-from ..hosts.backend import QUEUE_CAPACITY
+from ..hosts.backend import QUEUE_CAPACITY, PlacedQueue
 from ..hosts.placement import on
 from ..ops import checks
 
@@ -161,32 +161,24 @@ class CoreQueue:
         """
         self.taken: list[tf.Operation] = []
         self._structure = example
-        tensors = _static_tensors(example)
-        self._device = device
-        with on(device):
-            self._queue = tf.queue.FIFOQueue(
-                QUEUE_CAPACITY, [tf.bool] + [tensor.dtype for tensor in tensors],
-                shapes=[[]] + [tensor.shape for tensor in tensors],
-                name=f'batches_of_core_{core}')
+        with on(device):  # A queue must carry something, even where all features are looked up.
+            self._flag = tf.constant(True)
+        tensors = [self._flag, *_static_tensors(example)]
+        self._queue = PlacedQueue(
+            QUEUE_CAPACITY, [tensor.dtype for tensor in tensors], [device] * len(tensors),
+            f'batches_of_core_{core}', [tensor.shape for tensor in tensors])
+        self.close = self._queue.close
 
     def enqueue(self, batch: Batch) -> tf.Operation:
         """Returns the operation that hands over one batch; it blocks while the queue is full."""
-        # A queue must carry something, even where all features are looked up.
-        with on(self._device):
-            return self._queue.enqueue([tf.constant(True), *_static_tensors(batch)])
+        return self._queue.enqueue([self._flag, *_static_tensors(batch)])
 
     def dequeue(self) -> Batch:
         """Returns the oldest batch."""
-        with on(self._device):
-            tensors = self._queue.dequeue()
-        self.taken += [each.op for each in tf.nest.flatten(tensors)[:1]]
-        parts = iter(tensors[1:] if isinstance(tensors, Sequence) else [])
+        flag, *tensors = self._queue.dequeue()
+        self.taken.append(flag.op)
+        parts = iter(tensors)
         return map_tensors(lambda _: next(parts), self._structure)
-
-    def close(self) -> tf.Operation:
-        """Returns the operation that ends every wait."""
-        with on(self._device):
-            return self._queue.close(cancel_pending_enqueues=True)
 
 
 def _static_tensors(batch: Batch) -> list[tf.Tensor]:
