@@ -461,12 +461,15 @@ def put_random_states(states: tuple[Any, Any]) -> None:
 
 
 @contextlib.contextmanager
-def random_states_kept(seed: int | None = None) -> Iterator[None]:
-    """Puts the states back at the end; seeds the generators at the beginning if `seed` is given."""
+def seeded(seed: int) -> Iterator[None]:
+    """Seeds Python's and NumPy's generators; puts their states of before back at the end.
+
+    Models draw from them while they are built. Keras, for example, takes the seeds of its
+    initializers from `random`.
+    """
     before = random_states()
-    if seed is not None:
-        random.seed(seed)
-        np.random.seed(seed % 2**32)
+    random.seed(seed)
+    np.random.seed(seed % 2**32)
     try:
         yield
     finally:
