@@ -158,7 +158,7 @@ def test_what_is_bad_at_one_owner_keeps_the_rows_of_all_owners(backend, skips, b
         made = graphs.BACKENDS[backend](plan, {'t': 't', 'u': 'u'},
                                         tf.train.create_global_step(), skips_nonfinite=skips)
         enqueue = [made.enqueue({name: graphs.id_batch([[1], [1], [0], [2]])
-                                 for name in ('f', 'g')}, host=core, core=core)
+                                 for name in ('f', 'g')}, core=core)
                    for core in range(3)]
         looked_up = [made.lookup(core=core) for core in range(3)]
         gradient = tf.placeholder(tf.float32, [4])
