@@ -8,8 +8,8 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from .. import _legacy, defaults
-from ..runner.padding import filled
-from ..runner.stop_at_step import StopAtStep
+from ..runner.input import filled
+from ..runner.schedule import StopAtStep
 
 
 class _TPUStopAtStepHook(StopAtStep):

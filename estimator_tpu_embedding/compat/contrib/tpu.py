@@ -9,7 +9,7 @@ from ...estimator.context import TPUContext
 from ...estimator.export import export_estimator_savedmodel
 from ...estimator.table_config import FeatureConfig, TableConfig
 from ...estimator.tpu_embedding import TPUEmbedding
-from ...runner.async_saver import AsyncCheckpointSaverHook
+from ...runner.saving import AsyncCheckpointSaverHook
 from . import same
 
 _loops = _tf.modules_of_contrib()['training_loop']
