@@ -23,6 +23,7 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from ..checkpoint import profile_files
 from ..core.partition import STRATEGIES
 from ..core.specs import Topology
 from ..core.table_profile import TableProfile
@@ -56,7 +57,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def _report(parsed: argparse.Namespace) -> Report:
     views = [view_of(source) for source in inputs.load(parsed.input)]
-    profiles = None if parsed.stats is None else measured.read(parsed.stats, views)
+    profiles = None if parsed.stats is None else list(
+        profile_files.read_all(parsed.stats))
     plans = [_planned(view, parsed, profiles) for view in views]
     return Report([block for _, blocks in plans for block in blocks],
                   {'plans': [data for data, _ in plans]},
@@ -87,7 +89,7 @@ def _planned(view: View, parsed: argparse.Namespace, profiles: Sequence[TablePro
         Grid(('host', '>rows', '>bytes', '>padded'), list(_host_rows(rows, raw, padded))),
         Line(f'rows per host {extent_text(extent(rows), str)}; padded bytes '
              f'{extent_text(extent(padded), bytes_text)}'),
-        *unknown_slots(view), *(measured.blocks(stats, view) if stats else ()),
+        *unknown_slots(view), *(measured.blocks(stats) if stats else ()),
         *([Line(str(problem), 'bad')] if problem else [])]
     return {
         'where': view.where, 'hosts': hosts, 'cores_per_host': topology.cores_per_host,

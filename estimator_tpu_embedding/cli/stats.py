@@ -20,53 +20,29 @@ A table:
 | `first_step`, `last_step`, `steps`, `sampled_steps` | the steps that were measured |
 | `run` | the measured run: `hosts`, `cores_per_host`, `batch_size`, `strategy` |
 | `ids_per_example` | mean |
-| `features` | objects with `name`, `ids_per_example`, `most` and `histogram` |
-| `unique_share` | distinct ids of a step over all of its ids |
-| `distinct_ids` | over all steps; `null` if there are more than 4,096 |
-| `undercount` | counts of `heaviest` may be too low by so much |
-| `heaviest` | objects with `id`, `count` and `share` |
+| `features` | objects with `name` and `ids_per_example` |
 | `load` | by strategy, see below |
 
-`histogram` counts the examples with 0, 1, 2 to 3, 4 to 7, ... ids.
-
-A `load` has `imbalance`, which is most over mean of the ids per host, and `unique_imbalance`, the
-same of distinct ids. `unique_imbalance` is `null` if another number of hosts was measured.
-`uncertain` is the part of the ids whose host is estimated.
+A `load` has `imbalance`, which is most over mean of the ids per host. `uncertain` is the part of
+the ids whose host is estimated.
 """
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ..checkpoint import profile_files
 from ..core.partition import STRATEGIES
 from ..core.plan import BYTES_PER_ELEMENT
-from ..core.table_profile import HEAVY, TableProfile
+from ..core.table_profile import TableProfile
 from .config_view import TableView, View, imbalance
-from .report import Grid, Line, names_text, share_text
+from .report import Grid, Line, names_text
 
 MIN_GAIN = 0.1
 """A strategy is recommended if the fullest host has so much less than under the other."""
 
-_HEAVIEST = 10
-
 Loads = dict[str, tuple[list[float], int]]
 """By strategy what `TableProfile.load` gives."""
-
-
-def read(directory: str, views: Iterable[View]) -> list[TableProfile]:
-    """Returns the profiles in a directory. Profiles of tables that no view has keep only their
-    subject.
-
-    Raises:
-      UnreadableConfigError: if one of them cannot be read.
-    """
-    names = {table.name for view in views for table in view.tables}
-    return [profile if profile.subject.table in names else dataclasses.replace(
-        profile, heavy={}, ranges=(), remainders=(), loads={}, features=())
-        for profile in profile_files.read_all(directory)]
 
 
 def data(view: View, hosts: int, directory: str, found: Sequence[TableProfile]) -> dict[str, Any]:
@@ -117,35 +93,19 @@ def _table(profile: TableProfile, loads: Loads) -> dict[str, Any]:
         'run': {'hosts': subject.hosts, 'cores_per_host': subject.cores_per_host,
                 'batch_size': subject.batch_size, 'strategy': subject.strategy},
         'ids_per_example': round(profile.ids / examples, 6),
-        'features': [{'name': name, 'ids_per_example': round(use.ids / examples, 6),
-                      'most': use.most, 'histogram': _trimmed(use.histogram)}
-                     for (name, _), use in zip(subject.features, profile.features)],
-        'unique_share': round(profile.unique_ids / ids, 6),
-        'distinct_ids': None if profile.undercount else len(profile.heavy),
-        'undercount': profile.undercount,
-        'heaviest': [{'id': id, 'count': count, 'share': round(count / ids, 6)}
-                     for id, count in profile.heaviest(_HEAVIEST)],
-        'load': {strategy: {
-            'imbalance': round(imbalance(load), 6), 'uncertain': round(uncertain / ids, 6),
-            'unique_imbalance': round(imbalance(profile.loads[strategy].unique_ids), 6)
-            if len(load) == subject.hosts else None}
-            for strategy, (load, uncertain) in loads.items()}}
+        'features': [{'name': name, 'ids_per_example': round(count / examples, 6)}
+                     for (name, _), count in zip(subject.features, profile.features)],
+        'load': {strategy: {'imbalance': round(imbalance(load), 6),
+                            'uncertain': round(uncertain / ids, 6)}
+                 for strategy, (load, uncertain) in loads.items()}}
 
 
-def _trimmed(histogram: Sequence[int]) -> list[int]:
-    """Returns a histogram without the zeros at its end."""
-    return [count for at, count in enumerate(histogram) if any(histogram[at:])]
-
-
-def blocks(stats: dict[str, Any], view: View) -> Iterator[Line | Grid]:
+def blocks(stats: dict[str, Any]) -> Iterator[Line | Grid]:
     """Returns the report for people, from that for programs."""
     yield Line(f'look-ups measured, from {stats["directory"]}:')
-    rows = {table.name: table.rows for table in view.tables}
     if stats['tables']:
-        yield Grid(('table', '>steps', '>ids per example', '>at most', '>distinct in a step',
-                    '>rows seen', '>heaviest row', *(f'>max/mean, {strategy}'
-                                                     for strategy in STRATEGIES)),
-                   [_cells(one, rows[one['name']]) for one in stats['tables']])
+        head = 'table', '>steps', '>ids per example', *(f'>max/mean, {one}' for one in STRATEGIES)
+        yield Grid(head, list(map(_cells, stats['tables'])))
         advice = stats['recommended']
         yield Line('bytes of looked-up rows by host, max/mean: ' + ', '.join(
             f'{strategy} {value:.2f}' for strategy, value in stats['imbalance'].items()) + (
@@ -157,13 +117,8 @@ def blocks(stats: dict[str, Any], view: View) -> Iterator[Line | Grid]:
             f'{one["table"]}, {one["rows"]:,} x {one["dimension"]}' for one in stats['unused']))
 
 
-def _cells(one: dict[str, Any], rows: int) -> tuple[str, ...]:
-    heaviest, distinct = one['heaviest'][:1], one['distinct_ids']
+def _cells(one: dict[str, Any]) -> tuple[str, ...]:
     return (one['name'], f'{one["sampled_steps"]:,} of {one["steps"]:,}',
             f'{one["ids_per_example"]:.2f}',
-            f'{max((use["most"] for use in one["features"]), default=0):,}',
-            share_text(one['unique_share'], 1),
-            f'> {share_text(HEAVY, rows)}' if distinct is None else share_text(distinct, rows),
-            f'{heaviest[0]["id"]}: {share_text(heaviest[0]["share"], 1)}' if heaviest else 'none',
             *(f'{"~" if load["uncertain"] else ""}{load["imbalance"]:.2f}'
               for load in one['load'].values()))
