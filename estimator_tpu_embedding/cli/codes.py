@@ -208,7 +208,6 @@ E481 file too large
 E482 empty input
 E483 text that is no config
 E484 binary that is no config
-E485 word that is no config
 E486 text that is not UTF-8
 E487 too many parts
 E488 graph without a config

@@ -121,9 +121,9 @@ def as_command(parser: argparse.ArgumentParser, work: Callable[[argparse.Namespa
       flag: chooses the form of the report, if `--format` means something else there.
     """
     for name in inputs:
-        parser.add_argument(name.lower(), metavar=name, help='a file with a config as text, '
-                            'binary or base64, or another file with one; a checkpoint; - is '
-                            'standard input')
+        parser.add_argument(name.lower(), metavar=name, help='a file with a config as text '
+                            'or binary, or another file with one; a checkpoint; - is standard '
+                            'input')
     parser.add_argument(flag, dest='report_format', choices=FORMATS, default='text',
                         help='of the output; text has colours on a terminal')
     parser.set_defaults(command=functools.partial(_run, parser.prog, work), refuse=parser.error)

@@ -1,14 +1,12 @@
 """Reads embedding configs from files, SavedModels and streams, and trusts none of them.
 
 The bytes of a file tell its kind, not its name. Its first bytes tell how much of it may be read.
-Text is a config, a graph or base64; binary content is a graph or a config. Every problem raises
+Text is a config or a graph; binary content is a graph or a config. Every problem raises
 `UnreadableConfigError`, with one line that is safe to print.
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
 import dataclasses
 import io
 import re
@@ -28,7 +26,7 @@ from .wire import LENGTH, MAX_FIELDS, VARINT, Malformed, Wire
 MAX_TEXT = 2**20
 MAX_TEXT_GRAPH = 64 * 2**20
 MAX_BINARY_GRAPH = 256 * 2**20
-"""The most bytes that are read, by kind of content; base64 is text.
+"""The most bytes that are read, by kind of content.
 
 A graph may be larger than the configs in it.
 """
@@ -42,17 +40,15 @@ MAX_CONFIGS = 100
 """The most different configs in one graph."""
 
 _HEAD = 2**16
-_TABLE, _FEATURE, _INPUT_SHAPE = 1, 10, 3
-_LONGEST_VARINT = 10
+_TABLE, _FEATURE = 1, 10
 _KINDS = {1: LENGTH, **dict.fromkeys(range(2, 8), VARINT), 9: LENGTH, 10: LENGTH, 11: LENGTH}
 """The wire types of the fields of a config."""
 NO_CONFIG = 'E488'
 """The code of the error for a whole graph that carries no config."""
 
 SAVED_MODELS = ('saved_model.pb', 'saved_model.pbtxt')
-_ACCEPTED = ('Accepted: a TPUEmbeddingConfiguration (text, binary, base64) or a graph (GraphDef, '
+_ACCEPTED = ('Accepted: a TPUEmbeddingConfiguration (text, binary) or a graph (GraphDef, '
              'MetaGraphDef, SavedModel).')
-_BASE64 = re.compile(rb'[A-Za-z0-9+/_\-\s]++[=\s]*+')
 # Text has none of these; a binary message has one of them within a few bytes.
 _CONTROLS = re.compile(rb'[\x00-\x08\x0b\x0e-\x1f\x7f]')
 _BOM = b'\xef\xbb\xbf'
@@ -182,9 +178,8 @@ def _from_text(content: bytearray, where: str) -> list[Source]:
         raise unreadable('E482', where, 'it must hold a config', 'nothing: it is empty')
     if text.first_word(content) in graphs.FIRST_WORDS:
         return _from_nodes(graphs.in_text(content), where) or _none_in('a text graph', where)
-    if _BASE64.fullmatch(content):
-        return _parsed([(where, _from_base64(content, where))], 'a config')
-    text.check(content)
+    if b'\\' * (text.MAX_BACKSLASHES + 1) in content:
+        raise Malformed(f'more than {text.MAX_BACKSLASHES} backslashes in a row')
     config = Config()
     try:
         text_format.Parse(content.removeprefix(_BOM).decode(), config)
@@ -196,15 +191,6 @@ def _from_text(content: bytearray, where: str) -> list[Source]:
                          shown(' '.join(str(error).split()), 160),
                          _ACCEPTED) from error
     return [_checked(config, where, 'a config')]
-
-
-def _from_base64(content: bytearray, where: str) -> bytes:
-    digits = b''.join(content.split()).rstrip(b'=').translate(bytes.maketrans(b'-_', b'+/'))
-    try:
-        return base64.b64decode(digits + b'=' * (-len(digits) % 4), validate=True)
-    except binascii.Error as error:
-        raise unreadable('E485', where, 'it must be a config', 'one word that is neither a '
-                         'field nor base64', _ACCEPTED) from error
 
 
 def _from_binary(content: bytearray, where: str) -> list[Source]:
@@ -265,17 +251,13 @@ def _parsed(named: Iterable[tuple[str, bytes]], what: str) -> list[Source]:
             raise unreadable('E481', where, f'{what} must have at most {MAX_CONFIG_BYTES:,} bytes',
                              'more')
         known = False
-        for number, kind, span in wire.fields(wire.whole()):
+        for number, kind, _ in wire.fields(wire.whole()):
             known |= number in _KINDS
             if _KINDS.get(number, kind) != kind:
                 raise Malformed('neither a TPUEmbeddingConfiguration nor a graph')
             if number in counts:
                 counts[number] += 1
                 _check_counts(counts[_TABLE], counts[_FEATURE], where, what)
-            if number == _FEATURE and span[1] - span[0] > MAX_SHAPE * _LONGEST_VARINT:
-                _check_shape(sum(1 if type == VARINT else -(-(end - start) // _LONGEST_VARINT)
-                                 for field, type, (start, end) in wire.fields(span)
-                                 if field == _INPUT_SHAPE), where)
         left = wire.left
         if not known:
             raise Malformed('neither a TPUEmbeddingConfiguration nor a graph')
@@ -293,16 +275,12 @@ def _check_counts(tables: int, features: int, where: str, what: str) -> None:
             raise unreadable('E487', where, f'{what} must have at most {most:,} {kind}', 'more')
 
 
-def _check_shape(count: int, where: str) -> None:
-    if count > MAX_SHAPE:
-        raise unreadable('E487', where, 'the input_shape of a feature must have at most '
-                         f'{MAX_SHAPE} numbers', 'more')
-
-
 def _checked(config: Config, where: str, what: str) -> Source:
     _check_counts(len(config.table_descriptor), len(config.feature_descriptor), where, what)
     for feature in config.feature_descriptor:
-        _check_shape(len(feature.input_shape), where)
+        if len(feature.input_shape) > MAX_SHAPE:
+            raise unreadable('E487', where, 'the input_shape of a feature must have at most '
+                             f'{MAX_SHAPE} numbers', 'more')
     if not config.ListFields():
         raise unreadable('E482', where, 'it must hold a config', 'a message without any field',
                          _ACCEPTED)

@@ -1,4 +1,3 @@
-import base64
 import os
 import pathlib
 import sys
@@ -64,7 +63,7 @@ def test_a_file_a_saved_model_and_a_stream_hold_configs(tmp_path):
     done = groups.run(
         [sys.executable, '-c', 'from estimator_tpu_embedding.cli.inputs import load\n'
          'print(*[(one.where, len(one.config.table_descriptor)) for one in load("-")])'],
-        input=base64.b64encode(BYTES), text=False, check=True)
+        input=BYTES, text=False, check=True)
     assert done.stdout == b"('standard input', 5)\n"
 
 

@@ -1,4 +1,3 @@
-import base64
 import io
 import os
 import pathlib
@@ -45,8 +44,7 @@ def wheres(content):
 
 @pytest.mark.parametrize('content', [
     GOLDEN, b'\xef\xbb\xbf' + GOLDEN, b'# of the job\n\n' + GOLDEN, GOLDEN.replace(b'\n', b'\r\n'),
-    BYTES, base64.b64encode(BYTES), base64.urlsafe_b64encode(BYTES),
-    base64.b64encode(BYTES).rstrip(b'='), b' ' + base64.encodebytes(BYTES) + b'\n\n'])
+    BYTES])
 def test_what_a_config_is_is_seen_from_its_bytes(content):
     assert reading.read_bytes(content, 'x') == [reading.Source(where='x', config=CONFIG)]
 
@@ -62,7 +60,7 @@ def test_files_and_streams_are_read_alike(tmp_path):
 @pytest.mark.parametrize('content, code', [
     (b'', 'E482'), (b' \n\t', 'E482'), (b'# nothing\n', 'E482'), (b'mode: UNSPECIFIED', 'E482'),
     (b'\x10\x00', 'E482'), (b'\xc2\x3e\x01x', 'E484'), (b'# Title\n\nSome *words*.', 'E483'),
-    (b'word', 'E484'), (b'words', 'E485'), (b'\x89PNG\r\n\x1a\n\0\0\0\rIHDR', 'E484'),
+    (b'word', 'E483'), (b'\x89PNG\r\n\x1a\n\0\0\0\rIHDR', 'E484'),
     (b'PK\x03\x04' + b'\0' * 30, 'E484'), (b'{"format": 1}', 'E483'), (b'mode: 1 mode: 1', 'E483')])
 def test_what_is_no_config_is_refused_with_what_was_tried(content, code):
     error = refusal(content)
@@ -114,16 +112,17 @@ def test_a_stream_that_cannot_be_read_or_is_closed_is_refused(monkeypatch):
 
 
 @pytest.mark.parametrize('content, code', [
-    (b'table_descriptor {' * 900, 'E484'),  # P02
-    (b'{' * 100_000, 'E484'), (b'[' * 100_000, 'E484'), (b'a <' * 33 + b'>' * 33, 'E484'),
+    (b'table_descriptor {' * 900, 'E483'),  # P02
+    (b'{' * 100_000, 'E483'), (b'[' * 100_000, 'E483'), (b'a <' * 33 + b'>' * 33, 'E483'),
     (b'\x0b' * 100_000, 'E484'), (field(1, b'\x0b' * 100_000), 'E484'),  # P03
-    (b'num_hosts: ' + b'1' * 5_000, 'E484'), (b'num_hosts: 0x' + b'1' * 90, 'E483'),  # P04
+    (b'num_hosts: ' + b'1' * 5_000, 'E483'), (b'num_hosts: 0x' + b'1' * 90, 'E483'),  # P04
+    (b'profile_data_directory: "' + b'\\' * 99, 'E484'),
     (b'num_hosts: ' + b'1' * 90, 'E483'), (b'num_hosts: 2147483648', 'E483'),
     (b'\x0a\x00' * 2_000_000, 'E484'), (b'\x0a\x00' * 10_001, 'E487'),  # P10
     (b'\x52\x00' * 100_001, 'E487'), (b'table_descriptor{}' * 10_001, 'E487'),
     (b'profile_data_directory: "\xff"', 'E486'),  # P14
     (b'profile_data_directory: "\\377"', 'E483'),
-    (field(9, b'\xff'), 'E484'), (b'mode: "', 'E484'),
+    (field(9, b'\xff'), 'E484'), (b'mode: "', 'E483'),
     (b'[type.googleapis.com/x.Y] { }', 'E483'),  # P19
     (b'\x80\x05\x95\x10\x00\x00\x00\x00\x00\x00\x00\x8c\x05posix', 'E484'),  # P16: a pickle
     (bytes(4 * 2**20), 'E484'), (b'\x0a\xff\xff\xff\xff\x0f', 'E484'),
@@ -135,10 +134,6 @@ def test_a_stream_that_cannot_be_read_or_is_closed_is_refused(monkeypatch):
     (b'node { } } config', 'E488'), (b'node { config', 'E488')])
 def test_p02_p03_p04_p10_p14_p16_p19_hostile_content_is_refused(content, code):
     assert refusal(content).code == code
-
-
-def test_p04_the_message_about_a_long_number_is_short():
-    assert len(str(refusal(b'num_hosts: ' + b'1' * 5_000))) <= 200
 
 
 def test_p18_graphs_that_would_read_write_or_call_are_only_read(tmp_path):
@@ -366,11 +361,6 @@ LONG = '_shape of a feature must have at most 8 numbers'
     graph(node(field(10, field(3, b'\x01' * 4_000_000))))])
 def test_a_long_shape_is_refused(content):
     refused(content, 'E487', LONG)
-
-
-def test_a_long_shape_is_refused_before_it_takes_memory(monkeypatch):
-    monkeypatch.setattr(reading, 'Config', None)  # Nothing is parsed.
-    refused(field(10, field(3, b'\x01' * 8) * 100_000), 'E487', LONG)
 
 
 def test_shapes_of_legal_length_are_read_whatever_is_beside_them():
