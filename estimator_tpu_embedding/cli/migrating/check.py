@@ -31,7 +31,7 @@ from ..stored.texts import json_number
 from . import choices
 
 if TYPE_CHECKING:  # It needs NumPy.
-    from ...migration.agreement.compare import Agreement, Difference
+    from ...migration.comparison import Agreement, Difference
 
 HELP = 'train the old job and the new one from the same rows, and compare what they save'
 _SIDE = 'py:module:object of the {} job: a side of estimator_tpu_embedding.migration, or a ' \
@@ -63,7 +63,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def report(parsed: argparse.Namespace) -> Report:
     """Returns the report about a check."""
-    from ...migration.agreement.check import check
+    from ...migration.agreement import check
     given = options.options(parsed)
     if parsed.to is not None and parsed.checkpoint_b is not None:
         raise ConfigError(Problem(
