@@ -54,7 +54,7 @@ BELOW['__init__'], BELOW['__main__'] = {'version'}, {'cli'}
 
 INSIDE_FUNCTIONS = {  # what they may import besides, where it waits until it is needed
     'cli': {'cluster', 'compat', 'runner'},
-    'migration': {'compat', 'defaults', 'midlevel'},
+    'migration': {'compat', 'defaults'},
     '__init__': {'compat'}}
 
 FOREIGN = {  # folder: top-level packages it must not import

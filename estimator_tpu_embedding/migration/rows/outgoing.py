@@ -1,7 +1,8 @@
 """Writes the rows of tables of a checkpoint into files, in the order of ids, a few MB at a time.
 
 The files are staged in a folder of the directory. They are renamed when all are durable, and
-`rows.json` comes last. So a directory without `rows.json` holds no whole export.
+`rows.json`, which says what they hold, comes last. So a directory without `rows.json` holds no
+whole export.
 """
 
 from __future__ import annotations
@@ -10,24 +11,119 @@ import contextlib
 import json
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
 from ...checkpoint.bundle import Bundle
 from ...checkpoint.files import Storage, created, free_bytes
+from ...checkpoint.layout import Held, partition_of
+from ...checkpoint.manifest import Manifest, StoredTable
+from ...checkpoint.object_graph import Place
 from ...checkpoint.rows import Ordered
-from ...checkpoint.tensors import Tensor
-from ...errors import CheckpointError, Problem, shown
-from . import listing
-from .chosen import Chosen
-from .files import ID, ROWS, SAFETENSORS_KINDS, step_of
+from ...checkpoint.slots import is_slot, stored_slots
+from ...checkpoint.tables_meant import meant
+from ...checkpoint.tensors import NO_ROW, Tensor
+from ...core.partition import Partition
+from ...errors import CheckpointError, ConfigError, Problem, quoted, shown
+from ...version import VERSION
+from ..contents import is_tf2
+from .files import FORMAT, ID, LISTING, ROWS, SAFETENSORS_KINDS, hashed, step_of
 
 STAGE = '.rows-stage'
 _RESERVED = (ID, '__metadata__')
 """Names that mean something else in a file."""
 _MOST_NAMED = 5
+
+
+class Chosen(NamedTuple):
+    """A table to export.
+
+    Attributes:
+      name: of its variable.
+      slots: its slots to export: (slot, name of the tensor).
+      partition: of its rows and slots; `None` if they are in the order of ids.
+    """
+
+    name: str
+    slots: Sequence[tuple[str, str]]
+    partition: Partition | None
+
+    @property
+    def tensors(self) -> list[tuple[str, str]]:
+        """(slot, name of the tensor) of the table, whose slot is `''`, and of its slots."""
+        return [('', self.name), *self.slots]
+
+
+def candidates(bundle: Bundle, tables: Mapping[str, StoredTable], manifest: Manifest | None
+               ) -> dict[str, Chosen]:
+    """Returns all tables, with all their slots, by name.
+
+    Args:
+      bundle: the checkpoint.
+      tables: of its manifest; without one, tensors whose order the user stated.
+      manifest: of the checkpoint.
+
+    Returns:
+      Of a checkpoint of TF2 the variables that have the shape of a table, by their keys. TF2 always
+      stores rows in the order of ids, so these have no partition.
+    """
+    if not tables and is_tf2(bundle):
+        return {key: Chosen(key, [], None) for key in bundle.tensors if _is_matrix(bundle, key)
+                and (place := Place.of_key(key)) is not None and not place.slot}
+    if manifest is not None:
+        return {name: Chosen(name, [(slot, f'{name}/{slot}') for slot in table.slots],
+                             partition_of(table)) for name, table in tables.items()}
+    held = Held.of(bundle, None)
+    return {name: Chosen(name, [(slot, f'{name}/{slot}') for slot in sorted(stored_slots(
+        held, name, bundle.tensors[name].shape))], partition_of(table))
+        for name, table in tables.items()
+        if _is_matrix(bundle, name) and not is_slot(name, tables)}
+
+
+def chosen(names: Sequence[str], found: Mapping[str, Chosen], with_slots: bool) -> list[Chosen]:
+    """Returns the tables that names mean, in their order; without names, all that are known to be.
+
+    Args:
+      names: in full, or parts of names, as `CheckpointOptions` take them.
+      found: by `candidates`.
+      with_slots: whether slots are wanted too.
+
+    Raises:
+      ConfigError: E662 if a name means no table, or several; or if no table is known.
+    """
+    picked: dict[str, Chosen] = {}
+    problems: list[Problem] = []
+    for name in names or [name for name, one in found.items() if one.partition is not None]:
+        several = meant(name, found)
+        if len(several) == 1:
+            one = found[several[0]]
+            picked[one.name] = one if with_slots else one._replace(slots=[])
+        else:
+            problems += _unknown(name, several, found)
+    if not picked and not problems:
+        problems.append(Problem(
+            'E662', '--table', 'it must say which variables are tables, as nothing else does here',
+            'nothing', f'There: {quoted(shown(name, 200) for name in sorted(found)[:5])}.'))
+    if problems:
+        raise ConfigError(*problems)
+    return list(picked.values())
+
+
+def _unknown(name: str, several: Sequence[str], known: Collection[str]) -> Iterator[Problem]:
+    there = quoted(shown(one, 200) for one in several[:5] or sorted(known)[:5])
+    yield Problem(
+        'E662', f'--table {shown(name, 200)}', 'it must name one table, in full or by parts of '
+        'its name that no other has', 'several' if several else 'none of that name',
+        f'There: {there}.')
+
+
+def _is_matrix(bundle: Bundle, key: str) -> bool:
+    tensor = bundle.tensors[key]
+    return (len(tensor.shape) == 2 and min(tensor.shape) > 0 and tensor.is_float
+            and key.isprintable()
+            and all(piece.first_row != NO_ROW for piece in tensor.pieces))
 
 
 def export(bundle: Bundle, tables: Sequence[Chosen], format: str, directory: str, *, name: str,
@@ -58,8 +154,10 @@ def export(bundle: Bundle, tables: Sequence[Chosen], format: str, directory: str
     with _staged(directory, size) as storage:
         listed = [_write_table(storage, f'{number}-{_plain(table.name)}', format, table, of_table)
                   for number, (table, of_table) in enumerate(zip(tables, sources))]
-        storage.create(f'{STAGE}/{listing.NAME}', listing.content({
-            'kind': format, 'checkpoint': {'name': name, 'step': step}, 'tables': listed}))
+        text = json.dumps({
+            'format': FORMAT, 'created_by': f'estimator_tpu_embedding {VERSION}', 'kind': format,
+            'checkpoint': {'name': name, 'step': step}, 'tables': listed}, indent=1)
+        storage.create(f'{STAGE}/{LISTING}', f'{text}\n'.encode())
         _publish(storage)
     return listed
 
@@ -76,7 +174,7 @@ def _write_table(storage: Storage, begin: str, format: str, table: Chosen,
             with created(path) as opened:
                 _write(format, opened, [source] if which else sources)
             storage.sync(f'{STAGE}/{file}')
-            digest = listing.hashed(path)
+            digest = hashed(path)
         tensors.append({'name': name, 'slot': slot, 'dtype': source.tensor.kind, 'file': file,
                         'column': source.column, 'sha256': digest})
     return {'name': table.name, 'tensors': tensors}
@@ -130,7 +228,7 @@ def _require_empty(storage: Storage, where: str) -> None:
         return
     got, remedy = f'{len(names):,} files: {", ".join(map(shown, names[:_MOST_NAMED]))}', (
         'Name another one.')
-    if listing.NAME in names:
+    if LISTING in names:
         got = 'rows of an earlier export'
     elif STAGE in names:
         got = f'{STAGE}: an export that did not end, or still writes'
@@ -140,12 +238,12 @@ def _require_empty(storage: Storage, where: str) -> None:
 
 def _publish(storage: Storage) -> None:
     """Moves the files out of the stage, `rows.json` last, each durable; none if that fails."""
-    storage.sync(f'{STAGE}/{listing.NAME}')
+    storage.sync(f'{STAGE}/{LISTING}')
     storage.sync(STAGE)
     moved: list[str] = []
     try:
-        for name in sorted(storage.names(STAGE), key=lambda name: name == listing.NAME):
-            if name == listing.NAME:
+        for name in sorted(storage.names(STAGE), key=lambda name: name == LISTING):
+            if name == LISTING:
                 storage.sync()
             storage.rename(f'{STAGE}/{name}', name)
             moved.append(name)

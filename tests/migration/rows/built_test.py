@@ -21,11 +21,10 @@ from estimator_tpu_embedding.checkpoint.files import Storage
 from estimator_tpu_embedding.checkpoint.manifest import read_manifest
 from estimator_tpu_embedding.core.partition import Partition
 from estimator_tpu_embedding.errors import CheckpointError, CheckpointWriteError
-from estimator_tpu_embedding.migration.rows import built, incoming, listing
+from estimator_tpu_embedding.migration.rows import built, incoming
 from estimator_tpu_embedding.migration.rows.built import Base, NewCheckpoint
-from estimator_tpu_embedding.migration.rows.chosen import Chosen
 from estimator_tpu_embedding.migration.rows.incoming import NamedFile
-from estimator_tpu_embedding.migration.rows.outgoing import export
+from estimator_tpu_embedding.migration.rows.outgoing import Chosen, export
 
 TABLE = 'dense_features/f_embedding/embedding_weights'
 ROWS = np.arange(1, 21, dtype=np.float32).reshape(10, 2)
@@ -151,7 +150,7 @@ def test_memory_does_not_depend_on_the_table(tmp_path, monkeypatch, format):
         partition = Partition(strategy='mod', vocabulary_size=rows, num_hosts=3)
         export(bundle, [Chosen('t', [], partition)], format, str(tmp_path / 'out'), name='t',
                step=0)
-        tables, _ = listing.read(str(tmp_path / 'out'))
+        tables, _ = incoming.exported(str(tmp_path / 'out'))
         NewCheckpoint(str(tmp_path / 'd'), 0, tables, None).commit()
 
     assert highest_rss_of(there_and_back) < 100 * 2**20

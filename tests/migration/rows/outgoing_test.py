@@ -15,11 +15,12 @@ from harness.kill_job import live
 
 from estimator_tpu_embedding.checkpoint.bundle import Bundle
 from estimator_tpu_embedding.checkpoint.files import Storage
+from estimator_tpu_embedding.checkpoint.manifest import StoredTable
 from estimator_tpu_embedding.core.partition import Partition
-from estimator_tpu_embedding.errors import CheckpointError
-from estimator_tpu_embedding.migration.rows import listing, outgoing
-from estimator_tpu_embedding.migration.rows.chosen import Chosen
-from estimator_tpu_embedding.migration.rows.outgoing import export
+from estimator_tpu_embedding.errors import CheckpointError, ConfigError
+from estimator_tpu_embedding.migration.rows import files, outgoing
+from estimator_tpu_embedding.migration.rows.incoming import exported
+from estimator_tpu_embedding.migration.rows.outgoing import Chosen, chosen, export
 
 
 def plan(prefix, strategy='div', hosts=1, format='npy'):
@@ -68,7 +69,7 @@ def test_all_bits_of_other_types_are_kept(tmp_path, code, kind, format):
     table, = export(Bundle.open(prefix), [Chosen('t', [], None)], format, str(tmp_path / 'out'),
                     name='model.ckpt-7', step=7)
     assert table['tensors'][0]['dtype'] == kind
-    (table,), step = listing.read(str(tmp_path / 'out'))
+    (table,), step = exported(str(tmp_path / 'out'))
     got, = table.feeds[''].chunks()
     assert got.tobytes() == stored.tobytes() and step == 7
 
@@ -142,7 +143,7 @@ def faulty(monkeypatch, faults):
 
 def is_whole(out):
     """Whether `rows.json` is there; then all rows must be."""
-    found = listing.read(str(out)) if out.exists() else None
+    found = exported(str(out)) if out.exists() else None
     if found is not None:
         np.testing.assert_array_equal(
             np.concatenate(list(found[0][0].feeds[''].chunks())), VALUES)
@@ -182,7 +183,7 @@ def test_an_export_whose_disk_fails_at_any_operation_is_whole_or_none(tmp_path, 
 def test_a_rows_json_that_cannot_be_so_is_refused(tmp_path, content):
     (tmp_path / 'rows.json').write_bytes(content)
     with pytest.raises(CheckpointError, match='E664 rows.json of .*it must be as etpe checkpoint'):
-        listing.read(str(tmp_path))
+        exported(str(tmp_path))
 
 
 def slot(fields):
@@ -197,11 +198,11 @@ def slot(fields):
     (lambda fields: slot(fields).update(dtype='float64'), 'E666', 'rows of float64'),
     (lambda fields: slot(fields).update(dtype='int32'), 'E664', 'type int32'),
     (lambda fields: slot(fields).update(dtype=[]), 'E664', 'unhashable'),
-    (lambda fields: slot(fields).update(slot=''), 'E664', 'non-empty'),
+    (lambda fields: slot(fields).update(slot=''), 'E664', 'slots'),
     (lambda fields: fields.update(kind='pickle'), 'E664', 'of pickle'),
     (lambda fields: fields['checkpoint'].update(step=-1), 'E664', 'step -1'),
     (lambda fields: fields['tables'][0].update(name='../t'), 'E664', 'parts of the name'),
-    (lambda fields: fields['tables'][0].update(tensors=[]), 'E664', 'without tensors')])
+    (lambda fields: fields['tables'][0].update(tensors=[]), 'E664', 'slots []')])
 def test_a_rows_json_with_impossible_content_is_refused(tmp_path, change, code, said):
     plan(save(tmp_path / 'm'))(tmp_path / 'out')
     path = tmp_path / 'out' / 'rows.json'
@@ -209,7 +210,7 @@ def test_a_rows_json_with_impossible_content_is_refused(tmp_path, change, code, 
     change(fields)
     path.write_text(json.dumps(fields))
     with pytest.raises(CheckpointError) as caught:
-        listing.read(str(tmp_path / 'out'))
+        exported(str(tmp_path / 'out'))
     assert caught.value.code == code and said in str(caught.value)
 
 
@@ -218,8 +219,41 @@ def test_ids_of_parquet_files_must_count_from_0(tmp_path):
     from pyarrow import compute, parquet
     plan(save(tmp_path / 'm'), format='parquet')(tmp_path / 'out')
     path, listed = tmp_path / 'out' / '0-scope-t.parquet', tmp_path / 'out' / 'rows.json'
-    table, before = parquet.read_table(path), listing.hashed(str(path))
+    table, before = parquet.read_table(path), files.hashed(str(path))
     parquet.write_table(table.set_column(0, 'id', compute.add(table['id'], 1)), path)
-    listed.write_text(listed.read_text().replace(before, listing.hashed(str(path))))
+    listed.write_text(listed.read_text().replace(before, files.hashed(str(path))))
     with pytest.raises(CheckpointError, match='E665 file .*its column id must count from 0; got'):
-        listing.read(str(tmp_path / 'out'))
+        exported(str(tmp_path / 'out'))
+
+
+def candidates(tmp_path, tensors, assume=()):
+    """The tables among tensors without a manifest; those of `assume` have a known order."""
+    bundle = Bundle.open(forged.write(tmp_path / 'model.ckpt-1', tensors))
+    tables = {name: StoredTable(rows=11, width=3, strategy='mod', hosts=2, slots=())
+              for name in assume}
+    return outgoing.candidates(bundle, tables, None)
+
+
+def test_variables_of_tf2_are_found_by_their_keys_and_are_in_order(tmp_path):
+    key = '/.ATTRIBUTES/VARIABLE_VALUE'
+    found = candidates(tmp_path, {
+        name: VALUES for name in (f'e/user{key}', f'e/user.Smomenta{key}', '_CHECKPOINTABLE_OBJECT_'
+                                  'GRAPH', f'e/user/.OPTIMIZER_SLOT/opt/m{key}')})
+    assert found == {name: Chosen(name, [], None) for name in (
+        f'e/user{key}', f'e/user.Smomenta{key}')}
+    assert chosen(['user'], found, with_slots=True) == [found[f'e/user{key}']]
+    with pytest.raises(ConfigError, match='E662 --table: it must say which variables are tables'):
+        chosen([], found, with_slots=True)
+
+
+def test_slots_of_tf1_are_found_by_their_names_and_are_no_tables(tmp_path):
+    tensors = {'a/t': VALUES, 'a/t/Adam/m': VALUES, 'a/t/Adam/v': VALUES, 'a/t/mean': VALUES,
+               'b/t': VALUES, 'bias': VALUES[0]}
+    found = candidates(tmp_path, tensors, ['a/t', 'a/t/Adam/m', 'a/t/Adam/v', 'a/t/mean', 'b/t'])
+    assert {name: [slot for slot, _ in one.slots] for name, one in found.items()} == {
+        'a/t': ['Adam/m', 'Adam/v'], 'a/t/mean': [], 'b/t': []}
+    assert [one.name for one in chosen(['a/t'], found, False)] == ['a/t']
+    for name, said in (('t', 'got several.  There: "a/t", "b/t".'), ('x', 'none of that name')):
+        with pytest.raises(ConfigError, match='E662 --table') as caught:
+            chosen([name], found, False)
+        assert said in str(caught.value)
