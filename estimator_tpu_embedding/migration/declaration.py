@@ -9,27 +9,17 @@ from __future__ import annotations
 import collections
 import dataclasses
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..core.limits import MAX_NAME_LENGTH
-from ..core.names import name_problems
 from ..core.optimizer_base import Optimizer
-from ..core.optimizers import OPTIMIZERS
 from ..core.plan import Plan
 from ..core.rates import ConstantRate, DynamicRate
 from ..core.specs import FeatureSpec, TableSpec, Topology
 from ..errors import ConfigError, Problem, counted, quoted, shown
-from ..proto import quantization
-from ..proto.codec import (
-    Config,
-    HotIds,
-    LowDimensionalPacking,
-    RateOfTag,
-    decode_optimizer,
-    plan_to_config,
-)
-from ..proto.decoding import batch_of, layout
+from ..proto.codec import Config, plan_to_config
+from ..proto.decoding import batch_of, config_to_plan
 
 JOB = 'job'
 """The place of notes about the whole declaration."""
@@ -102,19 +92,13 @@ class Table:
 
     Attributes:
       spec: its size, and its optimizer, whose learning rate is the table's. If the rate is a
-        function, `spec.rate` holds it, and the rate of the optimizer is 0.0. Without an
-        optimizer the table is not trained, or `algorithm` says by what.
-      algorithm: name of the optimizer's field in the proto, also of one that this package cannot
-        decode; `''` for a table that is not trained.
+        function, `spec.rate` holds it, and the rate of the optimizer is 0.0.
       is_whole: whether the combiner, the initializer and the first values of slots are known.
         Configs do not hold them.
-      packed: whether the hardware packs narrow rows.
     """
 
     spec: TableSpec
-    algorithm: str
     is_whole: bool = True
-    packed: bool = False
 
     @property
     def name(self) -> str:
@@ -220,157 +204,79 @@ def of_config(config: Config, where: str, others: Sequence[Config] = ()) -> Decl
       others: those of the same job for evaluation or prediction.
 
     Raises:
-      ConfigError: with every problem for which no API can declare it, such as a table of 0 rows.
+      ConfigError: with every problem for which it is no plan, such as a table of 0 rows.
+      UnsupportedError: if the only problem is an optimizer whose formula is not documented.
     """
-    batch = batch_of(config)
-    names = _feature_names(config)
-    tables = [_table(descriptor) for descriptor in config.table_descriptor]
-    problems = list(_problems(config, tables))
-    if problems:
-        raise ConfigError(*problems)
-    features = [
-        Feature(declared_name=descriptor.name, spec=FeatureSpec(
-            name=name, table=tables[descriptor.table_id].name,
-            **layout(descriptor.input_shape, batch)))
-        for name, descriptor in zip(names, config.feature_descriptor)]
-    per_core = batch if features else config.batch_size_per_tensor_core or None
-    if not features:
-        features = [Feature(spec=FeatureSpec(name=name, table=table.name))
-                    for name, table in zip(names, tables)]
-    is_sized = config.num_tensor_cores > 0 and config.num_hosts > 0
-    return Declaration(
-        where=where, tables=tuple(tables), features=tuple(features),
-        is_tf2=_is_tf2(config, features, tables),
-        sizes=Sizes(per_core, config.num_hosts, config.num_tensor_cores) if is_sized
-        else Sizes(per_core),
-        pipelined=config.pipeline_execution_with_tensor_core,
-        strategy='mod' if config.sharding_strategy == Config.MOD else 'div',
-        profile_directory=config.profile_data_directory,
-        notes=tuple(_notes(config, names, others)), config=config)
+    plan = config_to_plan(_with_features(config))
+    declared = {one.name for one in config.feature_descriptor if one.name}
+    found = of_plan(plan, where)
+    tables = tuple(dataclasses.replace(table, is_whole=False, spec=dataclasses.replace(
+        table.spec, combiner='mean')) for table in found.tables)
+    features = tuple(
+        one if one.spec.name in declared else Feature(spec=dataclasses.replace(one.spec, name=name))
+        for one, name in zip(found.features, _names(plan.features, declared)))
+    return dataclasses.replace(
+        found, tables=tables, features=features, is_tf2=bool(declared), config=config,
+        notes=tuple(_notes_of_config(config, features, others)))
 
 
-def _is_tf2(config: Config, features: Sequence[Feature], tables: Sequence[Table]) -> bool:
-    """Whether a config has anything that only TF2 writes."""
-    return (any(one.declared_name or one.spec.output_shape is not None for one in features)
-            or any(one.packed or one.spec.quantization is not None for one in tables)
-            or not config.feature_descriptor)
+def _with_features(config: Config) -> Config:
+    """Returns a config of TensorFlow 1.15 to 2.3, which lists no features, with one per table."""
+    if config.feature_descriptor:
+        return config
+    found = Config()
+    found.CopyFrom(config)
+    found.ClearField('batch_size_per_tensor_core')
+    for number, table in enumerate(found.table_descriptor):
+        table.ClearField('num_features')
+        found.feature_descriptor.add(
+            table_id=number, input_shape=[max(config.batch_size_per_tensor_core, 1)])
+    return found
 
 
-def _table(descriptor: Config.TableDescriptor) -> Table:
-    parameters = descriptor.optimization_parameters
-    algorithm = parameters.WhichOneof('parameters') or ''
-    if not algorithm and parameters.ByteSize():
-        algorithm = 'one that is not known here'
-    optimizer = decode_optimizer(parameters) if algorithm in OPTIMIZERS else None
-    rate = None
-    if parameters.learning_rate.WhichOneof('learning_rate') == 'dynamic':
-        rate = DynamicRate(function=RateOfTag(parameters.learning_rate.dynamic.tag))
-    return Table(
-        algorithm=algorithm, is_whole=False,
-        packed=parameters.low_dimensional_packing_status == LowDimensionalPacking.ENABLED,
-        spec=TableSpec(
-            name=descriptor.name, vocabulary_size=descriptor.vocabulary_size,
-            dimension=descriptor.dimension, optimizer=optimizer, rate=rate,
-            hot_id_replication=(parameters.hot_id_replication_configuration.status
-                                == HotIds.ENABLED),
-            quantization=quantization.decode(parameters.simulated_quantization)))
-
-
-def _feature_names(config: Config) -> list[str]:
-    """Returns a key for each feature: its own name, or one that is made from the table's.
-
-    A config without features, as TensorFlow 2.3 writes it, gets a feature for each table.
-    """
-    tables = [descriptor.name for descriptor in config.table_descriptor]
-    of_feature = [(one.name, tables[one.table_id] if 0 <= one.table_id < len(tables) else '')
-                  for one in config.feature_descriptor] or [('', name) for name in tables]
-    many = collections.Counter(table for name, table in of_feature if not name)
+def _names(features: Sequence[FeatureSpec], declared: Collection[str]) -> list[str]:
+    """Returns a key for each feature: its own name, or one that is made from the table's."""
+    many = collections.Counter(one.table for one in features if one.name not in declared)
     seen: collections.Counter[str] = collections.Counter()
-    declared = frozenset(name for name, _ in of_feature if name)
-    found: dict[str, None] = {}
-    for name, table in of_feature:
-        avoided = frozenset() if name else declared
-        if not name:
-            seen[table] += 1
-            name = table.removeprefix(_OF_COLUMNS) or table
-            if many[table] > 1:
-                name += f'_{seen[table]:0{len(str(many[table]))}}'
-        while name in found or name in avoided:  # Features of TF2 may share a name.
-            name += '_'
-        found[name] = None
-    return list(found)
+    found: list[str] = []
+    for one in features:
+        name = one.name
+        if name not in declared:
+            seen[one.table] += 1
+            name = one.table.removeprefix(_OF_COLUMNS) or one.table
+            if many[one.table] > 1:
+                name += f'_{seen[one.table]:0{len(str(many[one.table]))}}'
+            while name in found or name in declared:
+                name += '_'
+        found.append(name)
+    return found
 
 
-def _problems(config: Config, tables: Sequence[Table]) -> Iterator[Problem]:
-    if not tables:
-        yield Problem('E402', 'config', 'at least one table is needed', 'none')
-    for table in tables:
-        yield from table.spec.problems()
-    for name, count in collections.Counter(table.name for table in tables).items():
-        if count > 1:
-            yield Problem('E404', f'table "{shown(name)}"', 'the name of a table must be unique',
-                          f'{count} of that name')
-    for position, feature in enumerate(config.feature_descriptor):
-        where = f'feature "{shown(feature.name) or position}"'
-        if feature.name:
-            yield from name_problems('feature', feature.name)
-        if not 0 <= feature.table_id < len(tables):
-            yield Problem('E401', where, f'table_id must be in [0, {len(tables)})',
-                          str(feature.table_id))
-        if min(feature.input_shape, default=0) < 1:
-            yield Problem('E433', where, 'input_shape must have one dimension or more, each >= 1',
-                          str(list(feature.input_shape)))
-
-
-def _notes(config: Config, names: Sequence[str], others: Sequence[Config]) -> Iterator[Note]:
+def _notes_of_config(config: Config, features: Sequence[Feature], others: Sequence[Config]
+                     ) -> Iterator[Note]:
     yield _UNKNOWN
-    unnamed = [name for name, one in zip(names, config.feature_descriptor) if not one.name]
+    unnamed = sum(not one.declared_name for one in features)
     if unnamed:
-        yield Note(JOB, f'The config has no names of {counted(len(unnamed), "feature")}', 'TF1 '
+        yield Note(JOB, f'The config has no names of {counted(unnamed, "feature")}', 'TF1 '
                    'writes none. Names here come from the tables. Put in the keys of the dict '
                    'that the dataset gives.')
     if config.mode == Config.INFERENCE:
         yield Note(JOB, 'The config is of a job that trains nothing: it has SGD with a rate of '
                    '1.0 for every table', 'Choose optimizers before you train.')
     if not config.feature_descriptor:
-        yield Note(JOB, 'The config, of TensorFlow 2.3, does not list its features', 'Here is '
-                   'one for each table, without sequences. Correct them.')
+        yield Note(JOB, 'The config, of TensorFlow 2.3 or older, does not list its features',
+                   'Here is one for each table, without sequences. Correct them.')
     raised = [one.name for one in config.table_descriptor
               if config.num_hosts > 1 and one.vocabulary_size == config.num_hosts]
     if raised:
         yield Note(JOB, f'The {counted(config.num_hosts, "row")} of {some(raised)} may be fewer '
                    'in the program: TensorFlow gives every host a row')
-    for descriptor in config.table_descriptor:
-        yield from _notes_of_table(descriptor)
-    if config.HasField('spmd_sharding'):
-        yield LOST(JOB, 'The config splits a replica over several cores (spmd_sharding), which '
-                   'no API declares here')
-    known = Config()
-    known.CopyFrom(config)
-    known.DiscardUnknownFields()
-    if known.ByteSize() != config.ByteSize():
-        yield LOST(JOB, 'The config has fields that this version does not know',
-                   'Look at the program that wrote it.')
     batch = batch_of(config)
     sizes = sorted({batch_of(other) for other in others if other.feature_descriptor} - {batch})
     if sizes:
         yield LOST(JOB, f'Evaluation or prediction has {", ".join(map(str, sizes))} samples per '
                    f'core and training {batch}, but TPUEmbedding of TF2 has one batch size',
                    'Give both the same size.')
-
-
-def _notes_of_table(descriptor: Config.TableDescriptor) -> Iterator[Note]:
-    where = place('table', descriptor.name)
-    parameters = descriptor.optimization_parameters
-    kept = parameters.hot_id_replication_configuration.status
-    if kept not in (HotIds.UNSPECIFIED, HotIds.ENABLED, HotIds.DISABLED):
-        yield LOST(where, f'the replication of hot ids has status {kept}, which no API sets')
-    is_known = parameters.WhichOneof('parameters') is not None
-    if not is_known and parameters.ByteSize():
-        yield NO_OPTIMIZER(where, 'the config names no optimizer that this version knows',
-                           'Take it from the program of the job.')
-    elif is_known and parameters.learning_rate.WhichOneof('learning_rate') is None:
-        yield Note(where, 'the config states no learning rate, so 0.0 stands here')
 
 
 def prepare() -> None:
@@ -395,7 +301,7 @@ def of_object(value: Any, where: str) -> Declaration | None:
     """
     from ..compat import declarations
     if isinstance(value, Plan):
-        return _of_plan(value, where, {one.name: one.weight_feature for one in value.features})
+        return of_plan(value, where)
     try:
         found: Any = declarations.tf1_declaration(value)
     except (ValueError, TypeError) as error:
@@ -403,7 +309,7 @@ def of_object(value: Any, where: str) -> Declaration | None:
                                   'EmbeddingConfigSpec', shown(error, 200))) from error
     if found is None:
         return None
-    declared = _of_spec(found, where) if declarations.is_spec(found) else _of_plan(
+    declared = _of_spec(found, where) if declarations.is_spec(found) else of_plan(
         found.plan, where, {name: one.weight_key
                             for name, one in found.feature_to_config_dict.items()})
     if not declared.tables:
@@ -432,12 +338,14 @@ def _of_spec(spec: Any, where: str) -> Declaration:
         notes=tuple(_notes_of_spec(spec, declarations.features_with_words(spec))))
 
 
-def _of_plan(plan: Plan, where: str, weight_keys: Mapping[str, str | None]) -> Declaration:
-    """Returns what a plan declares; `weight_keys` has that of each feature."""
+def of_plan(plan: Plan, where: str, weight_keys: Mapping[str, str | None] | None = None
+            ) -> Declaration:
+    """Returns what a plan declares; `weight_keys` has that of each feature, if it is another."""
+    features = plan.features if weight_keys is None else [
+        dataclasses.replace(one, weight_feature=weight_keys[one.name]) for one in plan.features]
     return Declaration(
         where=where, tables=tuple(_trained(table, None) for table in plan.tables),
-        features=tuple(_feature(dataclasses.replace(one, weight_feature=weight_keys[one.name]))
-                       for one in plan.features),
+        features=tuple(map(_feature, features)),
         sizes=Sizes(plan.batch_size_per_core, plan.topology.num_hosts, plan.topology.num_cores),
         pipelined=plan.pipelined, strategy=plan.strategy,
         profile_directory=plan.profile_directory, config=plan_to_config(plan))
@@ -451,8 +359,7 @@ def _trained(spec: TableSpec, common: Optimizer | None) -> Table:
     elif optimizer is not None and isinstance(spec.rate, ConstantRate):
         optimizer = dataclasses.replace(optimizer, learning_rate=spec.rate.value)
     rate = spec.rate if isinstance(spec.rate, DynamicRate) else None
-    return Table(spec=dataclasses.replace(spec, optimizer=optimizer, rate=rate),
-                 algorithm='' if optimizer is None else optimizer.field)
+    return Table(spec=dataclasses.replace(spec, optimizer=optimizer, rate=rate))
 
 
 def _feature(spec: FeatureSpec, validate: bool = True) -> Feature:

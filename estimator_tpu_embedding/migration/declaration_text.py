@@ -190,9 +190,9 @@ def _origin(rate: DynamicRate) -> str:
 
 def _is_writable(table: Table, target: str) -> bool:
     """Whether the target has the optimizer of a table, if the table has one."""
-    return not table.algorithm or (
-        table.spec.optimizer is not None and table.algorithm in python_text.CLASSES
-        and (target, table.algorithm) != ('tfrs', python_text.NOT_IN_LAYER))
+    made = table.spec.optimizer
+    return made is None or made.field in python_text.CLASSES and (
+        target, made.field) != ('tfrs', python_text.NOT_IN_LAYER)
 
 
 def _optimizers(tables: Sequence[Table], rates: _Rates, target: str
@@ -205,7 +205,7 @@ def _optimizers(tables: Sequence[Table], rates: _Rates, target: str
     # Of several that are as common, a constant rate comes first.
     trained = sorted((table for table in tables if table.spec.optimizer is not None
                       and _is_writable(table, target)), key=lambda table: table.dynamic is not None)
-    keys = {table.name: (table.spec.optimizer, table.dynamic, table.packed, table.is_whole)
+    keys = {table.name: (table.spec.optimizer, table.dynamic, table.is_whole)
             for table in trained}
     made = {keys[table.name]: python_text.optimizer(table, _rate(table, rates))
             for table in trained}
@@ -276,16 +276,12 @@ def _made(declaration: Declaration, target: str) -> str:
 
 def _notes_of_tables(declaration: Declaration, target: str) -> Iterator[Note]:
     """Yields what TF2 lacks of tables and features."""
-    used = {feature.spec.table for feature in declaration.features}
     for table in declaration.tables:
         where = place('table', table.name)
         yield from _notes_of_training(table, where, target)
         if table.spec.hot_id_replication:
             yield LOST(where, 'TF2 does not replicate hot ids (hot_id_replication)',
                        'It changes no number.')
-        if table.name not in used:
-            yield LOST(where, 'no feature looks up in this table, and TF2 knows only tables of '
-                       'features')
         if table.is_whole and table.spec.combiner is None:
             yield Note(where, 'the job had no combiner here, as each sample has one id',
                        "'sum' gives the same; pass dense ids.")
@@ -325,7 +321,7 @@ def _notes_of_training(table: Table, where: str, target: str) -> Iterator[Note]:
         yield NO_OPTIMIZER(where, f'{_TARGETS[target][1]} has no optimizer like '
                            f'{_described(table)}', 'The table has none here: choose one '
                            'yourself, with a rate of its own.')
-    elif table.algorithm == 'ftrl':
+    elif made is not None and made.field == 'ftrl':
         if table.is_whole and not made.initial_accumulator > 0:
             yield LOST(where, 'its FTRL accumulators begin at 0, and TF2 takes only values above 0',
                        'The default stands here. It matters for rows that no checkpoint brings.')
@@ -346,8 +342,6 @@ _PLAIN = {'clip_weights': Bounds(), 'clip_gradients': Bounds(), 'decay': None,
 def _described(table: Table) -> str:
     """Returns the algorithm of a table with its numbers, for a comment."""
     made: Any = table.spec.optimizer
-    if made is None:
-        return table.algorithm
     rest = {field.name: getattr(made, field.name) for field in dataclasses.fields(made)}
     if table.dynamic is not None:
         rest['learning_rate'] = 'dynamic'
@@ -355,7 +349,7 @@ def _described(table: Table) -> str:
         rest.pop(python_text.OF_SLOTS, None)
     told = ', '.join(f'{name}={_text(value)}' for name, value in rest.items()
                      if name not in _PLAIN or value != _PLAIN[name])
-    return f'{table.algorithm} ({told})'
+    return f'{made.field} ({told})'
 
 
 def _text(value: object) -> str:

@@ -219,8 +219,7 @@ def optimizer(table: Table, rate: Expression) -> Call:
         'multiply_weight_decay_factor_by_learning_rate':
             'True' if made.decay and made.decay_times_rate else None,
         'clipvalue': None if limits == Bounds() else
-            f'({_number_or_none(limits.lower)}, {_number_or_none(limits.upper)})',
-        'low_dimensional_packing_status': 'True' if table.packed else None})
+            f'({_number_or_none(limits.lower)}, {_number_or_none(limits.upper)})'})
 
 
 def _number_or_none(value: float | None) -> str:

@@ -70,7 +70,7 @@ def test_the_largest_float32_is_written_in_full():
 
 
 def table(initializer, dimension=4):
-    return Table(algorithm='adagrad', spec=TableSpec(
+    return Table(spec=TableSpec(
         name='t', vocabulary_size=9, dimension=dimension, initializer=initializer,
         optimizer=Adagrad(learning_rate=.1)))
 
