@@ -1,6 +1,5 @@
 """`etpe checkpoint export` and `import`: tables out of checkpoints, and into new ones."""
 
-import json
 import os
 import pathlib
 
@@ -12,7 +11,6 @@ from estimator_tpu_embedding.checkpoint.bundle import Bundle
 from estimator_tpu_embedding.checkpoint.file_names import manifest_path
 from estimator_tpu_embedding.checkpoint.manifest import read_manifest
 from estimator_tpu_embedding.migration.rows import built
-from estimator_tpu_embedding.migration.rows.incoming import FLOAT
 
 FORMATS = ['npy', 'safetensors', 'parquet']
 KEY = '/.ATTRIBUTES/VARIABLE_VALUE'
@@ -160,7 +158,7 @@ def test_with_a_base_rows_are_replaced_and_everything_else_is_kept(
 
 BAD = [
     ({'r': VALUES.astype('f8')}, '', 'E666 table "t": its rows must be float32; got float64 [11, '
-     '3] in file r.npy.  --to-float32 rounds them.'),
+     '3] in file r.npy.  Convert them where they come from.'),
     ({'r': VALUES.astype('i4')}, '', 'E665 file r.npy: it must hold one matrix of floats'),
     ({'r': VALUES[0]}, '', 'E665 file r.npy: it must hold one matrix of floats'),
     ({'r': VALUES[:0]}, '', 'E666 table "t": it must have rows'),
@@ -168,7 +166,7 @@ BAD = [
     ({'r': VALUES, 'i': np.arange(3)}, 'i', 'E666 table "t": each of its rows must have an id'),
     ({'r': VALUES, 'i': np.arange(IDS) * 1.}, 'i', 'E665 file i.npy: it must hold one vector of i'),
     ({'r': np.where(VALUES == 8, np.nan, VALUES)}, '', 'E668 table "t": all numbers of rows must '
-     'be finite; got NaN, infinity or more than float32 holds in the rows of 1 id: 2.'),
+     'be finite; got NaN or infinity in the rows of 1 id: 2.'),
     ({'r': VALUES, 'i': np.arange(IDS) - 2}, 'i', 'ids must be in [0, 9); got 2 ids: -2, -1.'),
     ({'r': VALUES, 'i': np.arange(IDS) // 2}, 'i', 'an id must come once; got again 5 ids: 0, 1, '),
     ({'r': VALUES, 'i': np.arange(IDS) * 2}, 'i', 'all ids in [0, 21) must come; got without 10 '
@@ -191,31 +189,6 @@ def test_the_problems_of_all_tables_come_at_once(etpe, tmp_path):
     text = etpe('checkpoint', 'import', tmp_path / 'd', tmp_path / 'c', '--table', 'a=a.npy',
                 '--table', 'b=b.npy', '--table', 'c=c.npy', status=2)
     assert [line.split()[3] for line in text.splitlines()] == ['E666', 'E668', 'E665']
-
-
-def test_numbers_of_other_types_are_converted_when_asked(etpe, tmp_path):
-    put(tmp_path / 'd', a=VALUES.astype('f8') / 3, b=VALUES.astype('f2'),
-        c=VALUES.astype('f8') * 1e300)
-    etpe('checkpoint', 'import', tmp_path / 'd', tmp_path / 'c', '--to-float32', '--table',
-         'a=a.npy', '--table', 'b=b.npy')
-    prefix = tmp_path / 'c' / 'model.ckpt-0'
-    np.testing.assert_array_equal(table_of(prefix, 'a'), (VALUES.astype('f8') / 3).astype('f4'))
-    assert table_of(prefix, 'b').dtype == FLOAT
-    assert 'E668' in etpe('checkpoint', 'import', tmp_path / 'd', tmp_path / 'e', '--to-float32',
-                          '--table', 'c=c.npy', status=2)
-
-
-def test_bfloat16_is_the_upper_half_of_float32(etpe, tmp_path):
-    (tmp_path / 'd').mkdir()
-    header = json.dumps({'v': {'dtype': 'BF16', 'shape': [1, 2], 'data_offsets': [0, 4]}}).encode()
-    (tmp_path / 'd' / 'r.safetensors').write_bytes(
-        len(header).to_bytes(8, 'little') + header + np.array([0x3fc0, 0xc000], '<u2').tobytes())
-    command = ('checkpoint', 'import', tmp_path / 'd', tmp_path / 'c', '--table',
-               't=r.safetensors')
-    assert 'must be float32; got bfloat16 [1, 2] in file r.safetensors.' in etpe(
-        *command, status=2)
-    etpe(*command, '--to-float32')
-    assert table_of(tmp_path / 'c' / 'model.ckpt-0').tolist() == [[1.5, -2.]]
 
 
 @pytest.mark.parametrize('damage, said', [

@@ -49,8 +49,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
                         '"id" in the same file has the ids')
     parser.add_argument('--ids', metavar='NAME=FILE[:COLUMN]', action='append', default=[],
                         help='the ids of the rows')
-    parser.add_argument('--to-float32', action='store_true',
-                        help='convert float64, float16 and bfloat16')
     parser.add_argument('--rename', action='append', default=[], metavar='OLD=NEW',
                         help='call a table of an export NEW')
     parser.add_argument('--base', metavar='CKPT0', help='begin from this checkpoint, replace the '
@@ -118,11 +116,11 @@ def _incoming(parsed: argparse.Namespace, base: Base | None) -> tuple[list[Incom
                                       'of --table', 'Give --table the new name.'))
         tables, ids = (_named(flag, getattr(parsed, flag), there) for flag in ('table', 'ids'))
         rows_of = None if there is None else {name: one.rows for name, one in there.items()}
-        return incoming.from_elsewhere(parsed.dir, tables, ids, parsed.to_float32, rows_of), 0
-    if parsed.table or parsed.ids or parsed.to_float32:
+        return incoming.from_elsewhere(parsed.dir, tables, ids, rows_of), 0
+    if parsed.table or parsed.ids:
         raise ConfigError(Problem(
             'E669', '--table', f'{files.LISTING} says what the files of DIR are', 'both',
-            f'Leave --table, --ids and --to-float32 out, or move {files.LISTING} away.'))
+            f'Leave --table and --ids out, or move {files.LISTING} away.'))
     found, step = exported
     renamed = _renamed([one.name for one in found], restore_arguments.renames(parsed.rename))
     return [one._replace(name=_in_base(renamed[one.name], there, '--rename'))

@@ -32,7 +32,6 @@ from .files import (
 )
 
 FLOAT = 'float32'
-_CONVERTIBLE = ('float64', 'float16', 'bfloat16')
 _MOST_NAMED = 5
 _MAX_LISTING, _MAX_VALUES = 2**26, 2_000_000
 
@@ -52,26 +51,12 @@ class Feed(NamedTuple):
     """The rows of a table or of a slot, in the order in which they come.
 
     Attributes:
-      kind: of the numbers to be written.
-      column: of rows `[n, width]`; of this kind, or to be converted to it.
+      kind: of the numbers; another one than the column's if a file lacks the type.
+      column: of rows `[n, width]`.
     """
 
     kind: str
     column: Column
-
-    def chunks(self) -> Iterator[np.ndarray]:
-        """Yields all rows, converted, a few MB at a time: `[n, width]`."""
-        kind = self.column.kind
-        for rows in self.column.chunks():
-            yield (_as_floats(rows, kind) if self.kind == FLOAT and kind in _CONVERTIBLE else rows)
-
-
-def _as_floats(rows: np.ndarray, kind: str) -> np.ndarray:
-    """Returns numbers as float32; those that are too large become infinite."""
-    if kind == 'bfloat16':
-        return (rows.astype(np.uint32) << 16).view(np.float32)
-    with np.errstate(over='ignore'):
-        return rows.astype(np.float32)
 
 
 class Incoming(NamedTuple):
@@ -103,14 +88,13 @@ def table_text(name: str) -> str:
 
 
 def from_elsewhere(directory: str, tables: Sequence[NamedFile], ids: Sequence[NamedFile],
-                   convert: bool, rows_of: Mapping[str, int] | None) -> list[Incoming]:
+                   rows_of: Mapping[str, int] | None) -> list[Incoming]:
     """Opens and checks files that another program wrote.
 
     Args:
       directory: of the files.
       tables: their rows, a file for each.
       ids: of these rows.
-      convert: whether numbers of other types become float32.
       rows_of: by table, the rows of the checkpoint to which ids belong; `None` if there is none.
 
     Raises:
@@ -122,7 +106,7 @@ def from_elsewhere(directory: str, tables: Sequence[NamedFile], ids: Sequence[Na
     found, problems = [], []
     for name, file in by_table.items():
         try:
-            found.append(_table(directory, file, ids_by_table.get(name), convert, rows_of))
+            found.append(_table(directory, file, ids_by_table.get(name), rows_of))
         except EteError as error:
             problems += error.problems
     if len(by_table) < len(tables) or len(ids_by_table) < len(ids):
@@ -137,7 +121,7 @@ def from_elsewhere(directory: str, tables: Sequence[NamedFile], ids: Sequence[Na
     return found
 
 
-def _table(directory: str, named: NamedFile, ids: NamedFile | None, convert: bool,
+def _table(directory: str, named: NamedFile, ids: NamedFile | None,
            rows_of: Mapping[str, int] | None) -> Incoming:
     """Opens and checks the files of one table."""
     name, where = named.table, table_text(named.table)
@@ -152,9 +136,9 @@ def _table(directory: str, named: NamedFile, ids: NamedFile | None, convert: boo
     if places is None and not named.column and (problems := list(_in_doubt(
             where, named.file, rows, columns))):
         raise ConfigError(*problems)
-    if problems := list(_misshapen(where, rows, places, convert)):
+    if problems := list(_misshapen(where, rows, places)):
         raise CheckpointError(*problems)
-    found = Incoming(name, *rows.shape, {'': Feed(FLOAT if convert else rows.kind, rows)}, None)
+    found = Incoming(name, *rows.shape, {'': Feed(FLOAT, rows)}, None)
     if places is not None:
         come = np.concatenate([*integers(places)])
         count = (int(come.max()) + 1 if rows_of is None or name not in rows_of
@@ -193,7 +177,7 @@ def _is_vector(column: Column) -> bool:
     return len(column.shape) == 1 and column.kind in CODES and 'int' in column.kind
 
 
-def _misshapen(where: str, rows: Column, ids: Column | None, convert: bool) -> Iterator[Problem]:
+def _misshapen(where: str, rows: Column, ids: Column | None) -> Iterator[Problem]:
     """Yields what is wrong with the types and shapes of rows and ids."""
     if len(rows.shape) != 2:
         yield Problem('E666', where, 'its rows must be a matrix [ids, width]', str(rows))
@@ -201,10 +185,9 @@ def _misshapen(where: str, rows: Column, ids: Column | None, convert: bool) -> I
             not 1 <= rows.shape[1] <= limits.MAX_DIMENSION):
         yield Problem('E666', where, f'it must have rows, at most {limits.MAX_VOCABULARY_SIZE:,}, '
                       f'of a width in [1, {limits.MAX_DIMENSION}]', str(rows))
-    if rows.kind != FLOAT and not (convert and rows.kind in _CONVERTIBLE):
+    if rows.kind != FLOAT:
         yield Problem('E666', where, 'its rows must be float32', str(rows),
-                      '--to-float32 rounds them.' if rows.kind in _CONVERTIBLE else
-                      'Convert them to float32 where they come from.')
+                      'Convert them where they come from.')
     if ids is not None and not _is_vector(ids):
         yield Problem('E666', where, 'its ids must be a vector of integers', str(ids),
                       'Number the rows from 0 on, and store the numbers as int64.')
@@ -257,13 +240,13 @@ def _some(ids: np.ndarray, count: int | None = None) -> str:
 def _not_finite(where: str, table: Incoming) -> Iterator[Problem]:
     """Yields a problem if rows have numbers that are not finite."""
     bad, first = [np.zeros(0, np.int64)], 0
-    for rows in table.feeds[''].chunks():
+    for rows in table.feeds[''].column.chunks():
         bad.append(first + np.flatnonzero(~np.isfinite(rows).all(axis=1)))
         first += len(rows)
     ids = np.concatenate(bad)
     if len(ids):
         yield Problem('E668', where, 'all numbers of rows must be finite',
-                      'NaN, infinity or more than float32 holds in the rows of '
+                      'NaN or infinity in the rows of '
                       f'{_some(ids if table.ids is None else table.ids[ids])}',
                       'A job cannot learn from such rows: correct them, or leave them out.')
 

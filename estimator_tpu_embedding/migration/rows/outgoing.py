@@ -1,8 +1,7 @@
 """Writes the rows of tables of a checkpoint into files, in the order of ids, a few MB at a time.
 
-The files are staged in a folder of the directory. They are renamed when all are durable, and
-`rows.json`, which says what they hold, comes last. So a directory without `rows.json` holds no
-whole export.
+`rows.json`, which says what the files hold, comes last, when they are durable. So a directory
+without `rows.json` holds no whole export.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from ...version import VERSION
 from ..contents import is_tf2
 from .files import FORMAT, ID, LISTING, ROWS, SAFETENSORS_KINDS, hashed, step_of
 
-STAGE = '.rows-stage'
+_UNFINISHED = f'{LISTING}~'
 _RESERVED = (ID, '__metadata__')
 """Names that mean something else in a file."""
 _MOST_NAMED = 5
@@ -151,29 +150,34 @@ def export(bundle: Bundle, tables: Sequence[Chosen], format: str, directory: str
     id_bytes = 8 if format == 'parquet' else 0
     size = sum(of_table[0].tensor.rows * (id_bytes + sum(
         one.tensor.row_bytes for one in of_table)) for of_table in sources)
-    with _staged(directory, size) as storage:
-        listed = [_write_table(storage, f'{number}-{_plain(table.name)}', format, table, of_table)
-                  for number, (table, of_table) in enumerate(zip(tables, sources))]
+    with _opened(directory, size) as (storage, made):
+        listed = [_write_table(storage, made, f'{number}-{_plain(table.name)}', format, table, rows)
+                  for number, (table, rows) in enumerate(zip(tables, sources))]
         text = json.dumps({
             'format': FORMAT, 'created_by': f'estimator_tpu_embedding {VERSION}', 'kind': format,
             'checkpoint': {'name': name, 'step': step}, 'tables': listed}, indent=1)
-        storage.create(f'{STAGE}/{LISTING}', f'{text}\n'.encode())
-        _publish(storage)
+        made += [_UNFINISHED, LISTING]
+        storage.create(_UNFINISHED, f'{text}\n'.encode())
+        storage.sync(_UNFINISHED)
+        storage.sync()
+        storage.rename(_UNFINISHED, LISTING)
+        storage.sync()
     return listed
 
 
-def _write_table(storage: Storage, begin: str, format: str, table: Chosen,
+def _write_table(storage: Storage, made: list[str], begin: str, format: str, table: Chosen,
                  sources: Sequence[_Source]) -> dict[str, Any]:
-    """Writes the files of a table into the stage: in `.npy` one for each tensor."""
+    """Writes the files of a table: in `.npy` one for each tensor; adds their names to `made`."""
     tensors = []
     for (slot, name), source in zip(table.tensors, sources):
         which = f'.{_plain(slot or "rows")}' if format == 'npy' else ''
         file = f'{begin}{which}.{format}'
         if which or not slot:
-            path = storage.path(f'{STAGE}/{file}')
+            path = storage.path(file)
             with created(path) as opened:
+                made.append(file)
                 _write(format, opened, [source] if which else sources)
-            storage.sync(f'{STAGE}/{file}')
+            storage.sync(file)
             digest = hashed(path)
         tensors.append({'name': name, 'slot': slot, 'dtype': source.tensor.kind, 'file': file,
                         'column': source.column, 'sha256': digest})
@@ -186,33 +190,31 @@ def _plain(name: str) -> str:
 
 
 @contextlib.contextmanager
-def _staged(directory: str, size: int) -> Iterator[Storage]:
-    """Makes a directory and a stage in it; removes what it made if the body fails."""
+def _opened(directory: str, size: int) -> Iterator[tuple[Storage, list[str]]]:
+    """Makes a directory; the files in it that the body lists are removed if it fails."""
     where = f'directory {shown(directory, 300)}'
     if '://' in directory:
         raise CheckpointError(Problem('E661', where, 'it must be a directory of this machine', '',
                                       'Write into a local directory, and copy it.'))
+    made: list[str] = []
     try:
         was_there = os.path.isdir(directory)
         os.makedirs(directory, exist_ok=True)
         with Storage(directory) as storage:
             _require_empty(storage, where)
-            is_mine = False
             try:
-                storage.make_folder(STAGE)  # Another export may have made it first.
-                is_mine = True
                 free = free_bytes(directory)
                 if free < size:
                     raise CheckpointError(Problem(
                         'E661', where, f'the disk must have room for {size:,} bytes of rows',
                         f'{free:,} bytes free', 'Make room, or name a directory on another disk.'))
-                yield storage
+                yield storage, made
             except BaseException:
                 with contextlib.suppress(OSError):
-                    if is_mine:
-                        storage.remove_folder(STAGE)
-                if not was_there:
-                    with contextlib.suppress(OSError):
+                    for name in reversed(made):
+                        if storage.status(name) is not None:
+                            storage.remove(name)
+                    if not was_there:
                         os.rmdir(directory)  # Only if it is empty.
                 raise
     except OSError as error:
@@ -224,36 +226,11 @@ def _staged(directory: str, size: int) -> Iterator[Storage]:
 
 def _require_empty(storage: Storage, where: str) -> None:
     names = storage.names()
-    if not names:
-        return
-    got, remedy = f'{len(names):,} files: {", ".join(map(shown, names[:_MOST_NAMED]))}', (
-        'Name another one.')
-    if LISTING in names:
-        got = 'rows of an earlier export'
-    elif STAGE in names:
-        got = f'{STAGE}: an export that did not end, or still writes'
-        remedy = 'If none runs there, remove the directory; or name another one.'
-    raise CheckpointError(Problem('E661', where, 'it must be empty or missing', got, remedy))
-
-
-def _publish(storage: Storage) -> None:
-    """Moves the files out of the stage, `rows.json` last, each durable; none if that fails."""
-    storage.sync(f'{STAGE}/{LISTING}')
-    storage.sync(STAGE)
-    moved: list[str] = []
-    try:
-        for name in sorted(storage.names(STAGE), key=lambda name: name == LISTING):
-            if name == LISTING:
-                storage.sync()
-            storage.rename(f'{STAGE}/{name}', name)
-            moved.append(name)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            for name in moved:
-                storage.remove(name)
-        raise
-    storage.remove_folder(STAGE)
-    storage.sync()
+    if names:
+        raise CheckpointError(Problem(
+            'E661', where, 'it must be empty or missing', 'rows of an earlier export'
+            if LISTING in names else f'{len(names):,} files, perhaps of an export that did not end '
+            f'or still writes: {", ".join(map(shown, names[:_MOST_NAMED]))}', 'Name another one.'))
 
 
 class _Source(NamedTuple):

@@ -43,7 +43,7 @@ def files(tmp_path):
 def start(files, directory, base=None, name='t'):
     """Imports the files."""
     tables = incoming.from_elsewhere(
-        str(files), [NamedFile(name, 'r.npy', '')], [NamedFile(name, 'i.npy', '')], False,
+        str(files), [NamedFile(name, 'r.npy', '')], [NamedFile(name, 'i.npy', '')],
         None if base is None else {name: base.manifest.tables[name].rows})
     step = 0 if base is None else base.manifest.step
     NewCheckpoint(str(directory), step, tables, base).commit()
