@@ -17,7 +17,7 @@ from ...migration.plan import Choices, Plan
 from ...migration.target import KERAS, KINDS, MIDLEVEL, TF1, Target
 from ..stored import choice
 
-_OBJECT, _OPTIMIZER = 'embedding', 'optimizer'
+OBJECT, OPTIMIZER = 'embedding', 'optimizer'
 
 
 def configure(parser: argparse.ArgumentParser, *, needs_target: bool) -> None:
@@ -48,9 +48,9 @@ def configure_paths(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--map', metavar='FILE', help='a text file with the new names of '
                         'variables: etpe docs migrating')
     parser.add_argument('--object-path', metavar='PATH', help='where the checkpoint of TF2 has '
-                        f'the TPUEmbedding, or the layer of TFRS; {_OBJECT} if left out')
+                        f'the TPUEmbedding, or the layer of TFRS; {OBJECT} if left out')
     parser.add_argument('--optimizer-path', metavar='PATH', help='where it has the Keras '
-                        f'optimizer; {_OPTIMIZER} if left out')
+                        f'optimizer; {OPTIMIZER} if left out')
 
 
 def planned(parsed: argparse.Namespace, prefix: str, given: CheckpointOptions) -> Plan:
@@ -104,8 +104,8 @@ def paths(parsed: argparse.Namespace) -> from_tf2.Paths:
     given = getattr(parsed, 'source_path', None)
     path, argument = (parsed.object_path, '--object-path') if given is None else (
         given, '--source-path')
-    return from_tf2.Paths(_path(parsed, argument, path, _OBJECT),
-                          _path(parsed, '--optimizer-path', parsed.optimizer_path, _OPTIMIZER))
+    return from_tf2.Paths(_path(parsed, argument, path, OBJECT),
+                          _path(parsed, '--optimizer-path', parsed.optimizer_path, OPTIMIZER))
 
 
 def _path(parsed: argparse.Namespace, argument: str, given: str | None, default: str) -> str:
@@ -139,8 +139,8 @@ def _target(parsed: argparse.Namespace) -> Target:
     strategy, hosts = _order(parsed)
     return Target(
         kind=parsed.to,
-        object_path=_path(parsed, '--object-path', parsed.object_path, _OBJECT),
-        optimizer_path=_path(parsed, '--optimizer-path', parsed.optimizer_path, _OPTIMIZER),
+        object_path=_path(parsed, '--object-path', parsed.object_path, OBJECT),
+        optimizer_path=_path(parsed, '--optimizer-path', parsed.optimizer_path, OPTIMIZER),
         slots=parsed.slots or MIDLEVEL,
         strategy=strategy, hosts=hosts)
 
