@@ -8,6 +8,7 @@ memory. Run as a script, this module is such a process. It takes the path of a f
 from __future__ import annotations
 
 import dataclasses
+import functools
 import importlib
 import json
 import math
@@ -17,8 +18,8 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
-from typing import IO, Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import IO, Any, NamedTuple
 
 from ..checkpoint import file_names, pointer
 from ..checkpoint.files import Storage
@@ -85,11 +86,14 @@ def check(a: str, b: str, *, checkpoint: str, steps: int, tolerance: float = 1e-
     problems = list(_problems(a, b, checkpoint, checkpoint_b, steps, tolerance, deadline))
     if problems:
         raise ConfigError(*problems)
-    sides = [_Side(_Request(
-        where=where, source=source, checkpoint=os.path.abspath(prefix), steps=steps, hosts=hosts,
-        cores=cores, assume=assume), own, own_map) for where, source, prefix, own, own_map in (
+    options = CheckpointOptions(assume=assume)
+    sides = []
+    for where, source, prefix, own, own_map in (
             ('side A', a, checkpoint, paths, map),
-            ('side B', b, checkpoint_b or checkpoint, paths_b, Map()))]
+            ('side B', b, checkpoint_b or checkpoint, paths_b, Map())):
+        read = functools.partial(planning.read, paths=own, map=own_map, options=options)
+        sides.append(_Side(_Request(where, source, os.path.abspath(prefix), steps, hosts, cores,
+                                    assume), read, read(prefix)))
     found = _compared(sides, steps, map, tolerance, deadline)
     same, differ = -1, steps
     while found.differences and differ - same > 1:
@@ -109,17 +113,13 @@ def check(a: str, b: str, *, checkpoint: str, steps: int, tolerance: float = 1e-
     return found
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class _Request:
-    """What a side is to do.
+class _Request(NamedTuple):
+    """What a process is to do: the parameters of `check` for one side.
 
     Attributes:
       where: how messages call the side.
       source: `py:module:object`.
       checkpoint: the prefix of the checkpoint that it begins with.
-      steps: how many steps it makes.
-      hosts, cores: of the emulated system; `None` as for `install`.
-      assume: as for `CheckpointOptions`.
     """
 
     where: str
@@ -131,38 +131,27 @@ class _Request:
     assume: str | None
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class _Result:
-    """What has become of it.
-
-    Attributes:
-      checkpoint: the prefix of the one that it has saved; `''` if there is none.
-      problems: as dicts.
-      remarks: for the report.
+class _Result(NamedTuple):
+    """What has become of it: the prefix of what was saved or `''`, problems as dicts, and remarks.
     """
 
     checkpoint: str = ''
-    problems: list[dict[str, Any]] = dataclasses.field(default_factory=list)
-    remarks: list[str] = dataclasses.field(default_factory=list)
+    problems: Sequence[dict[str, Any]] = ()
+    remarks: Sequence[str] = ()
 
 
-class _Side:
+class _Side(NamedTuple):
     """A side that can train more than once.
 
     Attributes:
       request: for its longest training.
+      read: returns what a checkpoint of this side holds.
       before: what it begins with.
     """
 
-    def __init__(self, request: _Request, paths: Paths, map: Map):
-        """Takes where its checkpoints have their objects, and the map with its tables."""
-        self.request, self._paths, self._map = request, paths, map
-        self.before = self.read(request.checkpoint)
-
-    def read(self, prefix: str) -> Contents:
-        """Returns what a checkpoint of this side holds."""
-        return planning.read(prefix, self._paths, self._map,
-                             CheckpointOptions(assume=self.request.assume))
+    request: _Request
+    read: Callable[[str], Contents]
+    before: Contents
 
 
 def _compared(sides: Sequence[_Side], steps: int, map: Map, tolerance: float, deadline: float
@@ -177,7 +166,7 @@ def _compared(sides: Sequence[_Side], steps: int, map: Map, tolerance: float, de
     prefixes, remarks = [], []
     with tempfile.TemporaryDirectory(prefix='etpe-check-') as folder:
         for side in sides:
-            request = dataclasses.replace(side.request, steps=steps)
+            request = side.request._replace(steps=steps)
             result = _run(request, os.path.join(folder, request.where.replace(' ', '-')), deadline)
             if problems := [Problem(**one) for one in result.problems]:
                 raise (CallError if problems[0].code == 'E687' else ConfigError)(*problems)
@@ -222,7 +211,7 @@ def _run(request: _Request, folder: str, deadline: float) -> _Result:
     """Runs a side; returns what it left in the file `_RESULT`."""
     os.mkdir(folder)
     with Storage(folder) as storage, tempfile.TemporaryFile() as output:
-        storage.create(_REQUEST, json.dumps(dataclasses.asdict(request)).encode())
+        storage.create(_REQUEST, json.dumps(request).encode())
         try:
             status = subprocess.run(
                 [sys.executable, '-m', f'{__package__}.agreement', storage.path(_REQUEST)],
@@ -241,7 +230,7 @@ def _run(request: _Request, folder: str, deadline: float) -> _Result:
         result = _Result()
         if storage.status(_RESULT) is not None:
             with storage.open(_RESULT) as file:
-                result = _Result(**json.loads(files.read_at_most(file, _MAX_JSON)))
+                result = _Result(*json.loads(files.read_at_most(file, _MAX_JSON)))
         if not result.problems and not result.checkpoint:
             raise CheckpointError(Problem(
                 'E685', request.where, 'it must save a checkpoint into the folder that it is '
@@ -268,21 +257,17 @@ def _status_text(status: int) -> str:
 def _run_side(path: str) -> None:
     """Runs the side that the file at `path` describes, and leaves what it saves beside it."""
     with files.open_regular(path, follow=False) as file:
-        request = _Request(**json.loads(files.read_at_most(file, _MAX_JSON)))
-    _prepare(request)
-    folder = os.path.dirname(path)
-    with Storage(folder) as own:
-        own.make_folder(_SAVED)
-        result = _train(request, os.path.join(folder, _SAVED))
-        own.create(_RESULT, json.dumps(dataclasses.asdict(result)).encode())
-
-
-def _prepare(request: _Request) -> None:
+        request = _Request(*json.loads(files.read_at_most(file, _MAX_JSON)))
     from ..compat import console, environment
     environment.prepare()
     with console.quiet_start():
         from ..compat.install import install
         install(request.hosts, request.cores, checkpoint=_options(request))
+    folder = os.path.dirname(path)
+    with Storage(folder) as own:
+        own.make_folder(_SAVED)
+        result = _train(request, os.path.join(folder, _SAVED))
+        own.create(_RESULT, json.dumps(result).encode())
 
 
 def _options(request: _Request) -> CheckpointOptions:

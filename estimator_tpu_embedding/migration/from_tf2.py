@@ -10,9 +10,18 @@ from ..checkpoint.file_names import label
 from ..checkpoint.manifest import read_manifest
 from ..checkpoint.object_graph import GRAPH_KEY, Graph, Place, joined, unescaped
 from ..errors import ConfigError, IncompatibleCheckpointError, Problem, quoted, shown
-from .contents import Contents, Variable, recognized, suffixes
+from .contents import (
+    COUNTER,
+    PARAMETERS,
+    VARIABLES,
+    Contents,
+    Variable,
+    of_layer,
+    recognized,
+    step_paths,
+    suffixes,
+)
 from .map_file import Map
-from .target import COUNTER, PARAMETERS, VARIABLES, of_layer, step_paths
 
 _ATTRIBUTE = '/.ATTRIBUTES/'
 _OF_MODEL = '/_trainable_variables/'

@@ -16,9 +16,8 @@ from ..core.names import name_problems
 from ..core.partition import Partition
 from ..errors import ConfigError, Problem, quoted, shown
 from . import from_tf1
-from .contents import Contents, Family, Variable
+from .contents import TF1, TF2, VARIABLES, Contents, Family, Target, Variable
 from .map_file import Map, Rule
-from .target import TF1, TF2, VARIABLES, Target
 
 NOTHING = 'nothing names it'
 """Why a variable stays behind that no line of the map is about."""

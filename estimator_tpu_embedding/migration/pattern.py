@@ -18,8 +18,18 @@ from ..checkpoint.file_names import label
 from ..checkpoint.object_graph import GRAPH_KEY, Graph, Place, joined
 from ..checkpoint.tensors import Tensor
 from ..errors import Problem, quoted, shown
-from .contents import Family, Variable
-from .target import KERAS, MIDLEVEL, PARAMETERS, TFRS, VARIABLES, Target, of_layer, step_paths
+from .contents import (
+    KERAS,
+    MIDLEVEL,
+    PARAMETERS,
+    TFRS,
+    VARIABLES,
+    Family,
+    Target,
+    Variable,
+    of_layer,
+    step_paths,
+)
 
 if TYPE_CHECKING:
     from .plan import Made, Move

@@ -101,8 +101,8 @@ def test_objects_and_slots_are_found_in_the_folder_of_the_new_program(tmp_path):
     said = migrated.migrate(*arguments, *paths, '--overwrite', lines=lines)
     assert found == migrated.bytes_of(said)
     assert (tmp_path / 'map').read_text().splitlines()[1] == (
-        '# with --to tf1 --source-path job/embedding --order mod:3 '
-        '--optimizer-path job/optimizer')
+        '# with --to tf1 --source-path job/embedding --optimizer-path '
+        'job/optimizer --order mod:3')
     assert 'E654' in migrated.migrate(
         *arguments, '--object-path', 'embedding', lines=lines, status=2)
 

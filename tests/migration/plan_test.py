@@ -3,9 +3,9 @@ import pytest
 from harness.migrations import DENSE, ROWS, USER, VALUE, config, contents_of, tf1, tf2
 
 from estimator_tpu_embedding.errors import ConfigError, IncompatibleCheckpointError
+from estimator_tpu_embedding.migration.contents import KERAS, Target
 from estimator_tpu_embedding.migration.map_file import parse
 from estimator_tpu_embedding.migration.plan import Choices, draft, plan
-from estimator_tpu_embedding.migration.target import KERAS, Target
 
 TF1, TF2, TFRS = Target(kind='tf1'), Target(kind='tf2'), Target(kind='tfrs', slots=KERAS)
 MAP = 'dense/kernel -> net/w\ndense/bias -> net/b\n'

@@ -36,10 +36,9 @@ from ...core.partition import Partition
 from ...errors import CheckpointError, CorruptCheckpointError, Problem, bytes_text, quoted, shown
 from ...migration import map_file
 from ...migration import plan as planning
-from ...migration.contents import Variable
+from ...migration.contents import TF1, Variable
 from ...migration.naming import NOTHING
 from ...migration.plan import Move, Plan
-from ...migration.target import TF1
 from ..report import Grid, Line, Report
 from ..stored import choice, options, texts
 from . import choices

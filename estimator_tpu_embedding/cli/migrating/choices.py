@@ -12,9 +12,8 @@ from ...core.names import name_problems
 from ...errors import ConfigError
 from ...migration import contents, from_tf2, map_file, pattern
 from ...migration import plan as planning
-from ...migration.contents import Contents
+from ...migration.contents import KERAS, KINDS, MIDLEVEL, TF1, Contents, Target
 from ...migration.plan import Choices, Plan
-from ...migration.target import KERAS, KINDS, MIDLEVEL, TF1, Target
 from ..stored import choice
 
 OBJECT, OPTIMIZER = 'embedding', 'optimizer'
