@@ -234,7 +234,7 @@ def write(plan: Plan, prefix: str) -> dict[str, StoredFile]:
             out.rows(made.target, made.dtype, ())[0].append(value.tobytes())
         if plan.pattern is not None:
             for name in (GRAPH_KEY, *plan.pattern.kept(plan.written)):
-                move = Move(name, name, plan.pattern.verified(name))
+                move = Move(name, name, plan.pattern.bundle.tensors[name])
                 _write_one(plan.pattern.bundle, move, out)
         elif plan.target.kind != TF1:
             _write_graph(plan, out)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import string
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from google.protobuf import text_format
@@ -116,8 +116,8 @@ def _python(declaration: Declaration, target: str) -> Written:
     functions = [string.Template(_RATE).substitute(
         name=name, job=comment(f'The rate of {named}. The job had {_origin(rate)}.'))
         for rate, (name, named) in rates.items()]
-    definitions, own = _optimizers(declaration.tables, rates, target)
-    declared = [definitions, _dict('TABLES', 'table', notes, {
+    definition, own = _optimizers(declaration.tables, rates, target)
+    declared = [definition, _dict('TABLES', 'table', notes, {
         table.name: _table(table, own.get(table.name)) for table in declaration.tables}),
         _dict('FEATURES', 'feature', notes, {
             feature.spec.name: _feature(feature) for feature in declaration.features})]
@@ -197,10 +197,9 @@ def _is_writable(table: Table, target: str) -> bool:
 
 def _optimizers(tables: Sequence[Table], rates: _Rates, target: str
                 ) -> tuple[str, dict[str, Expression]]:
-    """Returns the definitions of optimizers, and those that tables have of their own.
+    """Returns the definition of the optimizer, and those that tables have of their own.
 
-    Most tables take the optimizer of all. Others have one of their own, by a constant if several
-    have it.
+    Most tables take the optimizer of all, and others have one of their own.
     """
     # Of several that are as common, a constant rate comes first.
     trained = sorted((table for table in tables if table.spec.optimizer is not None
@@ -213,31 +212,17 @@ def _optimizers(tables: Sequence[Table], rates: _Rates, target: str
     # A table without its own optimizer would silently take that of the others.
     of_all = max(counts, key=counts.__getitem__, default=None) if (
         len(trained) == len(tables)) else None
-    others = {table.name: keys[table.name] for table in tables
-              if keys.get(table.name, of_all) != of_all}
-    names = _constants({key: made[key] for key in others.values() if counts[key] > 1})
-    lines = [python_text.statement(f'{name} = ', made[key]) for key, name in names.items()]
+    said = 'OPTIMIZER = '
     if trained and of_all is None:
-        lines.append('# Some tables have no optimizer here, so there is none for all.')
-    lines.append(python_text.statement('OPTIMIZER = ', 'None' if of_all is None else made[of_all]))
-    return '\n'.join(lines), {name: names.get(key) or made[key] for name, key in others.items()}
+        said = f'# Some tables have no optimizer here, so there is none for all.\n{said}'
+    return python_text.statement(said, 'None' if of_all is None else made[of_all]), {
+        name: made[key] for name, key in keys.items() if key != of_all}
 
 
 def _rate(table: Table, rates: _Rates) -> str:
     assert table.spec.optimizer is not None
     return number(table.spec.optimizer.learning_rate) if table.dynamic is None else (
         rates[table.dynamic][0])
-
-
-def _constants(made: Mapping[Hashable, Call]) -> dict[Hashable, str]:
-    """Returns a name for each call, after the class that is called."""
-    of_name: collections.Counter[str] = collections.Counter()
-    names: dict[Hashable, str] = {}
-    for key, one in made.items():
-        name = one.opening.rpartition('.')[2].removesuffix('(').upper()
-        of_name[name] += 1
-        names[key] = name if of_name[name] == 1 else f'{name}_{of_name[name]}'
-    return names
 
 
 def _table(table: Table, optimizer: Expression | None) -> Call:

@@ -12,11 +12,9 @@ import difflib
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..checkpoint import checksums
-from ..checkpoint.bundle import Bundle, corrupt, opened
+from ..checkpoint.bundle import Bundle
 from ..checkpoint.file_names import label
 from ..checkpoint.object_graph import GRAPH_KEY, Graph, Place, joined
-from ..checkpoint.tensors import Tensor
 from ..errors import Problem, quoted, shown
 from .contents import (
     KERAS,
@@ -146,17 +144,3 @@ class Pattern:
         if key in found:
             yield Problem('E654', where, f'"{shown(move.place, 200)}" must have one source',
                           f'"{shown(move.source, 200)}" and another one')
-
-    def verified(self, name: str) -> Tensor:
-        """Returns the description of a tensor that is to be copied.
-
-        Raises:
-          CorruptCheckpointError: if its bytes are damaged.
-        """
-        tensor = self.bundle.tensors[name]
-        for piece in tensor.pieces:
-            with opened(self.bundle.prefix, piece.file) as file:
-                if checksums.holds(file, piece, tensor) is False:
-                    raise corrupt(self.bundle.prefix, f'the checksum of tensor '
-                                  f'"{shown(tensor.name)}" must hold', 'another one')
-        return tensor

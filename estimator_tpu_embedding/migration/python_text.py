@@ -151,27 +151,15 @@ def number(value: Any) -> str:
 
 
 def initializer(table: Table) -> Call | None:
-    """Returns the call of an initializer; `None` for the default, or if it cannot be written."""
+    """Returns the call of an initializer; `None` if there is none, or it cannot be written."""
     made = table.spec.initializer
     arguments = _arguments_of(made)
-    if arguments is None or _is_default(table):
-        return None
-    return call(f'tf.initializers.{type(made).__name__}', arguments)
+    return None if arguments is None else call(f'tf.initializers.{type(made).__name__}', arguments)
 
 
 def is_initializer_lost(table: Table) -> bool:
     """Whether the initializer of a table is no instance of a known class."""
     return table.spec.initializer is not None and _arguments_of(table.spec.initializer) is None
-
-
-def _is_default(table: Table) -> bool:
-    """Whether an initializer is a truncated normal of deviation `1 / sqrt(dimension)`."""
-    made: Any = table.spec.initializer
-    if type(made).__name__ != 'TruncatedNormal':
-        return False
-    config = made.get_config()
-    return config['mean'] == 0 and config.get('seed') is None and math.isclose(
-        config['stddev'], 1 / math.sqrt(table.spec.dimension), rel_tol=1e-6)
 
 
 def _arguments_of(made: Any) -> dict[str, Expression] | None:

@@ -102,16 +102,6 @@ def test_what_tf2_lacks_is_told_with_what_to_do():
         assert part in told
 
 
-def test_optimizers_that_several_tables_share_have_a_name_and_others_none():
-    config = read(GOLDEN / 'configs' / 'dynamic_rates.pbtxt')
-    text = written(config).text
-    made = run(text, tf=tf)
-    assert made.ADAGRAD.learning_rate is made.learning_rate_1
-    assert [name for name, table in made.TABLES.items() if table.optimizer is made.ADAGRAD] == [
-        't1', 't4']
-    assert text.count('api.Adagrad(') == 3 == len(config.table_descriptor) - 2
-
-
 def test_a_learning_rate_that_was_a_function_waits_to_be_written():
     text = written(read(GOLDEN / 'configs' / 'dynamic_rates.pbtxt')).text
     made = run(text, tf=tf)

@@ -11,7 +11,7 @@ from harness.tf2_tables import stock as stock_of
 
 from estimator_tpu_embedding.checkpoint.bundle import Bundle
 from estimator_tpu_embedding.checkpoint.bundle_writer import BundleWriter
-from estimator_tpu_embedding.checkpoint.object_graph import GRAPH_KEY, GraphBuilder, Place
+from estimator_tpu_embedding.checkpoint.object_graph import GRAPH_KEY, Place
 from estimator_tpu_embedding.migration import from_tf2
 from estimator_tpu_embedding.migration.map_file import parse
 
@@ -73,14 +73,6 @@ def test_a_table_that_is_called_as_a_slot_of_another_one_is_a_table(tmp_path):
     path = save(tmp_path, embedding=stock_of(
         [api.FeatureConfig(table, output_shape=[8]) for table in tables]))
     assert read(path) == ({'user': (None, 0), 'user/accumulators': (None, 0)}, [])
-
-
-def test_objects_that_only_have_attributes_show_their_slots_by_names(tmp_path):
-    module = tf.Module()
-    for name in 't', 't/momenta', 't/velocities', 'u/accumulators':
-        setattr(module, name, tf.Variable(tf.zeros([4, 2])))
-    assert read(save(tmp_path, embedding=module)) == (
-        {'t': ('Adam', 2), 'u/accumulators': (None, 0)}, [])
 
 
 def test_what_is_in_the_object_beside_its_tables_is_not_overlooked(tmp_path):
@@ -167,18 +159,8 @@ def test_a_graph_that_is_none_says_nothing_and_does_no_harm(graph, tmp_path):
         out.rows(key, 1, [2, 2])[0].append(np.zeros([2, 2], 'f4'))
         out.text(GRAPH_KEY, graph)
         out.finish()
-    assert read(tmp_path / 'm-1') == ({'t': (None, 0)}, [])
-
-
-def test_a_graph_that_lies_names_only_what_is_there(tmp_path):
-    graph = GraphBuilder()
-    graph.add(Place('embedding/_variables/t/parameters'), 'gone')
-    graph.add(Place('embedding/_variables/u/parameters')._replace(), 'u')
-    with BundleWriter(str(tmp_path / 'm-1')) as out:
-        out.rows(Place('embedding/_variables/u/parameters').key, 1, [2, 2])[0].append(bytes(16))
-        out.text(GRAPH_KEY, graph.content())
-        out.finish()
-    assert read(tmp_path / 'm-1') == ({'u': (None, 0)}, [])
+    assert read(tmp_path / 'm-1', lines='table embedding/t -> t') == (
+        {'embedding/t': (None, 0)}, [])
 
 
 def test_no_tables_there_is_an_error_that_says_where_some_are(tmp_path):

@@ -87,7 +87,10 @@ def _like(parsed: argparse.Namespace, given: CheckpointOptions) -> Bundle | None
     path = getattr(parsed, 'like', None)
     if path is None:
         return None
-    found = Bundle.open(choice.chosen(path, dataclasses.replace(given, verify=VERIFY[1])).prefix)
+    from ...checkpoint import recover
+    quick = dataclasses.replace(given, verify=VERIFY[1])
+    found = Bundle.open(choice.chosen(path, quick).prefix)
+    recover.verify(found.prefix, quick)
     if not contents.is_tf2(found):
         parsed.refuse('argument --like: it must be a checkpoint of TF2, such as dir/ckpt-1')
     return found
