@@ -66,24 +66,17 @@ def test_a_migration_counts_the_rows_that_it_compared(etpe, tmp_path):
     assert etpe.json(*arguments, '--overwrite')['rows'] == 25
 
 
-def test_a_dry_run_without_names_prints_lines_for_a_map_and_has_status_1(etpe, tmp_path):
+def test_a_dry_run_without_names_says_so_and_has_status_1(etpe, tmp_path):
     arguments = ('migrate', 'checkpoint', tf1(tmp_path / 'a', config=b''), tmp_path / 'b',
                  '--to', 'tf2')
     said = etpe(*arguments, '--dry-run', status=1)
-    assert 'without a new name: 3 variables;' in said and f'\n  table {USER} -> ?\n' in said
-    assert '\n  dense/kernel -> ?\n' in said and 'nothing names it' not in said
+    assert 'without a new name: 3 variables; --template FILE' in said
+    assert 'nothing names it' not in said
     assert etpe.json(*arguments, '--dry-run', status=1)['unnamed'] == [
         'dense/bias', 'dense/kernel', USER]
     assert 'E654' in etpe(*arguments, status=2) and not (tmp_path / 'b').exists()
     said = etpe(*arguments, '--dry-run', '--drop-rest')
-    assert 'dense/kernel' in said and 'nothing names it' in said and '-> ?' not in said
-
-
-def test_a_dry_run_of_thousands_of_variables_names_fifty(etpe, tmp_path):
-    prefix = tf1(tmp_path / 'a', others={f'v{n}': np.float32(n) for n in range(2000)})
-    said = etpe('migrate', 'checkpoint', prefix, tmp_path / 'b', '--to', 'tf2', '--dry-run',
-                status=1)
-    assert said.count(' -> ?\n') == 50 and '... and 1,950 more: --template FILE' in said
+    assert 'dense/kernel' in said and 'nothing names it' in said
 
 
 def test_a_template_has_a_line_for_each_variable_and_can_be_completed(etpe, tmp_path):

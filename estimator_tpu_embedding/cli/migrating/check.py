@@ -74,8 +74,8 @@ def report(parsed: argparse.Namespace) -> Report:
         of_b = parsed.checkpoint_b
         paths = choices.paths(argparse.Namespace(**{**vars(parsed), 'source_path': None}))
         if parsed.to is not None:
-            from ...migration import carry_out, from_tf2
-            made = choices.planned(parsed, prefix, given)
+            from ...migration import carry_out, from_tf2, plan
+            made = plan.plan(*choices.read(parsed, prefix, given))
             of_b = carry_out.carry_out(made, folder).prefix
             paths = from_tf2.Paths(made.target.object_path, made.target.optimizer_path)
         elif of_b is not None:

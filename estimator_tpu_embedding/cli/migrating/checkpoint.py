@@ -43,8 +43,6 @@ from ..report import Grid, Line, Report
 from ..stored import choice, options, texts
 from . import choices
 
-_MOST_NAMELESS = 50
-
 HELP = 'take a checkpoint to TF2 or TFRS, or back, and compare every row'
 
 
@@ -242,21 +240,9 @@ def _plan_blocks(plan: Plan, data: dict[str, Any]) -> Iterator[Line | Grid]:
     if left:
         yield Grid(('left out', 'why'), left)
     if data['unnamed']:
-        yield from _nameless(plan)
-
-
-def _nameless(plan: Plan) -> Iterator[Line]:
-    """Yields lines for a map that the user can copy."""
-    nameless = plan.nameless
-    count = texts.count_text(len(nameless), "variable")
-    yield Line(f'without a new name: {count}; --map needs a line '
-               'for each, or --drop-rest leaves them out', 'bad')
-    for named in nameless[:_MOST_NAMELESS]:
-        one = named.variable
-        mark = 'table ' if one.may_be_table or one.is_table and not plan.contents.is_tf2 else ''
-        yield Line(f'  {mark}{one.name} -> {map_file.UNKNOWN}')
-    if len(nameless) > _MOST_NAMELESS:
-        yield Line(f'  ... and {len(nameless) - _MOST_NAMELESS:,} more: --template FILE')
+        count = texts.count_text(len(data['unnamed']), 'variable')
+        yield Line(f'without a new name: {count}; --template FILE writes a map with a line for '
+                   'each, or --drop-rest leaves them out', 'bad')
 
 
 def _slots_text(slots: list[Any], optimizer: str | None) -> str:

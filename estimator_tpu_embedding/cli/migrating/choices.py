@@ -13,7 +13,7 @@ from ...errors import ConfigError
 from ...migration import contents, from_tf2, map_file, pattern
 from ...migration import plan as planning
 from ...migration.contents import KERAS, KINDS, MIDLEVEL, TF1, Contents, Target
-from ...migration.plan import Choices, Plan
+from ...migration.plan import Choices
 from ..stored import choice
 
 OBJECT, OPTIMIZER = 'embedding', 'optimizer'
@@ -52,16 +52,6 @@ def configure_paths(parser: argparse.ArgumentParser) -> None:
                         f'optimizer; {OPTIMIZER} if left out')
 
 
-def planned(parsed: argparse.Namespace, prefix: str, given: CheckpointOptions) -> Plan:
-    """Returns the plan for a checkpoint, by the arguments of a command.
-
-    Raises:
-      ConfigError: E651, E653, E654.
-      IncompatibleCheckpointError: E652, E655.
-    """
-    return planning.plan(*read(parsed, prefix, given))
-
-
 def read(parsed: argparse.Namespace, prefix: str, given: CheckpointOptions
          ) -> tuple[Contents, Target, Choices]:
     """Reads the map and a checkpoint; arguments that do not apply end the command.
@@ -74,9 +64,9 @@ def read(parsed: argparse.Namespace, prefix: str, given: CheckpointOptions
         parsed.refuse(f'argument {argument}: {why}')
     map, target, like = read_map(parsed), _target(parsed), _like(parsed, given)
     if like is not None:
-        target = pattern.Objects.of(like).fill(
-            target, path=parsed.object_path is None, optimizer=parsed.optimizer_path is None,
-            slots=parsed.slots is None)
+        target = pattern.located(
+            like, target, path=parsed.object_path is None, slots=parsed.slots is None,
+            optimizer=parsed.optimizer_path is None)
     return planning.read(prefix, paths(parsed), map, given), target, Choices(
         map=map, drop_rest=parsed.drop_rest, drop_slots=parsed.drop_slots, step=parsed.step,
         like=like)
