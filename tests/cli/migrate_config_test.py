@@ -1,4 +1,3 @@
-import io
 import json
 import pathlib
 import sys
@@ -10,9 +9,6 @@ from harness.processes import run_python
 from harness.source import PACKAGE
 from harness.wire import graph, meta_graph, node
 
-from estimator_tpu_embedding.checkpoint.file_names import manifest_path
-from estimator_tpu_embedding.checkpoint.manifest import Manifest, StoredTable
-from estimator_tpu_embedding.cli.main import main
 from estimator_tpu_embedding.migration import declaration
 from estimator_tpu_embedding.proto.codec import Config
 
@@ -45,17 +41,6 @@ def test_the_source_is_printed_as_it_is(etpe):
     assert text.startswith('"""Tables and features of a job') and '\n    return api.TPU' in text
     compile(text, 'source', 'exec')
     assert reported(etpe, SEVERAL, '--to', 'tf2')['text'] == text
-
-
-def test_a_terminal_gets_the_source_as_it_is_too(etpe, monkeypatch):
-    class Terminal(io.StringIO):
-        def isatty(self):
-            return True
-
-    text = migrated(etpe, SEVERAL, '--to', 'tf2')
-    monkeypatch.setattr(sys, 'stdout', Terminal())
-    assert main(['migrate', 'config', SEVERAL, '--to', 'tf2']) == 0
-    assert sys.stdout.getvalue() == text
 
 
 def test_a_config_with_an_illegal_name_is_printed_with_escapes(etpe, tmp_path):
@@ -129,35 +114,12 @@ def test_several_configs_of_trainings_are_no_source(etpe, tmp_path):
     assert said.count('E676') == 2 and 'node "a"' in said and 'node "b"' in said
 
 
-def test_a_checkpoint_without_a_config_is_told(etpe, tmp_path):
-    prefix = f'{tmp_path}/model.ckpt-4'
-    pathlib.Path(f'{prefix}.index').touch()
-    pathlib.Path(manifest_path(prefix)).write_bytes(Manifest(step=4, created_by='test', tables={
-        't': StoredTable(rows=5, width=2, strategy='div', hosts=1, slots=())}).to_json())
-    assert 'E491' in migrated(etpe, prefix, '--to', 'tf2', status=2)
-
-
 @pytest.mark.parametrize('content, code', [
     (b'', 'E482'), (b'table_descriptor { name: 3 }', 'E483'), (b'\x0a\xff\xff', 'E486'),
     (b'mode: TRAINING', 'E402')])
 def test_a_damaged_or_empty_config_is_told(etpe, tmp_path, content, code):
     (tmp_path / 'config').write_bytes(content)
     assert code in migrated(etpe, tmp_path / 'config', '--to', 'tf2', status=2)
-
-
-def test_an_illegal_name_does_not_reach_the_terminal(etpe, tmp_path):
-    config = config_of()
-    config.table_descriptor[0].name = 'a\x1b]52;c\n'
-    said = migrated(etpe, saved(tmp_path, config), '--to', 'tf2', status=2)
-    assert 'E403' in said and '\x1b' not in said
-
-
-def test_names_that_are_legal_stay_strings(etpe, tmp_path):
-    config = config_of(ADAGRAD)
-    config.table_descriptor[0].name = "x'] = 1 #\\"
-    text = migrated(etpe, saved(tmp_path, config), '--to', 'tf2')
-    assert "\"x'] = 1 #\\\\\": api.TableConfig(" in text
-    compile(text, 'source', 'exec')
 
 
 @pytest.mark.parametrize('text, name, code', [
@@ -186,11 +148,6 @@ def spec():
 class jobs:
     one = spec()
 '''
-
-
-def test_what_a_module_prints_is_no_part_of_the_source(etpe, module):
-    module(f'{SPEC}\nprint("loading")\n')
-    compile(migrated(etpe, 'py:job_of_a_test:spec', '--to', 'tf2'), 'source', 'exec')
 
 
 def test_an_object_and_a_function_that_returns_it_are_the_same(etpe, module):

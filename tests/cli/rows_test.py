@@ -55,15 +55,6 @@ def test_what_is_exported_and_imported_is_the_same_bit_for_bit(
             assert path.read_bytes() == (tmp_path / 'b' / path.name).read_bytes()
 
 
-def test_tables_are_named_by_parts_of_their_names(etpe, tmp_path):
-    prefix = save(tmp_path / 'm')
-    etpe('checkpoint', 'export', prefix, '--table', 't', '-o', tmp_path / 'a')
-    assert len(list((tmp_path / 'a').glob('*.npy'))) == 1
-    assert 'E662 --table x: it must name one table' in etpe(
-        'checkpoint', 'export', prefix, '--table', 'x', '-o', tmp_path / 'b', status=2)
-    assert not (tmp_path / 'b').exists()
-
-
 def test_without_a_manifest_somebody_must_say_the_order(etpe, tmp_path):
     prefix = save(tmp_path / 'm', strategy='mod', hosts=3)
     pathlib.Path(manifest_path(prefix)).unlink()
@@ -254,27 +245,6 @@ def test_an_import_displaces_no_checkpoint(etpe, tmp_path, monkeypatch):
         [*real[:2], 1000, 1, *([0] * 6)]))
     assert 'the disk must have room for 132 bytes; got 0 bytes free' in etpe(
         *command[:3], tmp_path / 'c', *command[4:], status=2)
-
-
-def test_what_a_killed_import_left_is_told_and_removed(etpe, tmp_path):
-    put(tmp_path / 'd', r=VALUES)
-    (tmp_path / 'c' / '.ete-stage-0-0123abcd').mkdir(parents=True)
-    text = etpe('checkpoint', 'import', tmp_path / 'd', tmp_path / 'c', '--table', 't=r.npy')
-    assert 'removed what 1 save or import that did not end had left\n' in text
-    assert not (tmp_path / 'c' / '.ete-stage-0-0123abcd').exists()
-
-
-@pytest.mark.parametrize('ids, said', [
-    (['1', '0'], 'E666 table "t": its ids must be a vector of integers; got string [2] in file '),
-    ([1., 0.], 'E666 table "t": its ids must be a vector of integers; got float64 [2] in file '),
-    ([None, 0], 'E665 file t.parquet: it must be readable; got 1 empty cells in column "id"')])
-def test_a_column_id_that_says_no_ids_is_not_passed_over(etpe, tmp_path, ids, said):
-    pyarrow = pytest.importorskip('pyarrow')
-    from pyarrow import parquet
-    parquet.write_table(pyarrow.table({'id': ids, 'v': pyarrow.array(
-        [[1.], [2.]], pyarrow.list_(pyarrow.float32()))}), tmp_path / 't.parquet')
-    assert said in etpe('checkpoint', 'import', tmp_path, tmp_path / 'c', '--table',
-                        't=t.parquet', status=2)
 
 
 def test_integers_that_may_be_ids_are_not_passed_over(etpe, tmp_path):

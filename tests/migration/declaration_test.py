@@ -1,7 +1,6 @@
 """What configs of strangers and Python objects declare, and what a maintainer is told."""
 
 import ast
-import functools
 import pathlib
 
 import pytest
@@ -68,14 +67,6 @@ def test_names_that_are_made_avoid_those_that_are_there():
         'item_': ('item', None), 'item': ('user', 'item'), 'user': ('user', None)}
 
 
-def test_names_that_differ_in_case_are_two():
-    one = config()
-    one.table_descriptor[0].name = 'USER'
-    tables, features = tables_and_features(one)
-    assert sorted(tables) == ['USER', 'user']
-    assert sorted(features) == ['USER', 'user_1', 'user_2']
-
-
 @pytest.mark.parametrize('field', sorted(UNDOCUMENTED))
 def test_an_optimizer_without_a_formula_is_refused(field):
     one = config()
@@ -109,11 +100,6 @@ def test_another_batch_size_of_the_evaluation_is_told():
 def test_a_config_of_inference_has_no_optimizers_of_its_own():
     assert 'The config is of a job that trains nothing' in ' '.join(
         told(config('census_inference_4x2'), ''))
-
-
-def test_rows_that_tensorflow_may_have_added_are_told():
-    assert 'The 2 rows of table "a" may be fewer' in ' '.join(told(config(
-        'several_optimizers_2x2'), ''))
 
 
 def test_a_config_that_is_no_plan_is_refused_with_all_reasons():
@@ -247,23 +233,6 @@ def test_functions_are_named_where_they_were_and_wait_to_be_written():
     for part in (f'function of the step ({__name__}.ramp)', 'Its initializer cannot be written as '
                  'source', f'(experimental_gradient_multiplier_fn, {__name__}.ramp)'):
         assert part in notes_of(one)
-
-
-def test_a_function_with_some_arguments_is_called_by_its_name():
-    tables = {'video': TableConfig(22, 4, learning_rate_fn=functools.partial(ramp))}
-    told = notes_of(spec(
-        table_to_config_dict=tables, feature_to_config_dict={'watched': FeatureConfig('video')}))
-    assert f'{__name__}.ramp)' in told and 'functools' not in told
-
-
-@pytest.mark.parametrize('count, said', [
-    (1, '# - 1 table or feature below has a note.'),
-    (2, '# - 2 tables or features below have notes.')])
-def test_the_head_counts_the_notes_below(count, said):
-    tables = {name: TableConfig(22, 4, hot_id_replication=True) for name in 'ab'[:count]}
-    one = spec(table_to_config_dict=tables, feature_to_config_dict={
-        name: FeatureConfig(name) for name in tables})
-    assert said in source(one).splitlines()
 
 
 def test_a_legacy_embedding_knows_its_batch_too():

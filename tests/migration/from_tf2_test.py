@@ -75,14 +75,6 @@ def test_a_table_that_is_called_as_a_slot_of_another_one_is_a_table(tmp_path):
     assert read(path) == ({'user': (None, 0), 'user/accumulators': (None, 0)}, [])
 
 
-def test_what_is_in_the_object_beside_its_tables_is_not_overlooked(tmp_path):
-    embedding = stock(ADAM)
-    embedding.rate = tf.Variable(.5)
-    embedding._variables['t']['strange'] = tf.Variable(tf.zeros([4, 2]))
-    assert read(save(tmp_path, embedding=embedding, seen=tf.Variable(3))) == (
-        {'t': ('Adam', 2)}, ['embedding/_variables/t/strange', 'embedding/rate', 'seen'])
-
-
 LINES = ('table two/u -> u\ntable own.Sx -> x\n')
 
 
@@ -128,17 +120,6 @@ def test_a_variable_of_the_model_that_keras_3_has_in_its_optimizer_is_one_of_the
     assert read(path)[1] == ['optimizer/_trainable_variables/0']
     one, = (one for one in from_tf2.read(path, from_tf2.Paths()).variables if not one.is_table)
     assert one.family.name == 'Adam' and len(one.slots) == 2
-
-
-def test_slots_of_other_optimizers_are_variables_of_their_own(tmp_path):
-    embedding, optimizer = stock({'t': None}), tf.keras.optimizers.legacy.Adam(.1)
-    optimizer.apply_gradients([(tf.ones([7, 2]), embedding._variables['t']['parameters'])])
-    path = save(tmp_path, embedding=embedding, second=optimizer)
-    names, (tables, others) = ['beta_1', 'beta_2', 'decay', 'iter', 'learning_rate'], read(path)
-    assert tables == {'t': (None, 0)} and others == [
-        *(f'embedding/t/.OPTIMIZER_SLOT/second/{name}' for name in 'mv'),
-        *(f'second/{name}' for name in names)]
-    assert read(path, optimizer='second') == ({'t': ('Adam', 2)}, [])
 
 
 def test_stacked_tables_of_sparsecores_are_refused(tmp_path):

@@ -54,19 +54,6 @@ def test_windows_and_tabs_and_marks_of_utf_8_make_no_difference(tmp_path, conten
     assert found.rules[1].where.endswith('map:2') or content[:1] != b'a'
 
 
-@pytest.mark.parametrize('text', ['', '\n\n', '# only a comment', '\ufeff'])
-def test_an_empty_map_has_no_lines(tmp_path, text):
-    (tmp_path / 'map').write_text(text)
-    assert map_file.read(str(tmp_path / 'map')).rules == ()
-
-
-def test_names_may_have_spaces_and_words_of_the_grammar_in_the_middle():
-    assert renamed('my table x -> a re b', 'my table x') == ['a re b']
-    assert renamed('re re x.* -> y', 're x1') == ['y']
-    assert renamed('tables -> b\nrest -> c', 'tables', 'rest') == ['b', 'c']
-    assert renamed('power -> b\npower p -> c\nre -> d', 'power', 'power p', 're') == ['b', 'c', 'd']
-
-
 @pytest.mark.parametrize('line, why', [
     ('a', 'no arrow'), ('a->b', 'no arrow'), ('a -> b -> c', 'two of them'),
     ('-> b', 'no arrow'), ('a ->', 'no arrow'), ('re\t(x -> b', 'no regular expression'),
