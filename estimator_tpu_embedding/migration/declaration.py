@@ -293,7 +293,7 @@ def of_object(value: Any, where: str) -> Declaration | None:
     """Returns what an object of TF1 declares, or `None` if it is no declaration.
 
     Args:
-      value: a `Plan`, or any object that `compat.declarations` knows.
+      value: a `Plan`, an `EmbeddingConfigSpec`, or a `TPUEmbedding`.
       where: its place, for the reader.
 
     Raises:
@@ -302,16 +302,11 @@ def of_object(value: Any, where: str) -> Declaration | None:
     from ..compat import declarations
     if isinstance(value, Plan):
         return of_plan(value, where)
-    try:
-        found: Any = declarations.tf1_declaration(value)
-    except (ValueError, TypeError) as error:
-        raise ConfigError(Problem('E675', where, 'its arguments must be those of an '
-                                  'EmbeddingConfigSpec', shown(error, 200))) from error
-    if found is None:
+    if not declarations.is_declaration(value):
         return None
-    declared = _of_spec(found, where) if declarations.is_spec(found) else of_plan(
-        found.plan, where, {name: one.weight_key
-                            for name, one in found.feature_to_config_dict.items()})
+    declared = _of_spec(value, where) if declarations.is_spec(value) else of_plan(
+        value.plan, where, {name: one.weight_key
+                            for name, one in value.feature_to_config_dict.items()})
     if not declared.tables:
         raise ConfigError(Problem('E402', where, 'at least one table is needed', 'none'))
     problems = [problem for table in declared.tables for problem in table.spec.problems()]

@@ -234,8 +234,7 @@ def _table(table: Table, optimizer: Expression | None) -> Call:
         'combiner': quoted(spec.combiner or 'sum'), 'name': quoted(table.name),
         'quantization_config': None if bins is None else call('api.QuantizationConfig', {
             'num_buckets': number(bins.num_buckets), 'lower': number(bins.lower),
-            'upper': number(bins.upper)})},
-        combiner='' if table.is_whole else 'not in the config')
+            'upper': number(bins.upper)})})
 
 
 def _feature(feature: Feature) -> Call:
@@ -255,8 +254,7 @@ def _made(declaration: Declaration, target: str) -> str:
         'tfrs.layers.embedding.TPUEmbedding' if is_layer else 'api.TPUEmbedding', {
             'feature_config': 'FEATURES', 'optimizer': 'OPTIMIZER',
             'pipeline_execution_with_tensor_core': 'True' if declaration.pipelined else None,
-            'batch_size': 'BATCH_SIZE_PER_REPLICA' if is_layer else None},
-        batch_size='It is not the global one.'), indent='    ')
+            'batch_size': 'BATCH_SIZE_PER_REPLICA' if is_layer else None}), indent='    ')
 
 
 def _notes_of_tables(declaration: Declaration, target: str) -> Iterator[Note]:

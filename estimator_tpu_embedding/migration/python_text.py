@@ -48,7 +48,7 @@ _MODULES = ('tensorflow.', 'tf_keras.', 'keras.')
 
 
 class Argument(NamedTuple):
-    """One argument of a call, or one entry of a dict, with comments above it and a remark behind.
+    """One argument of a call, or one entry of a dict, with comments above it.
 
     `before` is the text before the value, such as `'dim='`.
     """
@@ -56,7 +56,6 @@ class Argument(NamedTuple):
     before: str
     value: Expression
     comments: Sequence[str] = ()
-    remark: str = ''
 
 
 class Call(NamedTuple):
@@ -69,15 +68,14 @@ class Call(NamedTuple):
 Expression = str | Call
 
 
-def call(function: str, arguments: Mapping[str, Expression | None], **remarks: str) -> Call:
-    """Returns a call with keyword arguments, those that are not `None`, and remarks behind some.
+def call(function: str, arguments: Mapping[str, Expression | None]) -> Call:
+    """Returns a call with keyword arguments, those that are not `None`.
 
     >>> statement('X = ', call('f', {'a': '1', 'b': quoted('two'), 'c': None}))
     "X = f(a=1, b='two')"
     """
     return Call(f'{function}(', [
-        Argument(f'{name}=', value, remark=remarks.get(name, ''))
-        for name, value in arguments.items() if value is not None])
+        Argument(f'{name}=', value) for name, value in arguments.items() if value is not None])
 
 
 def statement(before: str, value: Expression, indent: str = '') -> str:
@@ -95,8 +93,7 @@ def _lines(before: str, value: Expression, after: str, indent: str) -> Iterator[
     for one in value.arguments:
         for text in one.comments:
             yield comment(text, indent + _STEP)
-        remark = f'  # {one.remark}' if one.remark else ''
-        yield from _lines(one.before, one.value, f',{remark}', indent + _STEP)
+        yield from _lines(one.before, one.value, ',', indent + _STEP)
     yield indent + _closing(value) + after
 
 
@@ -109,7 +106,7 @@ def _flat(value: Expression) -> str | None:
     if isinstance(value, str):
         return value
     parts = [_flat(one.value) for one in value.arguments]
-    if None in parts or any(one.comments or one.remark for one in value.arguments):
+    if None in parts or any(one.comments for one in value.arguments):
         return None
     inside = ', '.join(f'{one.before}{part}' for one, part in zip(value.arguments, parts))
     return value.opening + inside + _closing(value)

@@ -246,17 +246,6 @@ def test_a_legacy_embedding_knows_its_batch_too():
     assert 'num_tensor_cores: 4' in source(embedding, 'textproto')
 
 
-@pytest.mark.parametrize('kind', ['dict', 'pair', 'other pair'])
-def test_the_two_dicts_are_a_spec(kind):
-    whole = spec()
-    features, tables = whole.feature_to_config_dict, whole.table_to_config_dict
-    value = {'dict': {name: value for name, value in whole._asdict().items() if value and name in (
-        'feature_to_config_dict', 'table_to_config_dict', 'optimization_parameters')},
-             'pair': (features, tables), 'other pair': [tables, features]}[kind]
-    names = {table.name for table in of_object(value, 'a test').tables}
-    assert names == {'video', 'user'}
-
-
 @pytest.mark.parametrize('value', [
     3, None, {}, [], (), 'text', {'a': 1}, ({}, {}), object(), tf.zeros([2])])
 def test_other_objects_declare_nothing(value):
@@ -265,10 +254,9 @@ def test_other_objects_declare_nothing(value):
 
 def test_what_is_wrong_in_a_declaration_is_told_at_once():
     with pytest.raises(ConfigError) as caught:
-        of_object(({'a': FeatureConfig('../x')}, {'../x': TableConfig(9, 2)}), 'a test')
+        of_object(spec(feature_to_config_dict={'a': FeatureConfig('../x')},
+                       table_to_config_dict={'../x': TableConfig(9, 2)}), 'a test')
     assert 'E403' in {problem.code for problem in caught.value.problems}
-    with pytest.raises(ConfigError, match='E675'):
-        of_object({'feature_to_config_dict': {}, 'table_to_config_dict': {}}, 'a test')
 
 
 def test_a_config_of_objects_needs_a_batch():

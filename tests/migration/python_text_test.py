@@ -29,9 +29,9 @@ def test_a_line_of_79_columns_fits_and_one_of_80_does_not():
     assert text.statement('X = ', text.call('f', {'a': text.quoted('x' * 69)})).count('\n') == 2
 
 
-def test_comments_stand_above_an_argument_and_remarks_behind_it():
-    value = text.Call('{', [text.Argument("'a': ", '1', ['See a.'], 'not known')])
-    assert text.statement('X = ', value) == "X = {\n    # See a.\n    'a': 1,  # not known\n}"
+def test_comments_stand_above_an_argument():
+    value = text.Call('{', [text.Argument("'a': ", '1', ['See a.'])])
+    assert text.statement('X = ', value) == "X = {\n    # See a.\n    'a': 1,\n}"
 
 
 def test_comments_are_folded_and_their_words_stay_whole():

@@ -138,7 +138,7 @@ def _table(directory: str, named: NamedFile, ids: NamedFile | None,
         raise ConfigError(*problems)
     if problems := list(_misshapen(where, rows, places)):
         raise CheckpointError(*problems)
-    found = Incoming(name, *rows.shape, {'': Feed(FLOAT, rows)}, None)
+    found = Incoming(name, rows.shape[0], rows.shape[1], {'': Feed(FLOAT, rows)}, None)
     if places is not None:
         come = np.concatenate([*integers(places)])
         count = (int(come.max()) + 1 if rows_of is None or name not in rows_of
