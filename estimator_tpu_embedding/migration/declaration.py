@@ -215,8 +215,10 @@ def of_config(config: Config, where: str, others: Sequence[Config] = ()) -> Decl
     features = tuple(
         one if one.spec.name in declared else Feature(spec=dataclasses.replace(one.spec, name=name))
         for one, name in zip(found.features, _names(plan.features, declared)))
+    is_sized = config.feature_descriptor or config.batch_size_per_tensor_core
     return dataclasses.replace(
         found, tables=tables, features=features, is_tf2=bool(declared), config=config,
+        sizes=found.sizes if is_sized else Sizes(),
         notes=tuple(_notes_of_config(config, features, others)))
 
 
