@@ -91,11 +91,6 @@ def test_no_file_is_replaced_and_none_made_where_none_can_be(etpe, tmp_path, nam
     assert sorted(one.name for one in tmp_path.iterdir()) == ['dangling', 'there.py']
 
 
-def test_with_strict_nothing_is_written(etpe, tmp_path):
-    migrated(etpe, SEVERAL, '--to', 'tf2', '--strict', '-o', tmp_path / 'new.py', status=2)
-    assert not list(tmp_path.iterdir())
-
-
 def test_a_checkpoint_gives_the_config_of_its_training(etpe, tmp_path):
     config, other = config_of(ADAGRAD), config_of('Adagrad_inference.pbtxt')
     prefix = f'{tmp_path}/model.ckpt-4'

@@ -175,13 +175,6 @@ def test_rows_that_are_no_table_are_refused_with_what_is_wrong(etpe, tmp_path, a
     assert not (tmp_path / 'c').exists()
 
 
-def test_the_problems_of_all_tables_come_at_once(etpe, tmp_path):
-    put(tmp_path / 'd', a=VALUES.astype('f8'), b=VALUES * np.inf)
-    text = etpe('checkpoint', 'import', tmp_path / 'd', tmp_path / 'c', '--table', 'a=a.npy',
-                '--table', 'b=b.npy', '--table', 'c=c.npy', status=2)
-    assert [line.split()[3] for line in text.splitlines()] == ['E666', 'E668', 'E665']
-
-
 @pytest.mark.parametrize('damage, said', [
     (lambda path: path.unlink(), 'No such file'),
     (lambda path: path.write_bytes(path.read_bytes()[:-1]), 'it must be readable; got mmap length'),

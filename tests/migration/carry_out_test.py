@@ -196,14 +196,6 @@ def test_m06_a_destination_in_use_is_refused_and_stays_as_it_is(tmp_path, source
     assert job.state(tmp_path) == before
 
 
-def test_m06_a_pipe_in_the_place_of_a_file_of_the_new_one_is_not_waited_for(tmp_path, source, map):
-    (tmp_path / 'new').mkdir()
-    os.mkfifo(tmp_path / f'new/{job.NAME}{MANIFEST}.partial')
-    status, _, error = job.migrate(source, tmp_path / 'new', map)
-    assert status == 2 and 'E623' in error
-    assert not [name for name in os.listdir(tmp_path / 'new') if name.startswith('.ete-stage')]
-
-
 def test_m06_one_that_was_published_between_the_look_and_the_lock_is_not_overwritten(
         tmp_path, source, map, monkeypatch):
     older = job.make(tmp_path / 'older', job.OLD)

@@ -42,13 +42,6 @@ def test_all_optimizers_of_the_class_are_recognized(made, tmp_path):
     assert read(save(tmp_path, embedding=made())) == (ALL, [])
 
 
-def test_the_object_may_be_the_root_or_deep_in_another_one(tmp_path):
-    embedding, outer = stock(ADAM), tf.Module()
-    outer.net = {'a.b': embedding}
-    assert read(save(tmp_path, embedding), '') == ({'t': ('Adam', 2)}, [])
-    assert read(save(tmp_path, outer=outer), 'outer/net/a..b') == ({'t': ('Adam', 2)}, [])
-
-
 def test_slots_of_a_function_of_the_user_are_below_the_variables_of_the_object(tmp_path):
     def make_slots(table, names, initializers):
         return {name: tf.Variable(functools.partial(one, table.shape, dtype=tf.float32),

@@ -35,13 +35,6 @@ def test_tables_are_called_as_in_the_config_and_dense_variables_as_in_the_map(tm
         'dense/bias': 'net/b', 'global_step': 'optimizer/iter', 'beta1_power': 'beta1_power'}
 
 
-def test_a_variable_becomes_a_table_by_a_line_with_table(tmp_path):
-    prefix = tf1(tmp_path, manifest=False, hosts=1, others={})
-    assert moved(prefix, TF2, f'table {USER} -> user') == {
-        USER: 'embedding/user', f'{USER}/Adagrad': 'embedding/user.Saccumulators',
-        'global_step': 'optimizer/iter'}
-
-
 def test_back_to_tf1_slots_get_the_suffixes_of_tf1(tmp_path):
     assert moved(tf2(tmp_path), TF1, 'net/w -> dense/kernel\nuser -> u/embedding_weights') == {
         'embedding/user': 'u/embedding_weights', 'net/w': 'dense/kernel',
