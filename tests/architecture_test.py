@@ -57,7 +57,7 @@ ARCHITECTURE = PACKAGE / 'ARCHITECTURE.md'
 
 INSIDE_FUNCTIONS = {  # what they may import besides, where it waits until it is needed
     'cli': {'cluster', 'compat', 'runner'},
-    'migration': {'compat', 'defaults', 'midlevel'},
+    'migration': {'compat', 'defaults'},
     '__init__': {'compat'}}
 
 FOREIGN = {  # folder: top-level packages it must not import
@@ -123,7 +123,7 @@ HOMES = {
         {'compat/script.py'}),
     'arguments of the process': (
         uses, {'sys.argv', 'sys.path'},
-        {'compat/script.py', 'cli/main.py', 'cli/inputs.py', 'migration/agreement/process.py',
+        {'compat/script.py', 'cli/main.py', 'cli/inputs.py', 'migration/agreement.py',
          'doctor/answering.py'}),  # Its own process must not import what is scanned.
     # P18: a graph is never run, and code is imported only where the user named it.
     'graphs of strangers': (
@@ -141,7 +141,7 @@ HOMES = {
         {'__init__.py', '_legacy.py', 'cli/inputs.py', 'cli/main.py', 'compat/aliases.py',
          'compat/old_python.py', 'compat/roads.py',
          'midlevel/__init__.py',  # As in that of the package: names are imported when used.
-         'migration/agreement/process.py',  # A side of a check, in a process of its own.
+         'migration/agreement.py',  # A side of a check, in a process of its own.
          'doctor/answering.py'}),  # Installed libraries, and nothing of what is scanned.
 }
 

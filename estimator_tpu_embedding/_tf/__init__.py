@@ -69,7 +69,6 @@ from .saving import (
 from .sessions import ask_nothing, creator_that_tells, leave_session, pass_calls_through
 from .tpu import (
     create_slots,
-    feature_config_of,
     generated_tpu_ops_module,
     keep_arg_scopes_by_thread,
     modules_of_contrib,

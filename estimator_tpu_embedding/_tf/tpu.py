@@ -112,17 +112,3 @@ def create_slots(optimizer: Any, table: Any, create: Callable[..., Any]) -> dict
     public name. Checked: 2.16-2.21.
     """
     return dict(optimizer._create_slots(table, create))
-
-
-def feature_config_of(embedding: Any) -> tuple[Any, bool] | None:
-    """Returns the FeatureConfigs of an embedding object of TensorFlow, and whether it pipelines.
-
-    The objects are `TPUEmbedding`, `TPUEmbeddingForServing` and their kin; `None` for any other.
-    Their constructors give every table its optimizer. There is no public name. Checked: 2.16-2.21.
-    """
-    from tensorflow.python.tpu import tpu_embedding_base, tpu_embedding_v2
-    kinds = (tpu_embedding_base.TPUEmbeddingBase, tpu_embedding_v2.TPUEmbedding)
-    if not isinstance(embedding, kinds):
-        return None
-    return (embedding._feature_config,
-            bool(getattr(embedding, '_pipeline_execution_with_tensor_core', False)))

@@ -10,7 +10,6 @@ import importlib
 import operator
 import os
 import sys
-from collections.abc import Callable
 from typing import Any
 
 from ..checkpoint import file_names, pointer
@@ -131,13 +130,10 @@ def is_python(source: str) -> bool:
     return source.startswith(_PYTHON)
 
 
-def python_object(source: str, is_wanted: Callable[[Any], bool] = lambda value: False) -> Any:
+def python_object(source: str) -> Any:
     """Returns the object that `py:module:object` names, found as `python -m module` finds modules.
 
-    Args:
-      source: the argument.
-      is_wanted: tells objects that are returned as they are. Any other that can be called is
-        called without arguments, and its result is returned.
+    If it can be called, it is called without arguments, and its result is returned.
 
     Raises:
       UnreadableConfigError: if the module or the function raises, or there is no such object.
@@ -151,7 +147,7 @@ def python_object(source: str, is_wanted: Callable[[Any], bool] = lambda value: 
     rule, value = 'the object must be importable', None
     try:
         value = operator.attrgetter(path)(importlib.import_module(module))
-        if callable(value) and not is_wanted(value):
+        if callable(value):
             rule = 'the function must return a config'
             value = value()
     except (Exception, SystemExit) as error:  # Whatever the user's code does ends here.

@@ -23,7 +23,7 @@ COMMANDS = {
     'size': 'bytes of each table and its slots',
     'plan': 'rows and bytes of each host, also for a topology that is not there yet',
     'checkpoint': 'list, show, compare and verify checkpoints, without TensorFlow',
-    'migrate': 'take checkpoints and declarations to TF2 or TFRS, and back',
+    'migrate': 'take checkpoints to TF2 or TFRS and back, and declarations there',
     'explain': 'say what a code such as E412 means and what to do',
     'rules': 'list all codes',
     'docs': 'print the documentation, topic by topic'}

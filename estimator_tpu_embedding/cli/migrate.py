@@ -1,4 +1,4 @@
-"""`etpe migrate`: takes checkpoints and declarations from TF1 to TF2, to TFRS, and back.
+"""`etpe migrate`: takes checkpoints from TF1 to TF2, to TFRS, and back, and declarations there.
 
 Its commands, and what their reports hold in JSON, are in `migrating/`.
 """

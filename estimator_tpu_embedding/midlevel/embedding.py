@@ -273,11 +273,6 @@ class TPUEmbedding(_AutoTrackable):
                 for table in self._declared.tables}
 
     @property
-    def declared(self) -> tuple[declaration.Declared, bool]:
-        """The tables and features, and whether a step looks up before the last one updated."""
-        return self._declared, self._pipelined
-
-    @property
     def config_proto(self) -> Any:
         """The `TPUEmbeddingConfiguration` that the original gives to the TPU.
 

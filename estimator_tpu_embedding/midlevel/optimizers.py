@@ -106,8 +106,3 @@ def slot_names(optimizer: Any) -> tuple[str, ...]:
 
 def _kind_of(optimizer: Any) -> _Kind:
     return next(kind for cls, kind in _KINDS.items() if isinstance(optimizer, cls))
-
-
-def has_own_slots(optimizer: Any) -> bool:
-    """Whether a function of the user makes the slots of an optimizer that `is_supported`."""
-    return getattr(optimizer, 'slot_variable_creation_fn', None) is not None

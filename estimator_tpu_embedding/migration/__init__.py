@@ -1,8 +1,7 @@
 """Takes a job to the other API: its tables and variables, its declaration, and proofs of both.
 
-`checkpoint` in the names of modules means files on disk, `source` Python text. `check` and the
-sides that it takes can be imported from here, and `migrate` with what it takes. None of them
-imports TensorFlow.
+`check` and the sides that it takes can be imported from here, and `migrate` with what it takes.
+None of them imports TensorFlow.
 """
 
 _OF_MIGRATE = ('Choices', 'Paths', 'Target', 'migrate', 'read_map')
@@ -11,10 +10,10 @@ _OF_MIGRATE = ('Choices', 'Paths', 'Target', 'migrate', 'read_map')
 def __getattr__(name: str) -> object:
     """Imports a public name when it is first used; NumPy takes a moment."""
     if name == 'check':
-        from .agreement.check import check
+        from .agreement import check
         return check
     if name in ('EstimatorSide', 'KerasSide', 'LoopSide', 'Side'):
-        from .agreement import sides
+        from . import sides
         return getattr(sides, name)
     if name in _OF_MIGRATE:
         from . import carry_out, map_file

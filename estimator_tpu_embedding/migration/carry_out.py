@@ -32,9 +32,9 @@ from ..core.partition import Partition
 from ..errors import CheckpointError, CheckpointWriteError, NonFiniteCheckpointError, Problem, shown
 from ..version import VERSION
 from . import plan as planning
+from .contents import COUNTER, KERAS, PARAMETERS, TF1, VARIABLES, Target
 from .from_tf2 import Paths
 from .plan import INT64, Choices, Move, Plan, size_of_files
-from .target import COUNTER, KERAS, PARAMETERS, TF1, VARIABLES, Target
 
 _CHUNK = 2**21
 """Bytes at once: few enough to stay in the cache of a processor until they are written."""
@@ -234,7 +234,7 @@ def write(plan: Plan, prefix: str) -> dict[str, StoredFile]:
             out.rows(made.target, made.dtype, ())[0].append(value.tobytes())
         if plan.pattern is not None:
             for name in (GRAPH_KEY, *plan.pattern.kept(plan.written)):
-                move = Move(name, name, plan.pattern.verified(name))
+                move = Move(name, name, plan.pattern.bundle.tensors[name])
                 _write_one(plan.pattern.bundle, move, out)
         elif plan.target.kind != TF1:
             _write_graph(plan, out)

@@ -10,9 +10,18 @@ from ..checkpoint.file_names import label
 from ..checkpoint.manifest import read_manifest
 from ..checkpoint.object_graph import GRAPH_KEY, Graph, Place, joined, unescaped
 from ..errors import ConfigError, IncompatibleCheckpointError, Problem, quoted, shown
-from .contents import Contents, Variable, recognized, suffixes
+from .contents import (
+    COUNTER,
+    PARAMETERS,
+    VARIABLES,
+    Contents,
+    Variable,
+    of_layer,
+    recognized,
+    step_paths,
+    suffixes,
+)
 from .map_file import Map
-from .target import COUNTER, PARAMETERS, VARIABLES, of_layer, step_paths
 
 _ATTRIBUTE = '/.ATTRIBUTES/'
 _OF_MODEL = '/_trainable_variables/'
@@ -38,9 +47,9 @@ def read(prefix: str, paths: Paths, map: Map = Map()) -> Contents:
     bundle, manifest = Bundle.open(prefix), read_manifest(prefix)
     places = {name: place for name in bundle.tensors
               if (place := Place.of_key(name)) is not None}
-    reader = _Reader(bundle, places)
-    tables = reader.tables(paths, map)
-    values = reader.values
+    graph = Graph(bundle.read_text(GRAPH_KEY))
+    values = {str(place): name for name, place in places.items() if not place.slot}
+    tables = _tables(bundle, graph, values, paths, map)
     step = next((values[path] for path in step_paths(paths.optimizer) if path in values), None)
     own = {name: 'a counter of TF2, or a hyper-parameter of the optimizer'
            for each, name in values.items() if name != step and (
@@ -50,73 +59,36 @@ def read(prefix: str, paths: Paths, map: Map = Map()) -> Contents:
             if name not in places and _ATTRIBUTE in name or name == GRAPH_KEY}
     variables = list(_variables(places, tables, {
         each: name for each, name in values.items() if name != step and name not in own},
-        lambda path: reader.slots(path, paths.optimizer)))
+        lambda path: {name: key for name, key in graph.slots_of(
+            path, paths.optimizer, suffixes('keras')).items() if key in places}))
     return Contents(bundle=bundle, variables=variables, step=step, own=own,
                     aside=bundle.tensors.keys() - places.keys() - own.keys(),
                     config=manifest.config if manifest is not None else b'')
 
 
-class _Reader:
-    """Finds tables."""
-
-    def __init__(self, bundle: Bundle, places: Mapping[str, Place]):
-        self._bundle, self._places = bundle, places
-        self._graph = Graph(bundle.read_text(GRAPH_KEY))
-        self.values = {str(place): name for name, place in places.items() if not place.slot}
-        self._by_path: dict[str, list[tuple[Place, str]]] = {}
-        for name, place in places.items():
-            if place.slot:
-                self._by_path.setdefault(place.path, []).append((place, name))
-
-    def tables(self, paths: Paths, map: Map) -> dict[str, dict[str, str]]:
-        """Returns the tensors of each table by their names, the rows as `PARAMETERS`."""
-        stacked = sorted(name for name in self._bundle.tensors if _LAYOUTS in name)
-        if stacked:
-            raise _stacked(self._bundle, stacked[0])
-        at_paths = (self._at(path) for path in (paths.tables, of_layer(paths.tables)))
-        found = next(filter(None, at_paths), {})
-        known = {parts[PARAMETERS] for parts in found.values()}
-        for path, tensor in self.values.items():
-            rule = map.rule_for(path)
-            if tensor not in known and rule is not None and rule.is_table:
-                parent, _, last = path.rpartition('/')
-                found[path] = self._at(parent).get(unescaped(last), {PARAMETERS: tensor})
-        if not found:
-            raise _no_tables(self._bundle, self.values, paths.tables)
-        return found
-
-    def slots(self, path: str, optimizer: str) -> dict[str, str]:
-        """Returns the tensors of the slots that an optimizer of Keras has for a variable."""
-        found = self._graph.slots_of(path, optimizer, suffixes('keras'))
-        told = {name: key for name, key in found.items() if key in self._places}
-        return told or {place.slot: name for place, name in self._by_path.get(path, ())
-                        if place.optimizer == optimizer}
-
-    def _at(self, path: str) -> dict[str, dict[str, str]]:
-        """Returns the tables of the object at a path."""
-        told = self._graph.keys_below(joined(path, VARIABLES))
-        tables = {table: {name: key for name, key in parts.items() if key in self._places}
+def _tables(bundle: Bundle, graph: Graph, values: Mapping[str, str], paths: Paths, map: Map
+            ) -> dict[str, dict[str, str]]:
+    """Returns the tensors of each table by their names, the rows as `PARAMETERS`."""
+    def at(path: str) -> dict[str, dict[str, str]]:
+        told = graph.keys_below(joined(path, VARIABLES))
+        tables = {table: {name: key for name, key in parts.items() if key in bundle.tensors}
                   for table, parts in told.items()}
-        tables = {table: parts for table, parts in tables.items() if self._is_table(
-            parts.get(PARAMETERS))}
-        return tables or self._by_names(path)
+        return {table: parts for table, parts in tables.items() if PARAMETERS in parts
+                and len(bundle.tensors[parts[PARAMETERS]].shape) == 2}
 
-    def _by_names(self, path: str) -> dict[str, dict[str, str]]:
-        """Returns the tables of an object that only has them as attributes."""
-        edges = {unescaped(each.rpartition('/')[2]): tensor
-                 for each, tensor in self.values.items()
-                 if each.rpartition('/')[0] == path and self._is_table(tensor)}
-        found: dict[str, dict[str, str]] = {}
-        names = suffixes('midlevel')
-        for edge, tensor in sorted(edges.items()):
-            table, _, slot = edge.rpartition('/')
-            is_slot = slot in names and table in edges
-            found.setdefault(table if is_slot else edge, {})[
-                slot if is_slot else PARAMETERS] = tensor
-        return found
-
-    def _is_table(self, tensor: str | None) -> bool:
-        return tensor is not None and len(self._bundle.tensors[tensor].shape) == 2
+    stacked = sorted(name for name in bundle.tensors if _LAYOUTS in name)
+    if stacked:
+        raise _stacked(bundle, stacked[0])
+    found = at(paths.tables) or at(of_layer(paths.tables))
+    known = {parts[PARAMETERS] for parts in found.values()}
+    for path, tensor in values.items():
+        rule = map.rule_for(path)
+        if tensor not in known and rule is not None and rule.is_table:
+            parent, _, last = path.rpartition('/')
+            found[path] = at(parent).get(unescaped(last), {PARAMETERS: tensor})
+    if not found:
+        raise _no_tables(bundle, values, paths.tables)
+    return found
 
 
 def _variables(places: Mapping[str, Place], tables: Mapping[str, dict[str, str]],
@@ -147,7 +119,7 @@ def _stacked(bundle: Bundle, name: str) -> IncompatibleCheckpointError:
         'Restore it into a TPUEmbeddingForServing and save that; it has the rows, without slots.'))
 
 
-def _no_tables(bundle: Bundle, values: dict[str, str], path: str) -> ConfigError:
+def _no_tables(bundle: Bundle, values: Mapping[str, str], path: str) -> ConfigError:
     parents = sorted({each.rpartition('/')[0] for each, tensor in values.items()
                       if len(bundle.tensors[tensor].shape) == 2})
     return ConfigError(Problem(

@@ -10,61 +10,59 @@ from __future__ import annotations
 import dataclasses
 import difflib
 from collections.abc import Collection, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from ..checkpoint import checksums
-from ..checkpoint.bundle import Bundle, corrupt, opened
+from ..checkpoint.bundle import Bundle
 from ..checkpoint.file_names import label
 from ..checkpoint.object_graph import GRAPH_KEY, Graph, Place, joined
-from ..checkpoint.tensors import Tensor
 from ..errors import Problem, quoted, shown
-from .contents import Family, Variable
-from .target import KERAS, MIDLEVEL, PARAMETERS, TFRS, VARIABLES, Target, of_layer, step_paths
+from .contents import (
+    KERAS,
+    MIDLEVEL,
+    PARAMETERS,
+    TFRS,
+    VARIABLES,
+    Family,
+    Target,
+    Variable,
+    of_layer,
+    step_paths,
+)
 
 if TYPE_CHECKING:
     from .plan import Made, Move
 
 
-class Objects(NamedTuple):
-    """Where a program has its objects, by its checkpoint.
+def located(bundle: Bundle, target: Target, *, path: bool, optimizer: bool, slots: bool
+            ) -> Target:
+    """Returns a target with the objects of a program's checkpoint, where there is one of a kind.
 
-    Attributes:
-      tables: the paths of objects with tables.
-      optimizers: the paths of Keras optimizers.
-      slots: who has made the slots of tables, as `Target` calls it.
+    Args:
+      bundle: the checkpoint, of TF2.
+      target: whose other values stay.
+      path: whether to find the object with the tables.
+      optimizer: whether to find the Keras optimizer.
+      slots: whether to find out who has made the slots of tables.
     """
-
-    tables: Sequence[str]
-    optimizers: Sequence[str]
-    slots: str
-
-    @classmethod
-    def of(cls, bundle: Bundle) -> Objects:
-        """Finds the objects in a checkpoint of TF2."""
-        graph = Graph(bundle.read_text(GRAPH_KEY))
-        tables, optimizers, parts = [], [], set[str]()
-        for path in graph.paths():
-            own = {name for each in graph.keys_below(joined(path, VARIABLES)).values()
-                   for name in each}
-            if PARAMETERS in own:
-                tables.append(path)
-                parts |= own
-            elif any(graph.key_of(Place(step)) for step in step_paths(path)):
-                optimizers.append(path)
-        return cls(tables, optimizers, MIDLEVEL if parts - {PARAMETERS} else KERAS)
-
-    def fill(self, target: Target, *, path: bool, optimizer: bool, slots: bool) -> Target:
-        """Returns a target with these objects, as far as asked, where there is one of a kind."""
-        changes: dict[str, Any] = {}
-        if path and len(self.tables) == 1:
-            found, end = self.tables[0], of_layer('')
-            changes['object_path'] = found if target.kind != TFRS else (
-                '' if found == end else found.removesuffix(f'/{end}'))
-        if optimizer and len(self.optimizers) == 1:
-            changes['optimizer_path'] = self.optimizers[0]
-        if slots and self.tables:
-            changes['slots'] = self.slots
-        return dataclasses.replace(target, **changes)
+    graph = Graph(bundle.read_text(GRAPH_KEY))
+    tables, optimizers, parts = [], [], set[str]()
+    for one in graph.paths():
+        own = {name for each in graph.keys_below(joined(one, VARIABLES)).values() for name in each}
+        if PARAMETERS in own:
+            tables.append(one)
+            parts |= own
+        elif any(graph.key_of(Place(step)) for step in step_paths(one)):
+            optimizers.append(one)
+    changes: dict[str, Any] = {}
+    if path and len(tables) == 1:
+        found, end = tables[0], of_layer('')
+        changes['object_path'] = found if target.kind != TFRS else (
+            '' if found == end else found.removesuffix(f'/{end}'))
+    if optimizer and len(optimizers) == 1:
+        changes['optimizer_path'] = optimizers[0]
+    if slots and tables:
+        changes['slots'] = MIDLEVEL if parts - {PARAMETERS} else KERAS
+    return dataclasses.replace(target, **changes)
 
 
 class Pattern:
@@ -136,17 +134,3 @@ class Pattern:
         if key in found:
             yield Problem('E654', where, f'"{shown(move.place, 200)}" must have one source',
                           f'"{shown(move.source, 200)}" and another one')
-
-    def verified(self, name: str) -> Tensor:
-        """Returns the description of a tensor that is to be copied.
-
-        Raises:
-          CorruptCheckpointError: if its bytes are damaged.
-        """
-        tensor = self.bundle.tensors[name]
-        for piece in tensor.pieces:
-            with opened(self.bundle.prefix, piece.file) as file:
-                if checksums.holds(file, piece, tensor) is False:
-                    raise corrupt(self.bundle.prefix, f'the checksum of tensor '
-                                  f'"{shown(tensor.name)}" must hold', 'another one')
-        return tensor

@@ -3,7 +3,7 @@ import pathlib
 
 import numpy as np
 import pytest
-from harness.migrations import DENSE, OBJECTS, ROWS, USER, config, tf1, tf2
+from harness.migrations import DENSE, ROWS, USER, config, tf1, tf2
 
 from estimator_tpu_embedding.checkpoint.bundle import Bundle
 from estimator_tpu_embedding.checkpoint.manifest import read_manifest
@@ -36,7 +36,7 @@ def test_a_dry_run_prints_tables_first_with_a_line_each_and_writes_nothing(etpe,
         [USER, 'user', '7', '2', 'mod:3', '->', 'ids']]
     assert ['dense/kernel', 'net/w', 'float32', '[2,', '3]', '2', 'of', 'Adam'] in lines
     assert ['global_step', 'optimizer/iter', 'int64', '[]'] in lines
-    assert ['slots', 'of', USER, '1', *'--to tf2 has no place for it'.split()] in lines
+    assert [f'{USER}/Momentum', *'--to tf2 has no place for it'.split()] in lines
     assert ['beta1_power', 'dropped', 'by'] in [line[:3] for line in lines]
     assert said.endswith(f'dry run: 148 B would go to {tmp_path}/b/ckpt-7\n')
     assert sorted(os.listdir(tmp_path)) == ['a', 'map']
@@ -66,24 +66,17 @@ def test_a_migration_counts_the_rows_that_it_compared(etpe, tmp_path):
     assert etpe.json(*arguments, '--overwrite')['rows'] == 25
 
 
-def test_a_dry_run_without_names_prints_lines_for_a_map_and_has_status_1(etpe, tmp_path):
+def test_a_dry_run_without_names_says_so_and_has_status_1(etpe, tmp_path):
     arguments = ('migrate', 'checkpoint', tf1(tmp_path / 'a', config=b''), tmp_path / 'b',
                  '--to', 'tf2')
     said = etpe(*arguments, '--dry-run', status=1)
-    assert 'without a new name: 3 variables;' in said and f'\n  table {USER} -> ?\n' in said
-    assert '\n  dense/kernel -> ?\n' in said and 'nothing names it' not in said
+    assert 'without a new name: 3 variables; --template FILE' in said
+    assert 'nothing names it' not in said
     assert etpe.json(*arguments, '--dry-run', status=1)['unnamed'] == [
         'dense/bias', 'dense/kernel', USER]
     assert 'E654' in etpe(*arguments, status=2) and not (tmp_path / 'b').exists()
     said = etpe(*arguments, '--dry-run', '--drop-rest')
-    assert 'dense/kernel' in said and 'nothing names it' in said and '-> ?' not in said
-
-
-def test_a_dry_run_of_thousands_of_variables_names_fifty(etpe, tmp_path):
-    prefix = tf1(tmp_path / 'a', others={f'v{n}': np.float32(n) for n in range(2000)})
-    said = etpe('migrate', 'checkpoint', prefix, tmp_path / 'b', '--to', 'tf2', '--dry-run',
-                status=1)
-    assert said.count(' -> ?\n') == 50 and '... and 1,950 more: --template FILE' in said
+    assert 'dense/kernel' in said and 'nothing names it' in said
 
 
 def test_a_template_has_a_line_for_each_variable_and_can_be_completed(etpe, tmp_path):
@@ -133,27 +126,21 @@ def test_the_map_back_restores_every_name_and_byte(etpe, tmp_path, to, slots, ex
     assert etpe('checkpoint', 'diff', tmp_path / 'a', tmp_path / 'c') == 'no differences\n'
 
 
-@pytest.mark.parametrize('to, source, flags', [
-    ('tf1', {}, '--to tf2 --object-path embedding'),
-    ('tf1', {'embedding/_tpu_embedding/t': ROWS}, '--to tfrs --object-path embedding'),
-    ('tf1', {'embedding/user/.OPTIMIZER_SLOT/optimizer/m': ROWS,
-             'embedding/user/.OPTIMIZER_SLOT/optimizer/v': ROWS, 'embedding/user': ROWS},
-     '--to tf2 --slots keras --object-path embedding'),
-    ('tfrs', {}, '--to tf2 --source-path net/layer --object-path embedding')])
-def test_the_map_back_begins_with_the_command_to_which_it_belongs(
-        etpe, tmp_path, to, source, flags):
-    objects = source and {**source, 'optimizer/_iterations': OBJECTS['optimizer/iter']}
-    prefix = tf2(tmp_path / 'a', objects or None)
+@pytest.mark.parametrize('to, flags', [
+    ('tf1', ''), ('tfrs', ' --source-path net/layer')])
+def test_the_map_back_of_tf2_begins_with_the_command_to_which_it_belongs(
+        etpe, tmp_path, to, flags):
+    prefix = tf2(tmp_path / 'a')
     where = ('--source-path', 'embedding') + (
         ('--object-path', 'net/layer') if to == 'tfrs' else ())
     etpe('migrate', 'checkpoint', prefix, tmp_path / 'b', '--to', to, *where, '--map-back',
-         tmp_path / 'back', '--map', map_of(tmp_path, '' if objects else 'net/w -> w'))
+         tmp_path / 'back', '--map', map_of(tmp_path, 'net/w -> w'))
     first, second = (tmp_path / 'back').read_text().splitlines()[:2]
     assert first == f'# The way back: etpe migrate checkpoint {tmp_path}/b DIR --map ' \
         f'{tmp_path}/back'
-    assert second == f'# with {flags}'
-    again = etpe('migrate', 'checkpoint', tmp_path / 'b', tmp_path / 'c', *flags.split(), '--map',
-                 tmp_path / 'back')
+    assert second == ('# with --to, --object-path and --slots as that program has them' + flags)
+    again = etpe('migrate', 'checkpoint', tmp_path / 'b', tmp_path / 'c', '--to', 'tf2',
+                 *flags.split(), '--map', tmp_path / 'back')
     assert 'all equal' in again
     assert {name: value for name, value in content(prefix).items()
             if 'learning_rate' not in name and 'GRAPH' not in name}.items() <= (

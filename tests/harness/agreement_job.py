@@ -184,7 +184,6 @@ NEW = types.SimpleNamespace(**{name: functools.partial(new, **mistake) for name,
     'hangs': {'before_step': lambda tables: time.sleep(600)},
     'killed': {'before_step': lambda tables: os.kill(os.getpid(), signal.SIGKILL)},
     'ends': {'before_step': lambda tables: os._exit(0)}}.items()})
-INCOMPLETE, LACKING = EstimatorSide(None, 'input'), LoopSide(None, None, None)
 
 
 def main(folder, form):

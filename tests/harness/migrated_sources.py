@@ -20,21 +20,6 @@ def run(text, **names):
     return types.SimpleNamespace(**defined)
 
 
-def run_tf1(text):
-    """The names of a source for TPUEstimator, with our classes where `install` puts them."""
-    import tensorflow.compat.v1 as tf
-
-    from estimator_tpu_embedding.compat import modules
-    from estimator_tpu_embedding.estimator import parameters
-    from estimator_tpu_embedding.estimator.embedding_spec import EmbeddingConfigSpec
-    space = types.SimpleNamespace
-    classes = modules.names_by_module()['tensorflow.python.tpu.tpu_embedding']
-    face = space(tpu=space(experimental=space(**parameters.ALL)), initializers=tf.initializers,
-                 estimator=space(tpu=space(experimental=space(
-                     EmbeddingConfigSpec=EmbeddingConfigSpec))))
-    return run(text, tf=face, tpu_embedding=space(**classes))
-
-
 def config_of_tf2(text, hosts=1, cores=1):
     """The config that a source for TF2 makes, with a batch of one core if it states none."""
     import tensorflow as tf
@@ -46,22 +31,6 @@ def config_of_tf2(text, hosts=1, cores=1):
         declared, None, made.BATCH_SIZE_PER_REPLICA or 1))
     return config_proto.config_of(declared, found, num_hosts=hosts, num_cores=cores,
                                   pipelined='pipeline_execution' in text.rpartition('def ')[2])
-
-
-def plan_of_tf1(text, hosts=1, cores=1, batch_size=None):
-    """The plan that a TPUEstimator makes of a source to train by."""
-    from estimator_tpu_embedding.core.plan import resolve
-    from estimator_tpu_embedding.core.specs import Topology
-    made = run_tf1(text)
-    spec = made.EMBEDDING_CONFIG_SPEC
-    tables, features = spec.to_specs()
-    common = spec.optimization_parameters
-    return resolve(
-        tables, features, Topology(num_hosts=hosts, cores_per_host=cores),
-        batch_size=batch_size or made.TRAIN_BATCH_SIZE or hosts * cores,
-        optimizer=None if common is None else common.to_optimizer(),
-        strategy=spec.partition_strategy, pipelined=spec.pipeline_execution_with_tensor_core,
-        profile_directory=spec.profile_data_directory or '')
 
 
 def normal(config):
@@ -96,12 +65,8 @@ def too_long(text):
     return [line for line in text.splitlines() if len(line) > WIDTH]
 
 
-def any_configs(algorithms=None):
-    """A hypothesis strategy of configs: any numbers, sequences, names and rates.
-
-    Args:
-      algorithms: of the optimizers; all if it is `None`.
-    """
+def any_configs():
+    """A hypothesis strategy of configs: any numbers, sequences, names and rates."""
     from hypothesis import strategies as st
 
     from estimator_tpu_embedding.core.optimizers import OPTIMIZERS
@@ -113,15 +78,14 @@ def any_configs(algorithms=None):
     rates = [DynamicRate(function=abs), DynamicRate(function=round)]
     names = st.text(st.characters(exclude_categories=['C', 'Z']), min_size=1, max_size=9).filter(
         lambda name: not {'', '.', '..'} & set(name.split('/')))
-
-    chosen = st.sampled_from(sorted(algorithms or OPTIMIZERS))
+    chosen = optimizers(st.sampled_from(sorted(OPTIMIZERS)))
 
     @st.composite
     def drawn(draw):
-        common = draw(optimizers(chosen))
+        common = draw(chosen)
         tables = [TableSpec(
             name=name, vocabulary_size=draw(st.integers(4, 99)), dimension=draw(st.integers(1, 9)),
-            optimizer=draw(st.one_of(st.just(common), optimizers(chosen))),
+            optimizer=draw(st.one_of(st.just(common), chosen)),
             rate=draw(st.sampled_from([None, None, *rates])),
             hot_id_replication=draw(st.booleans()))
             for name in draw(st.lists(names, min_size=1, max_size=4, unique=True))]

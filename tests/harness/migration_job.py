@@ -33,7 +33,7 @@ from estimator_tpu_embedding.core.partition import Partition
 from estimator_tpu_embedding.errors import CorruptCheckpointError
 from estimator_tpu_embedding.migration import carry_out, from_tf1, map_file
 from estimator_tpu_embedding.migration import plan as plans
-from estimator_tpu_embedding.migration.target import Target
+from estimator_tpu_embedding.migration.contents import Target
 
 ROWS, WIDTH, STEP = 11, 2, 7
 NAME = f'ckpt-{STEP}'

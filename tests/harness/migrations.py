@@ -66,6 +66,10 @@ def tf2(folder, objects=None, number=1, **changes):
         for path, value in {**(OBJECTS if objects is None else objects), **changes}.items():
             place, value = Place.of(path), np.asarray(value)
             graph.add(place, path)
+            above, _, last = path.rpartition('/')
+            if above == 'embedding' or above.endswith('_tpu_embedding'):
+                table, _, slot = last.partition('.S')
+                graph.alias(f'{above}/_variables/{table}/{slot or "parameters"}', path)
             out.rows(place.key, forged.DTYPES[value.dtype.str], value.shape)[0].append(
                 value.tobytes())
         out.text(GRAPH_KEY, graph.content())

@@ -4,7 +4,6 @@ import contextlib
 import os
 import pathlib
 import re
-import stat
 
 import numpy as np
 import pytest
@@ -162,14 +161,6 @@ def test_m05_a_source_that_changes_is_noticed(tmp_path, source, map, act, fact):
     assert nothing_in(tmp_path / 'new')
 
 
-def test_m05_so_is_one_that_was_replaced_after_it_was_planned(tmp_path, source, map):
-    plan = job.planned(source, map)
-    job.make(tmp_path / 'source', rows=12)
-    with pytest.raises(CheckpointError, match='E658'):
-        carry_out.carry_out(plan, str(tmp_path / 'new'))
-    assert nothing_in(tmp_path / 'new')
-
-
 def in_use(tmp_path, kind):
     """A destination that is in use, and a fact that the error must name."""
     new = tmp_path / 'new'
@@ -205,20 +196,6 @@ def test_m06_a_destination_in_use_is_refused_and_stays_as_it_is(tmp_path, source
     assert job.state(tmp_path) == before
 
 
-def test_m06_a_pipe_in_the_place_of_a_file_of_the_new_one_is_not_waited_for(tmp_path, source, map):
-    (tmp_path / 'new').mkdir()
-    os.mkfifo(tmp_path / f'new/{job.NAME}{MANIFEST}.partial')
-    status, _, error = job.migrate(source, tmp_path / 'new', map)
-    assert status == 2 and 'E623' in error
-    assert not [name for name in os.listdir(tmp_path / 'new') if name.startswith('.ete-stage')]
-
-
-def test_m06_a_destination_that_cannot_be_made_is_refused(tmp_path, source, map):
-    (tmp_path / 'file').write_text('')
-    status, _, error = job.migrate(source, tmp_path / 'file/new', map)
-    assert status == 2 and 'E621' in error
-
-
 def test_m06_one_that_was_published_between_the_look_and_the_lock_is_not_overwritten(
         tmp_path, source, map, monkeypatch):
     older = job.make(tmp_path / 'older', job.OLD)
@@ -246,14 +223,6 @@ def test_overwrite_replaces_the_checkpoint_of_that_name_and_no_other(tmp_path, s
     job.make(tmp_path / 'new', step=3)
     status, _, error = job.migrate(source, tmp_path / 'new', map, '--overwrite')
     assert status == 2 and 'E656' in error and 'model.ckpt-3' in error
-
-
-def test_a_checkpoint_that_another_program_wrote_is_overwritten_too(tmp_path, source, map):
-    job.carried_out(job.make(tmp_path / 'older', job.OLD), map, tmp_path / 'new')
-    (tmp_path / 'new' / f'{job.NAME}{MANIFEST}').unlink()
-    assert job.migrate(source, tmp_path / 'new', map)[0] == 2
-    assert job.migrate(source, tmp_path / 'new', map, '--overwrite')[0] == 0
-    assert job.content(tmp_path / 'new' / job.NAME) == job.NEW
 
 
 def test_m07_the_room_that_is_needed_is_compared_before_a_byte_is_written(
@@ -314,16 +283,6 @@ def test_m08_rows_that_are_not_finite_are_refused_with_a_remedy(tmp_path, map):
                  'etpe checkpoint import'):
         assert fact in text
     assert nothing_in(tmp_path / 'new')
-
-
-def test_files_get_the_permissions_that_the_user_has_chosen(tmp_path, source, map):
-    for mask, mode in ((0o022, 0o644), (0o077, 0o600)):
-        new, before = tmp_path / oct(mask), os.umask(mask)
-        try:
-            job.carried_out(source, map, new)
-        finally:
-            os.umask(before)
-        assert {stat.S_IMODE(path.stat().st_mode) for path in new.iterdir()} == {mode}
 
 
 @pytest.mark.parametrize('strategy', ['div', 'mod'])

@@ -89,24 +89,6 @@ def test_the_config_names_tables_by_parts_of_their_variables(tmp_path):
         names[0]: 'tbl_user', names[1]: 'tbl_a_b_shared_embedding', names[2]: 'own/table'}
 
 
-def test_tables_with_unicode_and_signs_keep_their_rows(tmp_path):
-    """Their names in TF2 are the same; paths escape them."""
-    names = ['größe/тест', 'a.b..c', 'x.Sy', '表', 'with space']
-    source = migrated.write_tf1(tmp_path, {
-        'global_step': np.int64(7), **{name: tf1_tables.slices(name, 7, 'mod', 3)
-                                       for name in names}})
-    lines = '\n'.join(f'table {name} -> {name}' for name in names)
-    there = migrated.migrate(source, tmp_path / 'there', 'tf2', '--assume', 'mod:3', lines=lines)
-    assert 'embedding/größe.Sтест/.ATTRIBUTES/VARIABLE_VALUE' in Bundle.open(there).tensors
-    for name in names:
-        value, = (one for key, one in migrated.bytes_of(there).items()
-                  if key == f'embedding/{name.replace(".", "..").replace("/", ".S")}'
-                  '/.ATTRIBUTES/VARIABLE_VALUE')
-        assert value[2] == tf1_tables.value_of(name, range(7)).tobytes()
-    back = migrated.migrate(there, tmp_path / 'back', 'tf1', '--order', 'mod:3')
-    migrated.assert_equal_files(back, source)
-
-
 def test_an_expression_that_fits_slots_too_means_the_tables(tmp_path):
     path = migrated.write_tf1(tmp_path, dict.fromkeys(
         ['a_emb', 'a_emb/Adagrad', 'b_emb', 'b_emb/Adagrad'], ROWS))
@@ -190,19 +172,6 @@ def test_slices_of_columns_are_refused_unless_they_stay_behind(tmp_path):
     assert 'E655' in errors and '"wide" must be stored as rows; got slices of columns' in errors
     there = migrated.migrate(source, tmp_path / 'out', 'tf2', lines=lines + 'drop wide')
     np.testing.assert_array_equal(migrated.value(there, 'embedding/t'), ROWS)
-
-
-def test_the_variables_of_a_saved_model_are_taken_as_a_checkpoint(tmp_path):
-    with tf.Graph().as_default(), tf.Session() as session:
-        tf.get_variable('emb', initializer=ROWS)
-        tf.train.create_global_step()
-        session.run(tf.global_variables_initializer())
-        tf.saved_model.simple_save(
-            session, str(tmp_path / 'saved'), {'x': tf.constant(0)}, {'y': tf.constant(0)})
-    there = migrated.migrate(tmp_path / 'saved' / 'variables' / 'variables', tmp_path / 'out',
-                             'tf2', lines='table emb -> emb')
-    assert there.endswith('ckpt-0')
-    np.testing.assert_array_equal(migrated.value(there, 'embedding/emb'), ROWS)
 
 
 @pytest.mark.parametrize('hosts', tf1_tables.HOSTS)

@@ -11,7 +11,7 @@ from harness.tf2_tables import stock as stock_of
 
 from estimator_tpu_embedding.checkpoint.bundle import Bundle
 from estimator_tpu_embedding.checkpoint.bundle_writer import BundleWriter
-from estimator_tpu_embedding.checkpoint.object_graph import GRAPH_KEY, GraphBuilder, Place
+from estimator_tpu_embedding.checkpoint.object_graph import GRAPH_KEY, Place
 from estimator_tpu_embedding.migration import from_tf2
 from estimator_tpu_embedding.migration.map_file import parse
 
@@ -42,13 +42,6 @@ def test_all_optimizers_of_the_class_are_recognized(made, tmp_path):
     assert read(save(tmp_path, embedding=made())) == (ALL, [])
 
 
-def test_the_object_may_be_the_root_or_deep_in_another_one(tmp_path):
-    embedding, outer = stock(ADAM), tf.Module()
-    outer.net = {'a.b': embedding}
-    assert read(save(tmp_path, embedding), '') == ({'t': ('Adam', 2)}, [])
-    assert read(save(tmp_path, outer=outer), 'outer/net/a..b') == ({'t': ('Adam', 2)}, [])
-
-
 def test_slots_of_a_function_of_the_user_are_below_the_variables_of_the_object(tmp_path):
     def make_slots(table, names, initializers):
         return {name: tf.Variable(functools.partial(one, table.shape, dtype=tf.float32),
@@ -73,22 +66,6 @@ def test_a_table_that_is_called_as_a_slot_of_another_one_is_a_table(tmp_path):
     path = save(tmp_path, embedding=stock_of(
         [api.FeatureConfig(table, output_shape=[8]) for table in tables]))
     assert read(path) == ({'user': (None, 0), 'user/accumulators': (None, 0)}, [])
-
-
-def test_objects_that_only_have_attributes_show_their_slots_by_names(tmp_path):
-    module = tf.Module()
-    for name in 't', 't/momenta', 't/velocities', 'u/accumulators':
-        setattr(module, name, tf.Variable(tf.zeros([4, 2])))
-    assert read(save(tmp_path, embedding=module)) == (
-        {'t': ('Adam', 2), 'u/accumulators': (None, 0)}, [])
-
-
-def test_what_is_in_the_object_beside_its_tables_is_not_overlooked(tmp_path):
-    embedding = stock(ADAM)
-    embedding.rate = tf.Variable(.5)
-    embedding._variables['t']['strange'] = tf.Variable(tf.zeros([4, 2]))
-    assert read(save(tmp_path, embedding=embedding, seen=tf.Variable(3))) == (
-        {'t': ('Adam', 2)}, ['embedding/_variables/t/strange', 'embedding/rate', 'seen'])
 
 
 LINES = ('table two/u -> u\ntable own.Sx -> x\n')
@@ -138,17 +115,6 @@ def test_a_variable_of_the_model_that_keras_3_has_in_its_optimizer_is_one_of_the
     assert one.family.name == 'Adam' and len(one.slots) == 2
 
 
-def test_slots_of_other_optimizers_are_variables_of_their_own(tmp_path):
-    embedding, optimizer = stock({'t': None}), tf.keras.optimizers.legacy.Adam(.1)
-    optimizer.apply_gradients([(tf.ones([7, 2]), embedding._variables['t']['parameters'])])
-    path = save(tmp_path, embedding=embedding, second=optimizer)
-    names, (tables, others) = ['beta_1', 'beta_2', 'decay', 'iter', 'learning_rate'], read(path)
-    assert tables == {'t': (None, 0)} and others == [
-        *(f'embedding/t/.OPTIMIZER_SLOT/second/{name}' for name in 'mv'),
-        *(f'second/{name}' for name in names)]
-    assert read(path, optimizer='second') == ({'t': ('Adam', 2)}, [])
-
-
 def test_stacked_tables_of_sparsecores_are_refused(tmp_path):
     module = tf.Module()
     setattr(module, 'a_b', tf.Variable(tf.zeros([8, 8])))
@@ -167,18 +133,8 @@ def test_a_graph_that_is_none_says_nothing_and_does_no_harm(graph, tmp_path):
         out.rows(key, 1, [2, 2])[0].append(np.zeros([2, 2], 'f4'))
         out.text(GRAPH_KEY, graph)
         out.finish()
-    assert read(tmp_path / 'm-1') == ({'t': (None, 0)}, [])
-
-
-def test_a_graph_that_lies_names_only_what_is_there(tmp_path):
-    graph = GraphBuilder()
-    graph.add(Place('embedding/_variables/t/parameters'), 'gone')
-    graph.add(Place('embedding/_variables/u/parameters')._replace(), 'u')
-    with BundleWriter(str(tmp_path / 'm-1')) as out:
-        out.rows(Place('embedding/_variables/u/parameters').key, 1, [2, 2])[0].append(bytes(16))
-        out.text(GRAPH_KEY, graph.content())
-        out.finish()
-    assert read(tmp_path / 'm-1') == ({'u': (None, 0)}, [])
+    assert read(tmp_path / 'm-1', lines='table embedding/t -> t') == (
+        {'embedding/t': (None, 0)}, [])
 
 
 def test_no_tables_there_is_an_error_that_says_where_some_are(tmp_path):

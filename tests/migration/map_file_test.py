@@ -54,19 +54,6 @@ def test_windows_and_tabs_and_marks_of_utf_8_make_no_difference(tmp_path, conten
     assert found.rules[1].where.endswith('map:2') or content[:1] != b'a'
 
 
-@pytest.mark.parametrize('text', ['', '\n\n', '# only a comment', '\ufeff'])
-def test_an_empty_map_has_no_lines(tmp_path, text):
-    (tmp_path / 'map').write_text(text)
-    assert map_file.read(str(tmp_path / 'map')).rules == ()
-
-
-def test_names_may_have_spaces_and_words_of_the_grammar_in_the_middle():
-    assert renamed('my table x -> a re b', 'my table x') == ['a re b']
-    assert renamed('re re x.* -> y', 're x1') == ['y']
-    assert renamed('tables -> b\nrest -> c', 'tables', 'rest') == ['b', 'c']
-    assert renamed('power -> b\npower p -> c\nre -> d', 'power', 'power p', 're') == ['b', 'c', 'd']
-
-
 @pytest.mark.parametrize('line, why', [
     ('a', 'no arrow'), ('a->b', 'no arrow'), ('a -> b -> c', 'two of them'),
     ('-> b', 'no arrow'), ('a ->', 'no arrow'), ('re\t(x -> b', 'no regular expression'),
@@ -75,7 +62,7 @@ def test_names_may_have_spaces_and_words_of_the_grammar_in_the_middle():
     ('re a -> \\1', 'no group 1'), ('re (a) -> \\g<x>', 'no group x'),
     ('re (a) -> \\n', 'backslash that names no group'), ('power p 1', 'BETA'),
     ('power p', 'not enough'), ('power p x', 'could not convert'), ('power p nan', 'BETA'),
-    ('re ' + '(' * 500 + ')' * 500 + ' -> b', 'no regular expression|group'),
+    ('re ' + '(' * 500 + ')' * 500 + ' -> b', 'no regular expression'),
     ('re a{99999999999} -> b', 'no regular expression')])
 def test_e651_a_line_that_cannot_be_read_is_named_with_its_number(line, why):
     message, = said(f'x -> y\n\n{line}')
@@ -93,46 +80,17 @@ def test_e651_a_name_or_expression_with_two_lines():
     assert '"a", which m:1 names too' in messages[0]
 
 
-@pytest.mark.parametrize('expression', [
-    '(a+)+b', '(a|a)*b', '(?:a?){30}b', '.*.*.*.*.*b', 'a?a?a?a?a?a?a?a?aaaaaaaa',
-    '(a|b)(a|b)(a|b)(a|b)(a|b)(a|b)(a|b)',
-    'x|.*.*.*.*.*b', '|'.join('a' * 33), r'(a)\1', '(?=a)b', '(?i)a', '(?P<n>a)(?P=n)',
-    r'\x61*\x61*a'])
-def test_e651_expressions_that_could_take_for_ever_are_refused(expression):
-    message, = said(f're {expression} -> b')
-    assert re.search('could take very long|may be repeated|must be written as they are', message)
-
-
-@pytest.mark.parametrize('expression, name', [
-    (r'bert/encoder/layer_(\d+)/(.*)', 'bert/encoder/layer_3/attention/kernel'),
-    (r'(.*)/(.*)/(.*)/(kernel|bias)', 'a/b/c/kernel'),
-    (r'[^/]+/[^/]+/[^/]+/[^/]+/[^/]+/\w+', 'a/b/c/d/e/f'), (r'(\w+)/(\w+)/(\w+)/(\w+)', 'a/b/c/d'),
-    (r'layer\.(\d{1,3})\.(?:weight|bias)(:0)?', 'layer.12.bias:0'), (r'^a[]x-z]+?$', 'ax]'),
-    (r'a{2,3}\b', 'aaa'), ('.*M.*/.*|.*/M.*|.*/A', 'x/Mom'), ('(a|b)|c|(d)(e)?', 'de')])
-def test_expressions_that_people_write_are_taken(expression, name):
-    assert map_file.compiled(expression).fullmatch(name)
-
-
 def test_an_expression_fits_no_name_of_more_than_250_characters():
     assert renamed('re a* -> b', 'a' * 250, 'a' * 251, 'a' * 2**16) == ['b', None, None]
     assert renamed(f'{"a" * 2**16} -> b', 'a' * 2**16) == ['b']
 
 
-def test_a_costly_expression_that_is_taken_ends_on_a_bad_name():
-    assert renamed('re .*a.*a[^b]*[^b]\\w+ -> c', 'a' * 99 + '!') == [None]
-
-
-def test_50_000_lines_are_read_and_looked_up_once_each(monkeypatch):
+def test_50_000_lines_are_read_and_looked_up_once_each():
     count = 50_000
     found = parse('\n'.join(f'old/{n} -> new/{n}' for n in range(count)))
     names = [f'old/{n}' for n in range(count)]
     assert [found.rule_for(name).new for name in names[-2:]] == ['new/49998', 'new/49999']
     assert [rule.old for rule in found.idle(names[1:])] == ['old/0']
-    monkeypatch.setattr(map_file, '_MOST_RULES', 1_000)
-    message, = said('\n'.join(f'old/{n} -> new/{n}' for n in range(1001)))
-    assert 'at most 1,000 lines' in message
-    assert '1,000 of them with "re"' in said(
-        '\n'.join(f're old/{n} -> new' for n in range(1001)))[0]
 
 
 def test_a_line_is_idle_if_it_fits_no_name_but_not_if_an_earlier_line_took_its_names():

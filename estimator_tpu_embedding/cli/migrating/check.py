@@ -31,7 +31,7 @@ from ..stored.texts import json_number
 from . import choices
 
 if TYPE_CHECKING:  # It needs NumPy.
-    from ...migration.agreement.compare import Agreement, Difference
+    from ...migration.comparison import Agreement, Difference
 
 HELP = 'train the old job and the new one from the same rows, and compare what they save'
 _SIDE = 'py:module:object of the {} job: a side of estimator_tpu_embedding.migration, or a ' \
@@ -63,7 +63,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def report(parsed: argparse.Namespace) -> Report:
     """Returns the report about a check."""
-    from ...migration.agreement.check import check
+    from ...migration.agreement import check
     given = options.options(parsed)
     if parsed.to is not None and parsed.checkpoint_b is not None:
         raise ConfigError(Problem(
@@ -74,8 +74,8 @@ def report(parsed: argparse.Namespace) -> Report:
         of_b = parsed.checkpoint_b
         paths = choices.paths(argparse.Namespace(**{**vars(parsed), 'source_path': None}))
         if parsed.to is not None:
-            from ...migration import carry_out, from_tf2
-            made = choices.planned(parsed, prefix, given)
+            from ...migration import carry_out, from_tf2, plan
+            made = plan.plan(*choices.read(parsed, prefix, given))
             of_b = carry_out.carry_out(made, folder).prefix
             paths = from_tf2.Paths(made.target.object_path, made.target.optimizer_path)
         elif of_b is not None:

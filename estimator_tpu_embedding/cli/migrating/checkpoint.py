@@ -36,14 +36,12 @@ from ...core.partition import Partition
 from ...errors import CheckpointError, CorruptCheckpointError, Problem, bytes_text, quoted, shown
 from ...migration import map_file
 from ...migration import plan as planning
-from ...migration.contents import Variable
+from ...migration.contents import TF1, Variable
+from ...migration.naming import NOTHING
 from ...migration.plan import Move, Plan
-from ...migration.target import KERAS, TF1, TF2, TFRS, of_layer
 from ..report import Grid, Line, Report
 from ..stored import choice, options, texts
 from . import choices
-
-_MOST_NAMELESS = 50
 
 HELP = 'take a checkpoint to TF2 or TFRS, or back, and compare every row'
 
@@ -142,29 +140,17 @@ def _report(parsed: argparse.Namespace, made: Plan, notes: list[str],
 def _comments(parsed: argparse.Namespace, made: Plan) -> Iterator[str]:
     """Yields the beginning of a map that leads back: the command to which it belongs."""
     yield f'The way back: etpe migrate checkpoint {parsed.dst} DIR --map {parsed.map_back}'
-    to, flags = TF1, []
-    path, optimizer = parsed.object_path, parsed.optimizer_path
-    if made.pattern is not None:
-        path, optimizer = made.target.object_path, made.target.optimizer_path
-    if made.target.kind != TF1 and path is not None:
-        flags += ['--source-path', made.target.object_path]
+    target, flags = made.target, []
+    if target.kind != TF1 and target.object_path != choices.OBJECT:
+        flags += ['--source-path', target.object_path]
+    if target.kind != TF1 and target.optimizer_path != choices.OPTIMIZER:
+        flags += ['--optimizer-path', target.optimizer_path]
     if made.contents.is_tf2:
-        tables = [move for move in made.moves
-                  if move.variable is not None and move.variable.is_table]
-        to = TFRS if any(f'/{of_layer("")}/' in f'/{move.source}' for move in tables) else TF2
-        slots = [Place.of_key(move.source) for move in tables
-                 if move.variable is not None and move.source != move.variable.tensor]
-        is_of_keras = any(place is not None and place.slot for place in slots)
-        if slots and is_of_keras:
-            flags += ['--slots', KERAS]
-        path = parsed.source_path if parsed.source_path is not None else parsed.object_path
-        flags += [] if path is None else ['--object-path', path]
+        yield ' '.join(['with --to, --object-path and --slots as that program has them', *flags])
+        return
     orders = {_order_text(one.order) for one, _ in made.names.tables} - {'ids'}
-    if to == TF1 and len(orders) == 1:
-        flags += ['--order', orders.pop()]
-    if optimizer is not None:
-        flags += ['--optimizer-path', optimizer]
-    yield ' '.join(['with --to', to, *flags])
+    yield ' '.join(['with --to', TF1, *flags, *(['--order', orders.pop()] if len(orders) == 1
+                                                else [])])
 
 
 def _blocks(parsed: argparse.Namespace, made: Plan, data: dict[str, Any]
@@ -237,57 +223,26 @@ def _plan_blocks(plan: Plan, data: dict[str, Any]) -> Iterator[Line | Grid]:
                 one['slots'], one['optimizer']),
              f'{one["before"]} -> {one["after"]}' if one['reordered'] else one['after'])
             for one in data['tables']])
-    shown_already, variables = set[str](), []
+    told, rows = set[str](), []
     for one, move, slots in _along(plan):
-        shown_already |= {move.source, *(slot.source for slot in slots)}
+        told |= {move.source, *(slot.source for slot in slots)}
         if not one.is_table:
-            variables.append((*_cells(plan, move), _slots_text(
+            rows.append((*_cells(plan, move), _slots_text(
                 slots, one.family.name if one.family is not None else None)))
-    if variables:
-        yield Grid(('variable', 'becomes', 'type', 'shape', 'slots'), variables)
     # The step, slots with names of their own, what is computed.
-    others = [_cells(plan, move) for move in plan.moves if move.source not in shown_already]
-    others += [(f'made: {each.value:.9g}', str(each.place or each.target), KINDS[each.dtype][0],
-                '[]') for each in plan.made]
-    if others:
-        yield Grid(('other', 'becomes', 'type', 'shape'), others)
-    left = list(_left_out(plan, bool(data['unnamed'])))
+    rows += [(*_cells(plan, move), '') for move in plan.moves if move.source not in told]
+    rows += [(f'made: {each.value:.9g}', str(each.place or each.target), KINDS[each.dtype][0],
+              '[]', '') for each in plan.made]
+    if rows:
+        yield Grid(('variable', 'becomes', 'type', 'shape', 'slots'), rows)
+    left = [(plan.contents.text_of(tensor), why) for tensor, why in plan.left_out.items()
+            if not data['unnamed'] or why != NOTHING]
     if left:
-        yield Grid(('left out', '>slots', 'why'), left)
+        yield Grid(('left out', 'why'), left)
     if data['unnamed']:
-        yield from _nameless(plan)
-
-
-def _left_out(plan: Plan, asks_for_names: bool) -> Iterator[tuple[str, str, str]]:
-    """Yields what stays behind, its slots, and why; variables that need a name come later."""
-    rest = dict(plan.left_out)
-    for named in plan.names.variables:
-        one = named.variable
-        gone = [(slot, why) for slot in one.slots if (why := rest.pop(slot, None)) is not None]
-        why = rest.pop(one.tensor, None)
-        if named.is_nameless and asks_for_names:
-            continue
-        if why is not None:
-            yield one.name, str(sum(other == why for _, other in gone) or ''), why
-        for reason in dict.fromkeys(each for _, each in gone if each != why):
-            those = [slot for slot, each in gone if each == reason]
-            yield f'slots of {one.name}', str(len(those)), reason
-    for tensor, why in rest.items():
-        yield plan.contents.text_of(tensor), '', why
-
-
-def _nameless(plan: Plan) -> Iterator[Line]:
-    """Yields lines for a map that the user can copy."""
-    nameless = plan.nameless
-    count = texts.count_text(len(nameless), "variable")
-    yield Line(f'without a new name: {count}; --map needs a line '
-               'for each, or --drop-rest leaves them out', 'bad')
-    for named in nameless[:_MOST_NAMELESS]:
-        one = named.variable
-        mark = 'table ' if one.may_be_table or one.is_table and not plan.contents.is_tf2 else ''
-        yield Line(f'  {mark}{one.name} -> {map_file.UNKNOWN}')
-    if len(nameless) > _MOST_NAMELESS:
-        yield Line(f'  ... and {len(nameless) - _MOST_NAMELESS:,} more: --template FILE')
+        count = texts.count_text(len(data['unnamed']), 'variable')
+        yield Line(f'without a new name: {count}; --template FILE writes a map with a line for '
+                   'each, or --drop-rest leaves them out', 'bad')
 
 
 def _slots_text(slots: list[Any], optimizer: str | None) -> str:

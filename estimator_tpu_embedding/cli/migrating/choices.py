@@ -12,12 +12,11 @@ from ...core.names import name_problems
 from ...errors import ConfigError
 from ...migration import contents, from_tf2, map_file, pattern
 from ...migration import plan as planning
-from ...migration.contents import Contents
-from ...migration.plan import Choices, Plan
-from ...migration.target import KERAS, KINDS, MIDLEVEL, TF1, Target
+from ...migration.contents import KERAS, KINDS, MIDLEVEL, TF1, Contents, Target
+from ...migration.plan import Choices
 from ..stored import choice
 
-_OBJECT, _OPTIMIZER = 'embedding', 'optimizer'
+OBJECT, OPTIMIZER = 'embedding', 'optimizer'
 
 
 def configure(parser: argparse.ArgumentParser, *, needs_target: bool) -> None:
@@ -48,19 +47,9 @@ def configure_paths(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--map', metavar='FILE', help='a text file with the new names of '
                         'variables: etpe docs migrating')
     parser.add_argument('--object-path', metavar='PATH', help='where the checkpoint of TF2 has '
-                        f'the TPUEmbedding, or the layer of TFRS; {_OBJECT} if left out')
+                        f'the TPUEmbedding, or the layer of TFRS; {OBJECT} if left out')
     parser.add_argument('--optimizer-path', metavar='PATH', help='where it has the Keras '
-                        f'optimizer; {_OPTIMIZER} if left out')
-
-
-def planned(parsed: argparse.Namespace, prefix: str, given: CheckpointOptions) -> Plan:
-    """Returns the plan for a checkpoint, by the arguments of a command.
-
-    Raises:
-      ConfigError: E651, E653, E654.
-      IncompatibleCheckpointError: E652, E655.
-    """
-    return planning.plan(*read(parsed, prefix, given))
+                        f'optimizer; {OPTIMIZER} if left out')
 
 
 def read(parsed: argparse.Namespace, prefix: str, given: CheckpointOptions
@@ -75,9 +64,9 @@ def read(parsed: argparse.Namespace, prefix: str, given: CheckpointOptions
         parsed.refuse(f'argument {argument}: {why}')
     map, target, like = read_map(parsed), _target(parsed), _like(parsed, given)
     if like is not None:
-        target = pattern.Objects.of(like).fill(
-            target, path=parsed.object_path is None, optimizer=parsed.optimizer_path is None,
-            slots=parsed.slots is None)
+        target = pattern.located(
+            like, target, path=parsed.object_path is None, slots=parsed.slots is None,
+            optimizer=parsed.optimizer_path is None)
     return planning.read(prefix, paths(parsed), map, given), target, Choices(
         map=map, drop_rest=parsed.drop_rest, drop_slots=parsed.drop_slots, step=parsed.step,
         like=like)
@@ -88,7 +77,10 @@ def _like(parsed: argparse.Namespace, given: CheckpointOptions) -> Bundle | None
     path = getattr(parsed, 'like', None)
     if path is None:
         return None
-    found = Bundle.open(choice.chosen(path, dataclasses.replace(given, verify=VERIFY[1])).prefix)
+    from ...checkpoint import recover
+    quick = dataclasses.replace(given, verify=VERIFY[1])
+    found = Bundle.open(choice.chosen(path, quick).prefix)
+    recover.verify(found.prefix, quick)
     if not contents.is_tf2(found):
         parsed.refuse('argument --like: it must be a checkpoint of TF2, such as dir/ckpt-1')
     return found
@@ -104,8 +96,8 @@ def paths(parsed: argparse.Namespace) -> from_tf2.Paths:
     given = getattr(parsed, 'source_path', None)
     path, argument = (parsed.object_path, '--object-path') if given is None else (
         given, '--source-path')
-    return from_tf2.Paths(_path(parsed, argument, path, _OBJECT),
-                          _path(parsed, '--optimizer-path', parsed.optimizer_path, _OPTIMIZER))
+    return from_tf2.Paths(_path(parsed, argument, path, OBJECT),
+                          _path(parsed, '--optimizer-path', parsed.optimizer_path, OPTIMIZER))
 
 
 def _path(parsed: argparse.Namespace, argument: str, given: str | None, default: str) -> str:
@@ -139,8 +131,8 @@ def _target(parsed: argparse.Namespace) -> Target:
     strategy, hosts = _order(parsed)
     return Target(
         kind=parsed.to,
-        object_path=_path(parsed, '--object-path', parsed.object_path, _OBJECT),
-        optimizer_path=_path(parsed, '--optimizer-path', parsed.optimizer_path, _OPTIMIZER),
+        object_path=_path(parsed, '--object-path', parsed.object_path, OBJECT),
+        optimizer_path=_path(parsed, '--optimizer-path', parsed.optimizer_path, OPTIMIZER),
         slots=parsed.slots or MIDLEVEL,
         strategy=strategy, hosts=hosts)
 

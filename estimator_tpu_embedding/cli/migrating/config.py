@@ -1,4 +1,4 @@
-"""`etpe migrate config`: writes a declaration for the other API, as Python source or a config.
+"""`etpe migrate config`: writes a declaration for TF2, as Python source, or a config as text.
 
 JSON: `"to"`; `"where"`, the place of the input; `"text"`, the content of the file; `"file"`, its
 path, or null; and `"notes"`, a list of objects. Each has `where` (`job`, or the table or feature),
@@ -15,28 +15,28 @@ import sys
 from ...checkpoint.files import write_atomically
 from ...core.specs import Topology
 from ...errors import ConfigError, Problem, counted, shown
-from ...migration.sources import configs, objects, targets
-from ...migration.sources.facts import Declaration
-from ...migration.sources.targets import PROTO, PYTHON, Written
+from ...migration import declaration, declaration_text
+from ...migration.declaration import Declaration
+from ...migration.declaration_text import PROTO, PYTHON, Written
 from ...proto import reading
 from ...proto.codec import Config
 from .. import inputs
 from ..report import Line, Report, Source, printable
 
-HELP = 'write the declaration of a job as source for TF2, TFRS or TPUEstimator'
+HELP = 'write the declaration of a job as source for TF2 or TFRS, or as a config'
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the command to its parser."""
     parser.description = (
-        'Writes the tables, features and optimizers of a job as Python source for another API, '
-        'or as a config. What the other API lacks becomes a comment.')
+        'Writes the tables, features and optimizers of a job as Python source for an API of TF2, '
+        'or as a config. What the API lacks becomes a comment.')
     parser.add_argument('input', metavar='INPUT', help='a file with a config or a graph, a '
                         'SavedModel, a checkpoint, a model_dir, - for standard input, or '
-                        'py:module:object: an EmbeddingConfigSpec, a TPUEmbedding, FeatureConfigs '
-                        'and their optimizer, or a function that returns one')
-    parser.add_argument('--to', required=True, choices=(*PYTHON, *PROTO), help='TPUEmbedding of '
-                        'TF2, the layer of TFRS, TPUEstimator, or the config as text or JSON')
+                        'py:module:object: an EmbeddingConfigSpec, a TPUEmbedding of TF1, or a '
+                        'function that returns one')
+    parser.add_argument('--to', required=True, choices=(*PYTHON, PROTO), help='TPUEmbedding of '
+                        'TF2, the layer of TFRS, or the config as text')
     parser.add_argument('-o', '--output', metavar='FILE', help='a new file, instead of standard '
                         'output')
     parser.add_argument('--batch-size', metavar='N', type=int, help='samples of all cores per '
@@ -89,36 +89,36 @@ def _written(parsed: argparse.Namespace) -> tuple[str, Written]:
     where = reading.label(source)
     if inputs.is_python(source):
         with contextlib.redirect_stdout(sys.stderr):  # The output is a file of Python.
-            objects.prepare()
-            value = inputs.python_object(source, objects.is_declaration)
-            declaration = objects.declaration_of(value, where)
-        if declaration is not None:
-            return where, targets.written(_sized(declaration, parsed), target)
+            declaration.prepare()
+            value = inputs.python_object(source)
+            declared = declaration.of_object(value, where)
+        if declared is not None:
+            return where, declaration_text.written(_sized(declared, parsed), target)
         if not inputs.holds_config(value):
             raise _no_declaration(where, value)
         found = inputs.from_object(value, where)
     else:
         found = inputs.load(source)
     config, others, where = _chosen(found)
-    if target in PROTO and parsed.batch_size is None:  # Also one that nothing can declare.
-        return where, targets.of_config(config, target)
-    declaration = configs.declaration_of(config, where, others)
-    return where, targets.written(_sized(declaration, parsed), target)
+    if target == PROTO and parsed.batch_size is None:  # Also one that nothing can declare.
+        return where, declaration_text.of_config(config)
+    declared = declaration.of_config(config, where, others)
+    return where, declaration_text.written(_sized(declared, parsed), target)
 
 
-def _sized(declaration: Declaration, parsed: argparse.Namespace) -> Declaration:
+def _sized(declared: Declaration, parsed: argparse.Namespace) -> Declaration:
     """Returns a declaration with the sizes that the user states, if there are any."""
     if parsed.batch_size is None:
-        return declaration
+        return declared
     hosts, cores = (1 if one is None else one for one in (parsed.hosts, parsed.cores))
-    return declaration.sized(parsed.batch_size, Topology(num_hosts=hosts, cores_per_host=cores))
+    return declared.sized(parsed.batch_size, Topology(num_hosts=hosts, cores_per_host=cores))
 
 
 def _no_declaration(where: str, value: object) -> ConfigError:
     return ConfigError(Problem(
         'E675', where, 'the object must declare tables and features', shown(
-            type(value).__qualname__), 'Name an EmbeddingConfigSpec, a TPUEmbedding, '
-        'FeatureConfigs with their optimizer, a config, or a function that returns one.'))
+            type(value).__qualname__), 'Name an EmbeddingConfigSpec, a config, or '
+        'a function that returns one.'))
 
 
 def _chosen(found: list[reading.Source]) -> tuple[Config, list[Config], str]:

@@ -7,7 +7,7 @@ import argparse
 from ...checkpoint.options import CheckpointOptions
 from ...migration import contents
 from ...migration.map_file import Map
-from ...migration.pairs import orders, pairs
+from ...migration.naming import orders, pairs
 from ...migration.plan import read
 from ..migrating import choices
 from .opened import Stored

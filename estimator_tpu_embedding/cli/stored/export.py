@@ -23,7 +23,7 @@ from .opened import Stored, damage, opened
 from .texts import as_data, as_lines
 
 if TYPE_CHECKING:  # The command alone needs NumPy.
-    from ...migration.rows.chosen import Chosen
+    from ...migration.rows.outgoing import Chosen
 
 HELP = 'write the rows of tables into npy, safetensors or parquet files'
 _FORMATS = ('npy', 'safetensors', 'parquet')
@@ -78,12 +78,12 @@ def _tables(one: Stored, names: list[str], with_slots: bool) -> list[Chosen]:
       IncompatibleCheckpointError: E608 if nothing says the order of their rows.
       ConfigError: E662 if a name means no table, or several.
     """
-    from ...migration.rows import chosen
-    found = chosen.candidates(one.bundle, one.tables, one.manifest)
+    from ...migration.rows import outgoing
+    found = outgoing.candidates(one.bundle, one.tables, one.manifest)
     if not found and one.manifest is None and one.assumed is None:
         raise IncompatibleCheckpointError(evidence.problem(
             'E608', label(one.prefix), 'its tables', evidence.of_mod(one.prefix)))
-    return chosen.chosen(names, found, with_slots)
+    return outgoing.chosen(names, found, with_slots)
 
 
 def _data(one: Stored, written: list[dict[str, Any]]) -> list[dict[str, Any]]:

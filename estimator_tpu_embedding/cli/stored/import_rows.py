@@ -45,12 +45,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('dir', metavar='DIR', help='of the files')
     parser.add_argument('checkpoint', metavar='CKPT', help='the new checkpoint')
     parser.add_argument('--table', metavar='NAME=FILE[:COLUMN]', action='append', default=[],
-                        help='rows of a table, in the order of ids unless there are ids; files of '
-                        'one table follow one another. A column "id" in the same file has the ids')
+                        help='rows of a table, in the order of ids unless there are ids. A column '
+                        '"id" in the same file has the ids')
     parser.add_argument('--ids', metavar='NAME=FILE[:COLUMN]', action='append', default=[],
-                        help='the ids of the rows, for each file of the table in the same order')
-    parser.add_argument('--to-float32', action='store_true',
-                        help='convert float64, float16 and bfloat16')
+                        help='the ids of the rows')
     parser.add_argument('--rename', action='append', default=[], metavar='OLD=NEW',
                         help='call a table of an export NEW')
     parser.add_argument('--base', metavar='CKPT0', help='begin from this checkpoint, replace the '
@@ -104,9 +102,9 @@ def _base(parsed: argparse.Namespace, notes: list[str]
 
 def _incoming(parsed: argparse.Namespace, base: Base | None) -> tuple[list[Incoming], int]:
     """Checks the files; returns the tables in them, and the step of the new checkpoint."""
-    from ...migration.rows import incoming, listing
+    from ...migration.rows import files, incoming
     there = base.manifest.tables if base is not None else None
-    exported = listing.read(parsed.dir)
+    exported = incoming.exported(parsed.dir)
     if exported is None:
         if not parsed.table:
             raise CheckpointError(Problem(
@@ -118,11 +116,11 @@ def _incoming(parsed: argparse.Namespace, base: Base | None) -> tuple[list[Incom
                                       'of --table', 'Give --table the new name.'))
         tables, ids = (_named(flag, getattr(parsed, flag), there) for flag in ('table', 'ids'))
         rows_of = None if there is None else {name: one.rows for name, one in there.items()}
-        return incoming.from_elsewhere(parsed.dir, tables, ids, parsed.to_float32, rows_of), 0
-    if parsed.table or parsed.ids or parsed.to_float32:
+        return incoming.from_elsewhere(parsed.dir, tables, ids, rows_of), 0
+    if parsed.table or parsed.ids:
         raise ConfigError(Problem(
-            'E669', '--table', f'{listing.NAME} says what the files of DIR are', 'both',
-            f'Leave --table, --ids and --to-float32 out, or move {listing.NAME} away.'))
+            'E669', '--table', f'{files.LISTING} says what the files of DIR are', 'both',
+            f'Leave --table and --ids out, or move {files.LISTING} away.'))
     found, step = exported
     renamed = _renamed([one.name for one in found], restore_arguments.renames(parsed.rename))
     return [one._replace(name=_in_base(renamed[one.name], there, '--rename'))

@@ -152,7 +152,7 @@ class NewCheckpoint:
                 feed = table.feeds[slot]
                 part, = writer.rows(name, _TYPES[feed.kind], (table.rows, table.width))
                 if self._in_order(table):
-                    for rows in feed.chunks():
+                    for rows in feed.column.chunks():
                         part.append(np.ascontiguousarray(rows))
                 else:
                     self._put_in_order(part, table, slot)
@@ -173,7 +173,7 @@ class NewCheckpoint:
                 window.view(np.uint8)[:] = self._base.bundle.read_bytes(
                     _tensor(table, slot), first, first + len(window))
             begin = 0
-            for rows in feed.chunks():
+            for rows in feed.column.chunks():
                 ids = (np.arange(begin, begin + len(rows)) if table.ids is None
                        else table.ids[begin:begin + len(rows)])
                 places, begin = partition.stored_row(ids) - first, begin + len(rows)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import hashlib
 import importlib.util
 import math
 import os
@@ -27,6 +28,16 @@ from ...proto.wire import Malformed
 FORMATS = ('npy', 'safetensors', 'parquet')
 ROWS, ID = 'rows', 'id'
 """The names of the only column of a `.npy` file, and of the column with ids in others."""
+LISTING, FORMAT = 'rows.json', 2
+"""The file beside them that says what they hold, and the number of its form.
+
+It is one JSON object with these members:
+
+- `format`: 2. `created_by`: the writer. `kind`: `"npy"`, `"safetensors"` or `"parquet"`.
+- `checkpoint`: its `name`, and its `step`, or `null`.
+- `tables`: each with its `name`, and `tensors`: the table itself, then its slots. Each of these has
+  `name`, `slot` (`""` is the table), `dtype`, `file`, `column` in it, and `sha256` of the file.
+"""
 CODES = {name: code for name, code in KINDS.values() if code}
 """NumPy's codes of types by their names; of integers of that size for types that NumPy lacks."""
 SAFETENSORS_KINDS = {
@@ -160,6 +171,19 @@ def opened(path: str) -> Iterator[BinaryIO]:
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError,
             SyntaxError, MemoryError, NotImplementedError, tokenize.TokenError) as error:
         raise bad_file(name, 'it must be readable', shown(error, 200)) from error
+
+
+def hashed(path: str) -> str:
+    """Returns the SHA-256 of a regular file.
+
+    Raises:
+      CheckpointError: E665 if it cannot be read.
+    """
+    digest = hashlib.sha256()
+    with opened(path) as file:
+        while chunk := file.read(2**20):
+            digest.update(chunk)
+    return digest.hexdigest()
 
 
 def _npy(path: str, file: BinaryIO) -> Iterator[Column]:

@@ -1,7 +1,7 @@
 """Writes the rows of tables of a checkpoint into files, in the order of ids, a few MB at a time.
 
-The files are staged in a folder of the directory. They are renamed when all are durable, and
-`rows.json` comes last. So a directory without `rows.json` holds no whole export.
+`rows.json`, which says what the files hold, comes last, when they are durable. So a directory
+without `rows.json` holds no whole export.
 """
 
 from __future__ import annotations
@@ -10,24 +10,119 @@ import contextlib
 import json
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
 from ...checkpoint.bundle import Bundle
 from ...checkpoint.files import Storage, created, free_bytes
+from ...checkpoint.layout import Held, partition_of
+from ...checkpoint.manifest import Manifest, StoredTable
+from ...checkpoint.object_graph import Place
 from ...checkpoint.rows import Ordered
-from ...checkpoint.tensors import Tensor
-from ...errors import CheckpointError, Problem, shown
-from . import listing
-from .chosen import Chosen
-from .files import ID, ROWS, SAFETENSORS_KINDS, step_of
+from ...checkpoint.slots import is_slot, stored_slots
+from ...checkpoint.tables_meant import meant
+from ...checkpoint.tensors import NO_ROW, Tensor
+from ...core.partition import Partition
+from ...errors import CheckpointError, ConfigError, Problem, quoted, shown
+from ...version import VERSION
+from ..contents import is_tf2
+from .files import FORMAT, ID, LISTING, ROWS, SAFETENSORS_KINDS, hashed, step_of
 
-STAGE = '.rows-stage'
+_UNFINISHED = f'{LISTING}~'
 _RESERVED = (ID, '__metadata__')
 """Names that mean something else in a file."""
 _MOST_NAMED = 5
+
+
+class Chosen(NamedTuple):
+    """A table to export.
+
+    Attributes:
+      name: of its variable.
+      slots: its slots to export: (slot, name of the tensor).
+      partition: of its rows and slots; `None` if they are in the order of ids.
+    """
+
+    name: str
+    slots: Sequence[tuple[str, str]]
+    partition: Partition | None
+
+    @property
+    def tensors(self) -> list[tuple[str, str]]:
+        """(slot, name of the tensor) of the table, whose slot is `''`, and of its slots."""
+        return [('', self.name), *self.slots]
+
+
+def candidates(bundle: Bundle, tables: Mapping[str, StoredTable], manifest: Manifest | None
+               ) -> dict[str, Chosen]:
+    """Returns all tables, with all their slots, by name.
+
+    Args:
+      bundle: the checkpoint.
+      tables: of its manifest; without one, tensors whose order the user stated.
+      manifest: of the checkpoint.
+
+    Returns:
+      Of a checkpoint of TF2 the variables that have the shape of a table, by their keys. TF2 always
+      stores rows in the order of ids, so these have no partition.
+    """
+    if not tables and is_tf2(bundle):
+        return {key: Chosen(key, [], None) for key in bundle.tensors if _is_matrix(bundle, key)
+                and (place := Place.of_key(key)) is not None and not place.slot}
+    if manifest is not None:
+        return {name: Chosen(name, [(slot, f'{name}/{slot}') for slot in table.slots],
+                             partition_of(table)) for name, table in tables.items()}
+    held = Held.of(bundle, None)
+    return {name: Chosen(name, [(slot, f'{name}/{slot}') for slot in sorted(stored_slots(
+        held, name, bundle.tensors[name].shape))], partition_of(table))
+        for name, table in tables.items()
+        if _is_matrix(bundle, name) and not is_slot(name, tables)}
+
+
+def chosen(names: Sequence[str], found: Mapping[str, Chosen], with_slots: bool) -> list[Chosen]:
+    """Returns the tables that names mean, in their order; without names, all that are known to be.
+
+    Args:
+      names: in full, or parts of names, as `CheckpointOptions` take them.
+      found: by `candidates`.
+      with_slots: whether slots are wanted too.
+
+    Raises:
+      ConfigError: E662 if a name means no table, or several; or if no table is known.
+    """
+    picked: dict[str, Chosen] = {}
+    problems: list[Problem] = []
+    for name in names or [name for name, one in found.items() if one.partition is not None]:
+        several = meant(name, found)
+        if len(several) == 1:
+            one = found[several[0]]
+            picked[one.name] = one if with_slots else one._replace(slots=[])
+        else:
+            problems += _unknown(name, several, found)
+    if not picked and not problems:
+        problems.append(Problem(
+            'E662', '--table', 'it must say which variables are tables, as nothing else does here',
+            'nothing', f'There: {quoted(shown(name, 200) for name in sorted(found)[:5])}.'))
+    if problems:
+        raise ConfigError(*problems)
+    return list(picked.values())
+
+
+def _unknown(name: str, several: Sequence[str], known: Collection[str]) -> Iterator[Problem]:
+    there = quoted(shown(one, 200) for one in several[:5] or sorted(known)[:5])
+    yield Problem(
+        'E662', f'--table {shown(name, 200)}', 'it must name one table, in full or by parts of '
+        'its name that no other has', 'several' if several else 'none of that name',
+        f'There: {there}.')
+
+
+def _is_matrix(bundle: Bundle, key: str) -> bool:
+    tensor = bundle.tensors[key]
+    return (len(tensor.shape) == 2 and min(tensor.shape) > 0 and tensor.is_float
+            and key.isprintable()
+            and all(piece.first_row != NO_ROW for piece in tensor.pieces))
 
 
 def export(bundle: Bundle, tables: Sequence[Chosen], format: str, directory: str, *, name: str,
@@ -55,28 +150,35 @@ def export(bundle: Bundle, tables: Sequence[Chosen], format: str, directory: str
     id_bytes = 8 if format == 'parquet' else 0
     size = sum(of_table[0].tensor.rows * (id_bytes + sum(
         one.tensor.row_bytes for one in of_table)) for of_table in sources)
-    with _staged(directory, size) as storage:
-        listed = [_write_table(storage, f'{number}-{_plain(table.name)}', format, table, of_table)
-                  for number, (table, of_table) in enumerate(zip(tables, sources))]
-        storage.create(f'{STAGE}/{listing.NAME}', listing.content({
-            'kind': format, 'checkpoint': {'name': name, 'step': step}, 'tables': listed}))
-        _publish(storage)
+    with _opened(directory, size) as (storage, made):
+        listed = [_write_table(storage, made, f'{number}-{_plain(table.name)}', format, table, rows)
+                  for number, (table, rows) in enumerate(zip(tables, sources))]
+        text = json.dumps({
+            'format': FORMAT, 'created_by': f'estimator_tpu_embedding {VERSION}', 'kind': format,
+            'checkpoint': {'name': name, 'step': step}, 'tables': listed}, indent=1)
+        made += [_UNFINISHED, LISTING]
+        storage.create(_UNFINISHED, f'{text}\n'.encode())
+        storage.sync(_UNFINISHED)
+        storage.sync()
+        storage.rename(_UNFINISHED, LISTING)
+        storage.sync()
     return listed
 
 
-def _write_table(storage: Storage, begin: str, format: str, table: Chosen,
+def _write_table(storage: Storage, made: list[str], begin: str, format: str, table: Chosen,
                  sources: Sequence[_Source]) -> dict[str, Any]:
-    """Writes the files of a table into the stage: in `.npy` one for each tensor."""
+    """Writes the files of a table: in `.npy` one for each tensor; adds their names to `made`."""
     tensors = []
     for (slot, name), source in zip(table.tensors, sources):
         which = f'.{_plain(slot or "rows")}' if format == 'npy' else ''
         file = f'{begin}{which}.{format}'
         if which or not slot:
-            path = storage.path(f'{STAGE}/{file}')
+            path = storage.path(file)
             with created(path) as opened:
+                made.append(file)
                 _write(format, opened, [source] if which else sources)
-            storage.sync(f'{STAGE}/{file}')
-            digest = listing.hashed(path)
+            storage.sync(file)
+            digest = hashed(path)
         tensors.append({'name': name, 'slot': slot, 'dtype': source.tensor.kind, 'file': file,
                         'column': source.column, 'sha256': digest})
     return {'name': table.name, 'tensors': tensors}
@@ -88,33 +190,31 @@ def _plain(name: str) -> str:
 
 
 @contextlib.contextmanager
-def _staged(directory: str, size: int) -> Iterator[Storage]:
-    """Makes a directory and a stage in it; removes what it made if the body fails."""
+def _opened(directory: str, size: int) -> Iterator[tuple[Storage, list[str]]]:
+    """Makes a directory; the files in it that the body lists are removed if it fails."""
     where = f'directory {shown(directory, 300)}'
     if '://' in directory:
         raise CheckpointError(Problem('E661', where, 'it must be a directory of this machine', '',
                                       'Write into a local directory, and copy it.'))
+    made: list[str] = []
     try:
         was_there = os.path.isdir(directory)
         os.makedirs(directory, exist_ok=True)
         with Storage(directory) as storage:
             _require_empty(storage, where)
-            is_mine = False
             try:
-                storage.make_folder(STAGE)  # Another export may have made it first.
-                is_mine = True
                 free = free_bytes(directory)
                 if free < size:
                     raise CheckpointError(Problem(
                         'E661', where, f'the disk must have room for {size:,} bytes of rows',
                         f'{free:,} bytes free', 'Make room, or name a directory on another disk.'))
-                yield storage
+                yield storage, made
             except BaseException:
                 with contextlib.suppress(OSError):
-                    if is_mine:
-                        storage.remove_folder(STAGE)
-                if not was_there:
-                    with contextlib.suppress(OSError):
+                    for name in reversed(made):
+                        if storage.status(name) is not None:
+                            storage.remove(name)
+                    if not was_there:
                         os.rmdir(directory)  # Only if it is empty.
                 raise
     except OSError as error:
@@ -126,36 +226,11 @@ def _staged(directory: str, size: int) -> Iterator[Storage]:
 
 def _require_empty(storage: Storage, where: str) -> None:
     names = storage.names()
-    if not names:
-        return
-    got, remedy = f'{len(names):,} files: {", ".join(map(shown, names[:_MOST_NAMED]))}', (
-        'Name another one.')
-    if listing.NAME in names:
-        got = 'rows of an earlier export'
-    elif STAGE in names:
-        got = f'{STAGE}: an export that did not end, or still writes'
-        remedy = 'If none runs there, remove the directory; or name another one.'
-    raise CheckpointError(Problem('E661', where, 'it must be empty or missing', got, remedy))
-
-
-def _publish(storage: Storage) -> None:
-    """Moves the files out of the stage, `rows.json` last, each durable; none if that fails."""
-    storage.sync(f'{STAGE}/{listing.NAME}')
-    storage.sync(STAGE)
-    moved: list[str] = []
-    try:
-        for name in sorted(storage.names(STAGE), key=lambda name: name == listing.NAME):
-            if name == listing.NAME:
-                storage.sync()
-            storage.rename(f'{STAGE}/{name}', name)
-            moved.append(name)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            for name in moved:
-                storage.remove(name)
-        raise
-    storage.remove_folder(STAGE)
-    storage.sync()
+    if names:
+        raise CheckpointError(Problem(
+            'E661', where, 'it must be empty or missing', 'rows of an earlier export'
+            if LISTING in names else f'{len(names):,} files, perhaps of an export that did not end '
+            f'or still writes: {", ".join(map(shown, names[:_MOST_NAMED]))}', 'Name another one.'))
 
 
 class _Source(NamedTuple):

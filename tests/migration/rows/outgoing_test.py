@@ -1,7 +1,5 @@
 """Exports: rows in the order of ids, bit for bit, and nothing half-made is ever taken for whole."""
 
-import errno
-import hashlib
 import json
 import os
 import signal
@@ -15,11 +13,12 @@ from harness.kill_job import live
 
 from estimator_tpu_embedding.checkpoint.bundle import Bundle
 from estimator_tpu_embedding.checkpoint.files import Storage
+from estimator_tpu_embedding.checkpoint.manifest import StoredTable
 from estimator_tpu_embedding.core.partition import Partition
-from estimator_tpu_embedding.errors import CheckpointError
-from estimator_tpu_embedding.migration.rows import listing, outgoing
-from estimator_tpu_embedding.migration.rows.chosen import Chosen
-from estimator_tpu_embedding.migration.rows.outgoing import export
+from estimator_tpu_embedding.errors import CheckpointError, ConfigError
+from estimator_tpu_embedding.migration.rows import files, outgoing
+from estimator_tpu_embedding.migration.rows.incoming import exported
+from estimator_tpu_embedding.migration.rows.outgoing import Chosen, chosen, export
 
 
 def plan(prefix, strategy='div', hosts=1, format='npy'):
@@ -42,21 +41,6 @@ def test_rows_come_in_the_order_of_ids_however_they_are_stored(
             np.load(tmp_path / 'out' / f'0-scope-t.{name}.npy'), VALUES * factor)
 
 
-def test_rows_json_says_what_the_files_are(tmp_path):
-    plan(save(tmp_path / 'm'))(tmp_path / 'out')
-    said = json.loads((tmp_path / 'out' / 'rows.json').read_text())
-    assert said['kind'] == 'npy' and said['checkpoint'] == {'name': 'model.ckpt-7', 'step': 7}
-    table, = said['tables']
-    assert table['name'] == 'scope/t'
-    for entry, (name, slot, file) in zip(table['tensors'], (
-            ('scope/t', '', '0-scope-t.rows.npy'),
-            ('scope/t/Adagrad', 'Adagrad', '0-scope-t.Adagrad.npy')), strict=True):
-        digest = hashlib.sha256((tmp_path / 'out' / file).read_bytes()).hexdigest()
-        assert entry == {'name': name, 'slot': slot, 'dtype': 'float32', 'file': file,
-                         'column': 'rows', 'sha256': digest}
-    assert len(os.listdir(tmp_path / 'out')) == 3
-
-
 @pytest.mark.parametrize('format', ['npy', 'safetensors'])
 @pytest.mark.parametrize('code, kind', [('<u2', 'bfloat16'), ('<f2', 'float16'),
                                         ('<f8', 'float64')])
@@ -68,24 +52,16 @@ def test_all_bits_of_other_types_are_kept(tmp_path, code, kind, format):
     table, = export(Bundle.open(prefix), [Chosen('t', [], None)], format, str(tmp_path / 'out'),
                     name='model.ckpt-7', step=7)
     assert table['tensors'][0]['dtype'] == kind
-    (table,), step = listing.read(str(tmp_path / 'out'))
-    got, = table.feeds[''].chunks()
+    (table,), step = exported(str(tmp_path / 'out'))
+    got, = table.feeds[''].column.chunks()
     assert got.tobytes() == stored.tobytes() and step == 7
-
-
-def test_files_of_safetensors_are_those_of_its_library(tmp_path):
-    library = pytest.importorskip('safetensors.numpy')
-    plan(save(tmp_path / 'm'), format='safetensors')(tmp_path / 'out')
-    got = library.load_file(tmp_path / 'out' / '0-scope-t.safetensors')
-    np.testing.assert_array_equal(got['scope/t'], VALUES)
-    np.testing.assert_array_equal(got['scope/t/Adagrad'], VALUES * 2)
 
 
 @pytest.mark.parametrize('make, said', [
     (lambda path: path.write_text(''), 'File exists'),
     (lambda path: (path.mkdir(), (path / 'mine').touch()), 'it must be empty or missing; got 1 fi'),
     (lambda path: (path.mkdir(), (path / 'rows.json').touch()), 'rows of an earlier export'),
-    (lambda path: (path / '.rows-stage').mkdir(parents=True), 'an export that did not end')])
+    (lambda path: (path.mkdir(), (path / '0-t.npy').touch()), 'an export that did not end')])
 def test_nothing_that_is_there_is_overwritten(tmp_path, make, said):
     make(tmp_path / 'out')
     before = sorted(map(str, tmp_path.rglob('*')))
@@ -96,13 +72,6 @@ def test_nothing_that_is_there_is_overwritten(tmp_path, make, said):
     assert len(list((tmp_path / 'out').glob('*'))) <= 1
 
 
-def test_an_address_is_no_directory(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(CheckpointError, match='E661 .*it must be a directory of this machine'):
-        plan(save(tmp_path / 'm'))('gs://bucket/rows')
-    assert os.listdir(tmp_path) == ['m']
-
-
 def test_a_disk_without_room_is_known_before_a_row_is_written(tmp_path, monkeypatch):
     start = plan(save(tmp_path / 'm'))
     real = os.statvfs(tmp_path)
@@ -111,21 +80,6 @@ def test_a_disk_without_room_is_known_before_a_row_is_written(tmp_path, monkeypa
     with pytest.raises(CheckpointError, match='E661 .*room for 264 bytes of rows; got 0 bytes fr'):
         start(tmp_path / 'out')
     assert not (tmp_path / 'out').exists()
-
-
-@pytest.mark.parametrize('was_there', [False, True])
-def test_a_write_that_fails_leaves_nothing(tmp_path, monkeypatch, was_there):
-    def full(*arguments):
-        raise OSError(errno.ENOSPC, 'No space left on device')
-
-    start = plan(save(tmp_path / 'm'))
-    if was_there:
-        (tmp_path / 'out').mkdir()
-    monkeypatch.setattr(outgoing, '_write', full)
-    with pytest.raises(CheckpointError, match='E661 .*No space left on device; 264 bytes are need'):
-        start(tmp_path / 'out')
-    assert (tmp_path / 'out').exists() == was_there
-    assert not was_there or os.listdir(tmp_path / 'out') == []
 
 
 def operations(prefix, out, monkeypatch):
@@ -142,10 +96,10 @@ def faulty(monkeypatch, faults):
 
 def is_whole(out):
     """Whether `rows.json` is there; then all rows must be."""
-    found = listing.read(str(out)) if out.exists() else None
+    found = exported(str(out)) if out.exists() else None
     if found is not None:
         np.testing.assert_array_equal(
-            np.concatenate(list(found[0][0].feeds[''].chunks())), VALUES)
+            np.concatenate(list(found[0][0].feeds[''].column.chunks())), VALUES)
     return found is not None
 
 
@@ -161,9 +115,9 @@ def test_an_export_that_is_killed_at_any_operation_is_whole_or_none(tmp_path, mo
         whole.append(is_whole(out))
         if os.listdir(out):
             monkeypatch.setattr(outgoing, 'Storage', Storage)
-            with pytest.raises(CheckpointError, match='E661 .*(an earlier|.rows-stage: an) export'):
+            with pytest.raises(CheckpointError, match='E661 .*(an earlier|an) export'):
                 plan(prefix)(out)
-    assert last > 10 and not whole[0] and whole[-1] and whole == sorted(whole)
+    assert last > 6 and not whole[0] and whole[-1] and whole == sorted(whole)
 
 
 def test_an_export_whose_disk_fails_at_any_operation_is_whole_or_none(tmp_path, monkeypatch):
@@ -182,7 +136,7 @@ def test_an_export_whose_disk_fails_at_any_operation_is_whole_or_none(tmp_path, 
 def test_a_rows_json_that_cannot_be_so_is_refused(tmp_path, content):
     (tmp_path / 'rows.json').write_bytes(content)
     with pytest.raises(CheckpointError, match='E664 rows.json of .*it must be as etpe checkpoint'):
-        listing.read(str(tmp_path))
+        exported(str(tmp_path))
 
 
 def slot(fields):
@@ -197,11 +151,11 @@ def slot(fields):
     (lambda fields: slot(fields).update(dtype='float64'), 'E666', 'rows of float64'),
     (lambda fields: slot(fields).update(dtype='int32'), 'E664', 'type int32'),
     (lambda fields: slot(fields).update(dtype=[]), 'E664', 'unhashable'),
-    (lambda fields: slot(fields).update(slot=''), 'E664', 'non-empty'),
+    (lambda fields: slot(fields).update(slot=''), 'E664', 'slots'),
     (lambda fields: fields.update(kind='pickle'), 'E664', 'of pickle'),
     (lambda fields: fields['checkpoint'].update(step=-1), 'E664', 'step -1'),
     (lambda fields: fields['tables'][0].update(name='../t'), 'E664', 'parts of the name'),
-    (lambda fields: fields['tables'][0].update(tensors=[]), 'E664', 'without tensors')])
+    (lambda fields: fields['tables'][0].update(tensors=[]), 'E664', 'slots []')])
 def test_a_rows_json_with_impossible_content_is_refused(tmp_path, change, code, said):
     plan(save(tmp_path / 'm'))(tmp_path / 'out')
     path = tmp_path / 'out' / 'rows.json'
@@ -209,7 +163,7 @@ def test_a_rows_json_with_impossible_content_is_refused(tmp_path, change, code, 
     change(fields)
     path.write_text(json.dumps(fields))
     with pytest.raises(CheckpointError) as caught:
-        listing.read(str(tmp_path / 'out'))
+        exported(str(tmp_path / 'out'))
     assert caught.value.code == code and said in str(caught.value)
 
 
@@ -218,8 +172,41 @@ def test_ids_of_parquet_files_must_count_from_0(tmp_path):
     from pyarrow import compute, parquet
     plan(save(tmp_path / 'm'), format='parquet')(tmp_path / 'out')
     path, listed = tmp_path / 'out' / '0-scope-t.parquet', tmp_path / 'out' / 'rows.json'
-    table, before = parquet.read_table(path), listing.hashed(str(path))
+    table, before = parquet.read_table(path), files.hashed(str(path))
     parquet.write_table(table.set_column(0, 'id', compute.add(table['id'], 1)), path)
-    listed.write_text(listed.read_text().replace(before, listing.hashed(str(path))))
+    listed.write_text(listed.read_text().replace(before, files.hashed(str(path))))
     with pytest.raises(CheckpointError, match='E665 file .*its column id must count from 0; got'):
-        listing.read(str(tmp_path / 'out'))
+        exported(str(tmp_path / 'out'))
+
+
+def candidates(tmp_path, tensors, assume=()):
+    """The tables among tensors without a manifest; those of `assume` have a known order."""
+    bundle = Bundle.open(forged.write(tmp_path / 'model.ckpt-1', tensors))
+    tables = {name: StoredTable(rows=11, width=3, strategy='mod', hosts=2, slots=())
+              for name in assume}
+    return outgoing.candidates(bundle, tables, None)
+
+
+def test_variables_of_tf2_are_found_by_their_keys_and_are_in_order(tmp_path):
+    key = '/.ATTRIBUTES/VARIABLE_VALUE'
+    found = candidates(tmp_path, {
+        name: VALUES for name in (f'e/user{key}', f'e/user.Smomenta{key}', '_CHECKPOINTABLE_OBJECT_'
+                                  'GRAPH', f'e/user/.OPTIMIZER_SLOT/opt/m{key}')})
+    assert found == {name: Chosen(name, [], None) for name in (
+        f'e/user{key}', f'e/user.Smomenta{key}')}
+    assert chosen(['user'], found, with_slots=True) == [found[f'e/user{key}']]
+    with pytest.raises(ConfigError, match='E662 --table: it must say which variables are tables'):
+        chosen([], found, with_slots=True)
+
+
+def test_slots_of_tf1_are_found_by_their_names_and_are_no_tables(tmp_path):
+    tensors = {'a/t': VALUES, 'a/t/Adam/m': VALUES, 'a/t/Adam/v': VALUES, 'a/t/mean': VALUES,
+               'b/t': VALUES, 'bias': VALUES[0]}
+    found = candidates(tmp_path, tensors, ['a/t', 'a/t/Adam/m', 'a/t/Adam/v', 'a/t/mean', 'b/t'])
+    assert {name: [slot for slot, _ in one.slots] for name, one in found.items()} == {
+        'a/t': ['Adam/m', 'Adam/v'], 'a/t/mean': [], 'b/t': []}
+    assert [one.name for one in chosen(['a/t'], found, False)] == ['a/t']
+    for name, said in (('t', 'got several.  There: "a/t", "b/t".'), ('x', 'none of that name')):
+        with pytest.raises(ConfigError, match='E662 --table') as caught:
+            chosen([name], found, False)
+        assert said in str(caught.value)

@@ -9,12 +9,12 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any, Protocol, runtime_checkable
 
-from ...checkpoint import file_names, pointer
-from ...checkpoint.files import Storage
-from ...errors import CallError, Problem, shown
+from ..checkpoint import file_names, pointer
+from ..checkpoint.files import Storage
+from ..errors import CallError, Problem, shown
 
 
 @runtime_checkable
@@ -39,10 +39,11 @@ class Side(Protocol):
 class EstimatorSide:
     """A job in its TF1 form: a TPUEstimator and its input.
 
-    >>> side = EstimatorSide(make_estimator=print, input_fn=None)
-    >>> for problem in side.problems('side A'):
-    ...     print(problem)
-    E682 side A: input_fn: it must be a function; got nothing.
+    Example:
+
+        def old():
+            import old_job
+            return EstimatorSide(old_job.make_estimator, old_job.train_input_fn)
 
     Attributes:
       make_estimator: takes a model_dir, which it must use, and returns the TPUEstimator.
@@ -51,10 +52,6 @@ class EstimatorSide:
 
     make_estimator: Callable[[str], Any]
     input_fn: Callable[..., Any]
-
-    def problems(self, where: str) -> Iterator[Problem]:
-        """Yields a problem for each part that is missing or of a wrong kind."""
-        yield from _uncallable(self, where, 'make_estimator', 'input_fn')
 
     def train(self, checkpoint: str, steps: int, folder: str) -> None:
         """Trains in a model_dir whose newest checkpoint is one elsewhere."""
@@ -72,11 +69,11 @@ class EstimatorSide:
 class LoopSide:
     """A job in its TF2 form: a loop of the user's own.
 
-    >>> import tensorflow as tf
-    >>> weight = tf.Variable(2.)
-    >>> side = LoopSide(tf.train.Checkpoint(weight=weight), [1., 2.], weight.assign_add)
-    >>> list(side.problems('side B'))
-    []
+    Example:
+
+        def new():
+            weight = tf.Variable(2.)
+            return LoopSide(tf.train.Checkpoint(weight=weight), [1., 2.], weight.assign_add)
 
     Attributes:
       checkpoint: a `tf.train.Checkpoint` of everything that the steps read.
@@ -89,13 +86,6 @@ class LoopSide:
     checkpoint: Any
     batches: Iterable[Any]
     step: Callable[[Any], object]
-
-    def problems(self, where: str) -> Iterator[Problem]:
-        """Yields a problem for each part that is missing or of a wrong kind."""
-        yield from _not_restorable(self, where)
-        if not hasattr(self.batches, '__iter__'):
-            yield _problem(where, 'batches', 'an iterable of batches', self.batches)
-        yield from _uncallable(self, where, 'step')
 
     def train(self, checkpoint: str, steps: int, folder: str) -> list[str]:
         """Restores, and trains batch by batch."""
@@ -111,11 +101,12 @@ class LoopSide:
 class KerasSide:
     """A job in its TF2 form: a compiled model of Keras, such as one with the layer of TFRS.
 
-    >>> import tensorflow as tf
-    >>> side = KerasSide(tf.train.Checkpoint(), model=tf.Module(), batches=[])
-    >>> for problem in side.problems('side B'):
-    ...     print(problem)
-    E682 side B: model: it must be a compiled model of Keras; got Module.
+    Example:
+
+        def new():
+            import new_job
+            model = new_job.make_model()
+            return KerasSide(tf.train.Checkpoint(model=model), model, new_job.make_dataset())
 
     Attributes:
       checkpoint: a `tf.train.Checkpoint` of the model.
@@ -126,14 +117,6 @@ class KerasSide:
     checkpoint: Any
     model: Any
     batches: Any
-
-    def problems(self, where: str) -> Iterator[Problem]:
-        """Yields a problem for each part that is missing or of a wrong kind."""
-        yield from _not_restorable(self, where)
-        if not callable(getattr(self.model, 'fit', None)):
-            yield _problem(where, 'model', 'a compiled model of Keras', self.model)
-        if self.batches is None:
-            yield _problem(where, 'batches', 'a dataset', self.batches)
 
     def train(self, checkpoint: str, steps: int, folder: str) -> list[str]:
         """Restores, and fits the model for one epoch."""
@@ -160,24 +143,7 @@ def problems_of(side: object, where: str) -> list[Problem]:
         return [Problem('E682', where, 'it must say the input beside the Estimator',
                         shown(type(side).__qualname__), 'Return EstimatorSide(make_estimator, '
                         'input_fn), where make_estimator takes a model_dir.')]
-    find = getattr(side, 'problems', None)
-    return list(find(where)) if callable(find) else []
-
-
-def _uncallable(side: object, where: str, *parts: str) -> Iterator[Problem]:
-    for part in parts:
-        if not callable(getattr(side, part)):
-            yield _problem(where, part, 'a function', getattr(side, part))
-
-
-def _not_restorable(side: Any, where: str) -> Iterator[Problem]:
-    if not callable(getattr(side.checkpoint, 'read', None)):
-        yield _problem(where, 'checkpoint', 'a tf.train.Checkpoint', side.checkpoint)
-
-
-def _problem(where: str, part: str, wanted: str, got: object) -> Problem:
-    return Problem('E682', f'{where}: {part}', f'it must be {wanted}',
-                   'nothing' if got is None else shown(type(got).__qualname__))
+    return []
 
 
 def _require(made: int, steps: int) -> None:

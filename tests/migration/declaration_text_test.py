@@ -1,27 +1,19 @@
-"""Sources of all APIs declare what their config does, and tell what they cannot say."""
+"""Sources of TF2 declare what their config does, and tell what they cannot say."""
 
 import pathlib
 
 import pytest
 import tensorflow as tf
 from google.protobuf import text_format
-from harness.migrated_sources import (
-    any_configs,
-    config_of_tf2,
-    normal,
-    plan_of_tf1,
-    run,
-    run_tf1,
-    too_long,
-)
+from harness.migrated_sources import any_configs, config_of_tf2, normal, run, too_long
 from harness.processes import run_python
 from hypothesis import given, settings
 
-from estimator_tpu_embedding.migration.sources import configs, targets
-from estimator_tpu_embedding.proto.codec import Config, plan_to_config
+from estimator_tpu_embedding.migration import declaration, declaration_text
+from estimator_tpu_embedding.proto.codec import Config
 
-GOLDEN = pathlib.Path(__file__).parents[2] / 'golden'
-PATHS = sorted(GOLDEN.glob('*configs/*.pbtxt'))
+GOLDEN = pathlib.Path(__file__).parents[1] / 'golden'
+PATHS = sorted(GOLDEN.glob('configs/*.pbtxt'))
 TAKEN = {'tf2': {'stochastic_gradient_descent', 'adagrad', 'adagrad_momentum', 'ftrl', 'adam'},
          'tfrs': {'stochastic_gradient_descent', 'adagrad', 'ftrl', 'adam'}}
 
@@ -31,7 +23,7 @@ def read(path):
 
 
 def written(config, target='tf2'):
-    return targets.written(configs.declaration_of(config, 'a config'), target)
+    return declaration_text.written(declaration.of_config(config, 'a config'), target)
 
 
 def with_losses(config, target):
@@ -62,7 +54,7 @@ def test_the_source_declares_the_tables_features_and_optimizers_of_its_config(pa
 
 def test_sources_pass_lint(tmp_path):
     for path in PATHS:
-        for target in ('tf2', 'tfrs', 'tf1'):
+        for target in TAKEN:
             (tmp_path / f'{path.stem}_{target}.py').write_text(written(read(path), target).text)
     done = run_python('-m', 'ruff', 'check', '-q', '--no-cache', '--isolated', tmp_path)
     assert (done.returncode, done.stdout) == (0, '')
@@ -110,16 +102,6 @@ def test_what_tf2_lacks_is_told_with_what_to_do():
         assert part in told
 
 
-def test_optimizers_that_several_tables_share_have_a_name_and_others_none():
-    config = read(GOLDEN / 'configs' / 'dynamic_rates.pbtxt')
-    text = written(config).text
-    made = run(text, tf=tf)
-    assert made.ADAGRAD.learning_rate is made.learning_rate_1
-    assert [name for name, table in made.TABLES.items() if table.optimizer is made.ADAGRAD] == [
-        't1', 't4']
-    assert text.count('api.Adagrad(') == 3 == len(config.table_descriptor) - 2
-
-
 def test_a_learning_rate_that_was_a_function_waits_to_be_written():
     text = written(read(GOLDEN / 'configs' / 'dynamic_rates.pbtxt')).text
     made = run(text, tf=tf)
@@ -142,74 +124,6 @@ def test_the_batch_of_all_replicas_is_derived_from_that_of_a_core():
         read(GOLDEN / 'configs' / 'mod_3x2.pbtxt')).text
 
 
-def test_a_thousand_tables_are_one_source():
-    config = Config(num_hosts=1, num_tensor_cores=1, mode=Config.TRAINING)
-    for number in range(1000):
-        table = config.table_descriptor.add(
-            name=f'table {number}', vocabulary_size=10 + number, dimension=4)
-        parameters = table.optimization_parameters
-        parameters.adagrad.SetInParent()
-        parameters.learning_rate.dynamic.tag = number
-        config.feature_descriptor.add(table_id=number, input_shape=[8])
-    made = run(written(config).text, tf=tf)
-    assert len(made.TABLES) == len(made.FEATURES) == 1000
-    assert made.FEATURES['table 999'].table.vocabulary_size == 1009
-
-
-def config_of(text, config):
-    plan = plan_of_tf1(text, config.num_hosts, config.num_tensor_cores // config.num_hosts)
-    return plan_to_config(plan)
-
-
-@pytest.mark.parametrize('path', sorted(GOLDEN.glob('configs/*.pbtxt')), ids=lambda path: path.stem)
-def test_the_source_for_tpu_estimator_declares_everything_that_its_config_does(path):
-    config = read(path)
-    text = written(config, 'tf1').text
-    config.mode = Config.TRAINING  # TPUEstimator asks for the mode when it trains.
-    assert normal(config_of(text, config)) == normal(config)
-    assert not too_long(text)
-
-
-OLD = {'stochastic_gradient_descent', 'adagrad', 'adagrad_momentum', 'ftrl', 'adam', 'momentum',
-       'proximal_adagrad', 'rms_prop', 'proximal_yogi', 'frequency_estimator'}
-
-
-@settings(deadline=None, max_examples=50)
-@given(any_configs(OLD - {'frequency_estimator'}))
-def test_any_config_keeps_all_that_tpu_estimator_has(config):
-    assert normal(config_of(written(config, 'tf1').text, config)) == normal(config)
-
-
-@settings(deadline=None, max_examples=20)
-@given(any_configs())
-def test_a_table_gets_no_other_optimizer_than_its_own(config):
-    """Also where the specs of other tables have one that could be that of all."""
-    own = {table.name: table.optimization_parameters.WhichOneof('parameters')
-           for table in config.table_descriptor}
-    made = written(config, 'tf1')
-    tables, _ = run_tf1(made.text).EMBEDDING_CONFIG_SPEC.to_specs()
-    lost = {name for name, field in own.items() if field not in OLD}
-    if lost:
-        assert run_tf1(made.text).OPTIMIZATION_PARAMETERS is None
-        assert {table.name: table.optimizer and table.optimizer.field for table in tables} == {
-            name: field if field in OLD else None for name, field in own.items()}
-    assert len([note for note in made.notes if note.code == 'E672']) == len(lost)
-
-
-def test_what_tpu_estimator_lacks_is_told():
-    config = read(GOLDEN / 'tf2_configs' / 'features.pbtxt')
-    told = {note.where: str(note) for note in written(config, 'tf1').notes
-            if note.code == 'E671'}
-    assert told['table "table_1"'].startswith('TPUEstimator does not round rows that are looked up')
-    assert told['feature "table_1"'] == 'TPUEstimator has no output shape ([2, 3, 4]).'
-
-
-def test_a_table_without_a_feature_is_left_out_and_told():
-    config = read(GOLDEN / 'configs' / 'Adagrad_defaults.pbtxt')
-    idle = config.table_descriptor.add(name='idle', vocabulary_size=3, dimension=2)
-    idle.optimization_parameters.adagrad.SetInParent()
-    idle.optimization_parameters.learning_rate.dynamic.tag = 3
-    made = written(config, 'tf1')
-    assert 'idle' not in run_tf1(made.text).TABLES
-    assert 'table "idle" has no feature, and TPUEstimator refuses such a table' in {
-        note.fact for note in made.notes}
+def test_what_only_configs_of_tf2_say_is_kept():
+    text = written(read(GOLDEN / 'tf2_configs' / 'features.pbtxt')).text
+    assert 'output_shape=[2, 3, 4],' in text and 'api.QuantizationConfig(' in text

@@ -1,32 +1,42 @@
 """Shows that a new job is the old one: both train from the same rows, and what they save is
-compared."""
+compared.
+
+Each side is a process of its own; both in one would share TensorFlow's mode, its devices and their
+memory. Run as a script, this module is such a process. It takes the path of a file of JSON.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import functools
+import importlib
 import json
 import math
+import operator
 import os
 import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
-from typing import IO
+from collections.abc import Callable, Iterator, Sequence
+from typing import IO, Any, NamedTuple
 
-from ...checkpoint import file_names
-from ...checkpoint.files import Storage
-from ...checkpoint.options import CheckpointOptions
-from ...errors import CallError, CheckpointError, ConfigError, Problem, noted, quoted, shown
-from ...proto import files
-from .. import plan as planning
-from ..contents import Contents
-from ..from_tf2 import Paths
-from ..map_file import Map
-from .compare import TABLE, Agreement, compare, moved
-from .process import RESULT, Request, Result
+from ..checkpoint import file_names, pointer
+from ..checkpoint.files import Storage
+from ..checkpoint.options import CheckpointOptions
+from ..errors import CallError, CheckpointError, ConfigError, Problem, noted, quoted, shown
+from ..proto import files
+from . import plan as planning
+from .comparison import TABLE, Agreement, compare, moved
+from .contents import Contents
+from .from_tf2 import Paths
+from .map_file import Map
+from .sides import Side, problems_of
 
-_MAX_RESULT = 2**24
+_REQUEST, _SAVED, _RESULT = 'request', 'saved', 'result'
+"""In the directory of a side: what it is to do, a folder with a checkpoint, and what became of it.
+"""
+_MAX_JSON = 2**24
 _MOST_PRINTED = 2**14
 DEADLINE = 3600.
 """Seconds for each run of a side, unless the user says otherwise."""
@@ -68,7 +78,7 @@ def check(a: str, b: str, *, checkpoint: str, steps: int, tolerance: float = 1e-
       An `Agreement`; the jobs are the same if it has no `differences`.
 
     Raises:
-      ConfigError: E681 for arguments, E682 for objects that are no sides, with all that they lack,
+      ConfigError: E681 for arguments, E682 for objects that are no sides,
         E683 for sides that cannot be compared. E653 or E654 for paths or a map that do not fit.
       CallError: E684 if a side failed, E686 if it took too long, E687 if it made fewer steps.
       CheckpointError: E685 if a side ended without a checkpoint.
@@ -76,11 +86,14 @@ def check(a: str, b: str, *, checkpoint: str, steps: int, tolerance: float = 1e-
     problems = list(_problems(a, b, checkpoint, checkpoint_b, steps, tolerance, deadline))
     if problems:
         raise ConfigError(*problems)
-    sides = [_Side(Request(
-        where=where, source=source, checkpoint=os.path.abspath(prefix), steps=steps, hosts=hosts,
-        cores=cores, assume=assume), own, own_map) for where, source, prefix, own, own_map in (
+    options = CheckpointOptions(assume=assume)
+    sides = []
+    for where, source, prefix, own, own_map in (
             ('side A', a, checkpoint, paths, map),
-            ('side B', b, checkpoint_b or checkpoint, paths_b, Map()))]
+            ('side B', b, checkpoint_b or checkpoint, paths_b, Map())):
+        read = functools.partial(planning.read, paths=own, map=own_map, options=options)
+        sides.append(_Side(_Request(where, source, os.path.abspath(prefix), steps, hosts, cores,
+                                    assume), read, read(prefix)))
     found = _compared(sides, steps, map, tolerance, deadline)
     same, differ = -1, steps
     while found.differences and differ - same > 1:
@@ -100,23 +113,45 @@ def check(a: str, b: str, *, checkpoint: str, steps: int, tolerance: float = 1e-
     return found
 
 
-class _Side:
+class _Request(NamedTuple):
+    """What a process is to do: the parameters of `check` for one side.
+
+    Attributes:
+      where: how messages call the side.
+      source: `py:module:object`.
+      checkpoint: the prefix of the checkpoint that it begins with.
+    """
+
+    where: str
+    source: str
+    checkpoint: str
+    steps: int
+    hosts: int | None
+    cores: int | None
+    assume: str | None
+
+
+class _Result(NamedTuple):
+    """What has become of it: the prefix of what was saved or `''`, problems as dicts, and remarks.
+    """
+
+    checkpoint: str = ''
+    problems: Sequence[dict[str, Any]] = ()
+    remarks: Sequence[str] = ()
+
+
+class _Side(NamedTuple):
     """A side that can train more than once.
 
     Attributes:
       request: for its longest training.
+      read: returns what a checkpoint of this side holds.
       before: what it begins with.
     """
 
-    def __init__(self, request: Request, paths: Paths, map: Map):
-        """Takes where its checkpoints have their objects, and the map with its tables."""
-        self.request, self._paths, self._map = request, paths, map
-        self.before = self.read(request.checkpoint)
-
-    def read(self, prefix: str) -> Contents:
-        """Returns what a checkpoint of this side holds."""
-        return planning.read(prefix, self._paths, self._map,
-                             CheckpointOptions(assume=self.request.assume))
+    request: _Request
+    read: Callable[[str], Contents]
+    before: Contents
 
 
 def _compared(sides: Sequence[_Side], steps: int, map: Map, tolerance: float, deadline: float
@@ -124,22 +159,19 @@ def _compared(sides: Sequence[_Side], steps: int, map: Map, tolerance: float, de
     """Trains both sides for some steps, and compares what they have saved.
 
     Raises:
-      ConfigError: E682 with what both objects lack, and as `compare`.
+      ConfigError: E682, and as `compare`.
       CallError: E684, E686, E687.
       CheckpointError: E685.
     """
-    problems: list[Problem] = []
     prefixes, remarks = [], []
     with tempfile.TemporaryDirectory(prefix='etpe-check-') as folder:
         for side in sides:
-            # If a side has problems, the other one is only looked at.
-            request = dataclasses.replace(side.request, steps=None if problems else steps)
+            request = side.request._replace(steps=steps)
             result = _run(request, os.path.join(folder, request.where.replace(' ', '-')), deadline)
-            problems += [Problem(**one) for one in result.problems]
+            if problems := [Problem(**one) for one in result.problems]:
+                raise (CallError if problems[0].code == 'E687' else ConfigError)(*problems)
             remarks += [f'{request.where}: {one}' for one in result.remarks]
             prefixes.append(result.checkpoint)
-        if problems:
-            raise (CallError if problems[0].code == 'E687' else ConfigError)(*problems)
         a, b = [side.read(prefix) for side, prefix in zip(sides, prefixes)]
         found = compare(a, b, steps, map=map, tolerance=tolerance)
         still = [name for name, count in moved(sides[0].before, a, tolerance).items()
@@ -175,16 +207,16 @@ def _problems(a: str, b: str, checkpoint: str, checkpoint_b: str | None, steps: 
         yield Problem('E681', 'deadline', 'it must be a number of seconds > 0', str(deadline))
 
 
-def _run(request: Request, folder: str, deadline: float) -> Result:
-    """Runs a side; returns what it left in the file `RESULT`."""
+def _run(request: _Request, folder: str, deadline: float) -> _Result:
+    """Runs a side; returns what it left in the file `_RESULT`."""
     os.mkdir(folder)
     with Storage(folder) as storage, tempfile.TemporaryFile() as output:
-        storage.create('request', json.dumps(dataclasses.asdict(request)).encode())
+        storage.create(_REQUEST, json.dumps(request).encode())
         try:
             status = subprocess.run(
-                [sys.executable, '-m', f'{__package__}.process',
-                 storage.path('request')], stdin=subprocess.DEVNULL, stdout=output,
-                stderr=output, timeout=deadline, check=False).returncode
+                [sys.executable, '-m', f'{__package__}.agreement', storage.path(_REQUEST)],
+                stdin=subprocess.DEVNULL, stdout=output, stderr=output, timeout=deadline,
+                check=False).returncode
         except subprocess.TimeoutExpired as error:
             raise noted(CallError(Problem(
                 'E686', request.where, f'it must end within {deadline:g} seconds', 'it was killed',
@@ -195,11 +227,11 @@ def _run(request: Request, folder: str, deadline: float) -> Result:
                 'E684', request.where, 'it must train and end by itself', _status_text(status),
                 'Read what it printed.' if status > 0 else 'Perhaps the memory did not suffice.')),
                 _last_of(output))
-        result = Result()
-        if storage.status(RESULT) is not None:
-            with storage.open(RESULT) as file:
-                result = Result(**json.loads(files.read_at_most(file, _MAX_RESULT)))
-        if request.steps is not None and not result.problems and not result.checkpoint:
+        result = _Result()
+        if storage.status(_RESULT) is not None:
+            with storage.open(_RESULT) as file:
+                result = _Result(*json.loads(files.read_at_most(file, _MAX_JSON)))
+        if not result.problems and not result.checkpoint:
             raise CheckpointError(Problem(
                 'E685', request.where, 'it must save a checkpoint into the folder that it is '
                 'given, and its process must end by itself', 'none'))
@@ -220,3 +252,58 @@ def _status_text(status: int) -> str:
         return f'it was killed by {signal.Signals(-status).name}'
     except ValueError:
         return f'it was killed by signal {-status}'
+
+
+def _run_side(path: str) -> None:
+    """Runs the side that the file at `path` describes, and leaves what it saves beside it."""
+    with files.open_regular(path, follow=False) as file:
+        request = _Request(*json.loads(files.read_at_most(file, _MAX_JSON)))
+    from ..compat import console, environment
+    environment.prepare()
+    with console.quiet_start():
+        from ..compat.install import install
+        install(request.hosts, request.cores, checkpoint=_options(request))
+    folder = os.path.dirname(path)
+    with Storage(folder) as own:
+        own.make_folder(_SAVED)
+        result = _train(request, os.path.join(folder, _SAVED))
+        own.create(_RESULT, json.dumps(result).encode())
+
+
+def _options(request: _Request) -> CheckpointOptions:
+    """Lets a job begin with a checkpoint that is not in its own directory."""
+    return CheckpointOptions(follow_pointer=True, assume=request.assume)
+
+
+def _train(request: _Request, folder: str) -> _Result:
+    """Trains, if the object is a side."""
+    from .. import defaults
+    side = _find(request.source)
+    if problems := problems_of(side, request.where):
+        return _Result(problems=[dataclasses.asdict(one) for one in problems])
+    # The module of the side may have called `install` itself, which sets all defaults anew.
+    defaults.set_current(dataclasses.replace(defaults.current(), checkpoint=_options(request)))
+    try:
+        told = side.train(request.checkpoint, request.steps, folder)
+    except CallError as error:
+        if error.code != 'E687':
+            raise
+        return _Result(problems=[dataclasses.asdict(dataclasses.replace(one, where=request.where))
+                                for one in error.problems])
+    saved = pointer.read(folder)
+    return _Result(
+        checkpoint=os.path.join(folder, saved.newest) if saved is not None else '',
+        remarks=[shown(one, 400) for one in told] if isinstance(told, (list, tuple)) else [])
+
+
+def _find(source: str) -> Any:
+    """Returns the object that `py:module:object` names, or what it returns if it is a function."""
+    _, module, path = source.split(':', 2)
+    value = operator.attrgetter(path)(importlib.import_module(module))
+    if isinstance(value, type) or callable(value) and not isinstance(value, Side):
+        value = value()
+    return value
+
+
+if __name__ == '__main__':
+    _run_side(sys.argv.pop())

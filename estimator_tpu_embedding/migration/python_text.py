@@ -7,60 +7,36 @@ from __future__ import annotations
 
 import math
 import numbers
-import re
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ...core.float32 import is_float32, shortest
-from ...core.optimizer_base import Bounds
-from .facts import Table
+from ..core.float32 import is_float32, shortest
+from ..core.optimizer_base import Bounds
+from .declaration import Table
 
 WIDTH = 79
 _STEP = '    '
 
+_NEGATED = 'use_non_lazy_adam'
 OF_SLOTS = 'initial_accumulator'
 """The attribute of optimizers with a first value of slots, which configs do not hold."""
-WITHOUT_TAIL = 'frequency_estimator'
-"""The optimizer whose class has no rate, bounds, decay or accumulation."""
-_NEGATED = 'use_non_lazy_adam'
-_STRENGTHS = {'l1': 'l1_regularization_strength', 'l2': 'l2_regularization_strength'}
-_FTRL = {'lr_power': 'learning_rate_power', **_STRENGTHS, 'beta': 'beta',
-         OF_SLOTS: 'initial_accumulator_value',
-         'multiply_linear_by_lr': 'multiply_linear_by_learning_rate',
-         'allow_zero_accumulator': 'allow_zero_accumulator'}
-_ADAM = {'epsilon': 'epsilon', _NEGATED: 'lazy_adam', 'use_sum_inside_sqrt': 'sum_inside_sqrt'}
-
-
-def _same(names: str) -> dict[str, str]:
-    return {name: name for name in names.split()}
-
-
-_MOMENTUM = _same('momentum use_nesterov exponent beta2 epsilon')
-_TF2: dict[str, tuple[str, dict[str, str]]] = {
+CLASSES: Mapping[str, tuple[str, Mapping[str, str]]] = {
     'stochastic_gradient_descent': ('api.SGD', {}),
     'adagrad': ('api.Adagrad', {OF_SLOTS: 'initial_accumulator_value'}),
-    'adagrad_momentum': ('api.AdagradMomentum', _MOMENTUM),
-    'ftrl': ('api.FTRL', _FTRL),
-    'adam': ('api.Adam', {'beta1': 'beta_1', 'beta2': 'beta_2', **_ADAM})}
-_TF1: dict[str, tuple[str, dict[str, str]]] = {
-    'stochastic_gradient_descent': ('api.StochasticGradientDescentParameters', {}),
-    'adagrad': ('api.AdagradParameters', _same(OF_SLOTS)),
-    'adam': ('api.AdamParameters', {**_same('beta1 beta2'), **_ADAM}),
-    'ftrl': ('api.FtrlParameters', _FTRL),
-    'adagrad_momentum': ('tpu_embedding.AdagradMomentumParameters', _MOMENTUM),
-    'proximal_adagrad': ('tpu_embedding.ProximalAdagradParameters',
-                         {**_same(OF_SLOTS), **_STRENGTHS}),
-    'momentum': ('tpu_embedding.MomentumParameters', _same('momentum use_nesterov')),
-    'rms_prop': ('tpu_embedding.RMSPropParameters', _same('rho momentum epsilon')),
-    'proximal_yogi': ('tpu_embedding.ProximalYogiParameters', {
-        **_same('beta1 beta2 epsilon'), **_STRENGTHS, OF_SLOTS: 'initial_accumulator_value'}),
-    WITHOUT_TAIL: ('tpu_embedding.FrequencyEstimatorParameters',
-                   _same('tau max_delta outlier_threshold weight_exponent'))}
-
-CLASSES = {'tf2': _TF2, 'tf1': _TF1,  # The layer of TFRS takes no AdagradMomentum.
-           'tfrs': {name: one for name, one in _TF2.items() if name != 'adagrad_momentum'}}
-"""By target and algorithm: the class, and its arguments by attributes of our optimizer."""
+    'adagrad_momentum': ('api.AdagradMomentum', {
+        name: name for name in ('momentum', 'use_nesterov', 'exponent', 'beta2', 'epsilon')}),
+    'ftrl': ('api.FTRL', {
+        'lr_power': 'learning_rate_power', 'l1': 'l1_regularization_strength',
+        'l2': 'l2_regularization_strength', 'beta': 'beta',
+        OF_SLOTS: 'initial_accumulator_value',
+        'multiply_linear_by_lr': 'multiply_linear_by_learning_rate',
+        'allow_zero_accumulator': 'allow_zero_accumulator'}),
+    'adam': ('api.Adam', {'beta1': 'beta_1', 'beta2': 'beta_2', 'epsilon': 'epsilon',
+                          _NEGATED: 'lazy_adam', 'use_sum_inside_sqrt': 'sum_inside_sqrt'})}
+"""By algorithm: the class, and its arguments by attributes of our optimizer."""
+NOT_IN_LAYER = 'adagrad_momentum'
+"""The layer of TFRS does not take it."""
 
 _INITIALIZERS = {
     'Zeros': '', 'Ones': '', 'Constant': 'value', 'RandomNormal': 'mean stddev seed',
@@ -72,7 +48,7 @@ _MODULES = ('tensorflow.', 'tf_keras.', 'keras.')
 
 
 class Argument(NamedTuple):
-    """One argument of a call, or one entry of a dict, with comments above it and a remark behind.
+    """One argument of a call, or one entry of a dict, with comments above it.
 
     `before` is the text before the value, such as `'dim='`.
     """
@@ -80,7 +56,6 @@ class Argument(NamedTuple):
     before: str
     value: Expression
     comments: Sequence[str] = ()
-    remark: str = ''
 
 
 class Call(NamedTuple):
@@ -93,18 +68,17 @@ class Call(NamedTuple):
 Expression = str | Call
 
 
-def call(function: str, arguments: Mapping[str, Expression | None], **remarks: str) -> Call:
-    """Returns a call with keyword arguments, those that are not `None`, and remarks behind some.
+def call(function: str, arguments: Mapping[str, Expression | None]) -> Call:
+    """Returns a call with keyword arguments, those that are not `None`.
 
-    >>> written('X = ', call('f', {'a': '1', 'b': quoted('two'), 'c': None}))
+    >>> statement('X = ', call('f', {'a': '1', 'b': quoted('two'), 'c': None}))
     "X = f(a=1, b='two')"
     """
     return Call(f'{function}(', [
-        Argument(f'{name}=', value, remark=remarks.get(name, ''))
-        for name, value in arguments.items() if value is not None])
+        Argument(f'{name}=', value) for name, value in arguments.items() if value is not None])
 
 
-def written(before: str, value: Expression, indent: str = '') -> str:
+def statement(before: str, value: Expression, indent: str = '') -> str:
     """Returns a statement: text, and an expression that is broken into lines if it must be."""
     return '\n'.join(_lines(before, value, '', indent))
 
@@ -119,8 +93,7 @@ def _lines(before: str, value: Expression, after: str, indent: str) -> Iterator[
     for one in value.arguments:
         for text in one.comments:
             yield comment(text, indent + _STEP)
-        remark = f'  # {one.remark}' if one.remark else ''
-        yield from _lines(one.before, one.value, f',{remark}', indent + _STEP)
+        yield from _lines(one.before, one.value, ',', indent + _STEP)
     yield indent + _closing(value) + after
 
 
@@ -133,7 +106,7 @@ def _flat(value: Expression) -> str | None:
     if isinstance(value, str):
         return value
     parts = [_flat(one.value) for one in value.arguments]
-    if None in parts or any(one.comments or one.remark for one in value.arguments):
+    if None in parts or any(one.comments for one in value.arguments):
         return None
     inside = ', '.join(f'{one.before}{part}' for one, part in zip(value.arguments, parts))
     return value.opening + inside + _closing(value)
@@ -174,31 +147,16 @@ def number(value: Any) -> str:
     return repr(shortest(value) if is_float32(value) else value)
 
 
-def initializer(table: Table, target: str) -> Call | None:
-    """Returns the call of an initializer; `None` for the default, or if it cannot be written."""
+def initializer(table: Table) -> Call | None:
+    """Returns the call of an initializer; `None` if there is none, or it cannot be written."""
     made = table.spec.initializer
     arguments = _arguments_of(made)
-    if arguments is None or _is_default(table):
-        return None
-    name = type(made).__name__
-    if target == 'tf1':
-        name = re.sub(r'\B[A-Z]', r'_\g<0>', name).lower()
-    return call(f'tf.initializers.{name}', arguments)
+    return None if arguments is None else call(f'tf.initializers.{type(made).__name__}', arguments)
 
 
 def is_initializer_lost(table: Table) -> bool:
     """Whether the initializer of a table is no instance of a known class."""
     return table.spec.initializer is not None and _arguments_of(table.spec.initializer) is None
-
-
-def _is_default(table: Table) -> bool:
-    """Whether an initializer is a truncated normal of deviation `1 / sqrt(dimension)`."""
-    made: Any = table.spec.initializer
-    if type(made).__name__ != 'TruncatedNormal':
-        return False
-    config = made.get_config()
-    return config['mean'] == 0 and config.get('seed') is None and math.isclose(
-        config['stddev'], 1 / math.sqrt(table.spec.dimension), rel_tol=1e-6)
 
 
 def _arguments_of(made: Any) -> dict[str, Expression] | None:
@@ -222,40 +180,31 @@ def _arguments_of(made: Any) -> dict[str, Expression] | None:
     return found
 
 
-def optimizer(table: Table, target: str, rate: Expression) -> Call:
-    """Returns the call that makes the optimizer of a table, with everything the target takes.
+def optimizer(table: Table, rate: Expression) -> Call:
+    """Returns the call that makes the optimizer of a table, with everything that TF2 takes.
 
     The arguments of its own are all written, because their defaults differ between the APIs.
-    The target must have it. The rate is Python.
+    TF2 must have it. The rate is Python.
     """
     made = table.spec.optimizer
     assert made is not None
-    function, names = CLASSES[target][made.field]
+    function, names = CLASSES[made.field]
     own: dict[str, Expression | None] = {}
     for attribute, argument in names.items():
         value = getattr(made, attribute)
-        if attribute != OF_SLOTS or table.is_whole and (target == 'tf1' or value > 0):
+        if attribute != OF_SLOTS or table.is_whole and value > 0:
             own[argument] = number(not value if attribute == _NEGATED else value)
-    if made.field == WITHOUT_TAIL:
-        return call(function, own)
     limits = made.clip_gradients
-    is_old = target == 'tf1'
     return call(function, {
         'learning_rate': rate, **own,
         'use_gradient_accumulation': None if made.accumulate else 'False',
-        **_bounds('clip_weight', made.clip_weights),
+        **{f'clip_weight_{end}': None if value is None else number(value) for end, value in (
+            ('min', made.clip_weights.lower), ('max', made.clip_weights.upper))},
         'weight_decay_factor': number(made.decay) if made.decay else None,
         'multiply_weight_decay_factor_by_learning_rate':
             'True' if made.decay and made.decay_times_rate else None,
-        **(_bounds('clip_gradient', limits) if is_old else {}),
-        'clipvalue': None if is_old or limits == Bounds() else
-            f'({_number_or_none(limits.lower)}, {_number_or_none(limits.upper)})',
-        'low_dimensional_packing_status': 'True' if table.packed and not is_old else None})
-
-
-def _bounds(name: str, bounds: Bounds) -> dict[str, Expression]:
-    return {f'{name}_{end}': number(value) for end, value in (
-        ('min', bounds.lower), ('max', bounds.upper)) if value is not None}
+        'clipvalue': None if limits == Bounds() else
+            f'({_number_or_none(limits.lower)}, {_number_or_none(limits.upper)})'})
 
 
 def _number_or_none(value: float | None) -> str:

@@ -9,14 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from ...checkpoint import rows
-from ...checkpoint.rows import Ordered
-from ...checkpoint.tensors import NO_ROW, Tensor
-from ...errors import ConfigError, Problem, quoted, shown
-from ..contents import Contents
-from ..map_file import Map
-from ..naming import known
-from ..pairs import Pairs, orders, pairs
+from ..checkpoint import rows
+from ..checkpoint.rows import Ordered
+from ..checkpoint.tensors import NO_ROW, Tensor
+from ..errors import ConfigError, Problem, quoted, shown
+from .contents import Contents
+from .map_file import Map
+from .naming import Pairs, known, orders, pairs
 
 TABLE, SLOT, VARIABLE = KINDS = ('table', 'slot', 'variable')
 """What is compared, in the order in which differences are named."""

@@ -1,0 +1,378 @@
+"""What a job declares, read from a config or from the Python objects of a TPUEstimator.
+
+An object says more than a config. A config, which TF1 and TF2 both write, holds all numbers of
+optimizers; it holds no combiner, initializer or function, and no name of a feature if TF1 wrote it.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import functools
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ..core.limits import MAX_NAME_LENGTH
+from ..core.optimizer_base import Optimizer
+from ..core.plan import Plan
+from ..core.rates import ConstantRate, DynamicRate
+from ..core.specs import FeatureSpec, TableSpec, Topology
+from ..errors import ConfigError, Problem, counted, quoted, shown
+from ..proto.codec import Config, plan_to_config
+from ..proto.decoding import batch_of, config_to_plan
+
+JOB = 'job'
+"""The place of notes about the whole declaration."""
+
+
+def place(kind: str, name: str) -> str:
+    """Returns how notes call a table or a feature, such as `'table "video"'`."""
+    return f'{kind} "{shown(name, MAX_NAME_LENGTH)}"'
+
+
+def some(names: Sequence[str], noun: str = 'table', most: int = 3) -> str:
+    """Returns the first of some names, and how many others there are.
+
+    >>> some(['a', 'b', 'c', 'd'])
+    'tables "a", "b", "c" and 1 other'
+    """
+    plural = '' if len(names) == 1 else 's'
+    listed = f'{noun}{plural} {quoted(shown(name) for name in names[:most])}'
+    rest = len(names) - most
+    return f'{listed} and {counted(rest, "other")}' if rest > 0 else listed
+
+
+def name_of(value: Any) -> str:
+    """Returns where a function or the class of an object is defined, fit for a message.
+
+    A `functools.partial` is called as its function.
+    """
+    while isinstance(value, functools.partial):
+        value = value.func
+    named = value if hasattr(value, '__qualname__') else type(value)
+    return shown(f'{getattr(named, "__module__", "?")}.{named.__qualname__}', 200)
+
+
+class Note(NamedTuple):
+    """One thing that a maintainer must know of the new declaration.
+
+    Attributes:
+      where: the table or feature, as of `place`; `JOB` for the whole declaration.
+      fact: the difference, or the gap.
+      remedy: what to do; may be empty.
+      code: of the error that it is with `--strict`; `''` for a mere remark.
+    """
+
+    where: str
+    fact: str
+    remedy: str = ''
+    code: str = ''
+
+    @property
+    def problem(self) -> Problem:
+        """The same as the problem of an error."""
+        return Problem(self.code, self.where, self.fact, remedy=self.remedy)
+
+    def __str__(self) -> str:
+        """Returns the sentences of a comment, which stands beside the table or feature."""
+        text = f'{self.fact[0].upper()}{self.fact[1:]}'
+        return f'{text}{"" if text.endswith((".", "?")) else "."} {self.remedy}'.rstrip()
+
+
+LOST = functools.partial(Note, code='E671')
+"""The note of something that the target cannot say."""
+NO_OPTIMIZER = functools.partial(Note, code='E672')
+NOT_WRITABLE = functools.partial(Note, code='E673')
+"""The note of a function or an object of a program."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """One table.
+
+    Attributes:
+      spec: its size, and its optimizer, whose learning rate is the table's. If the rate is a
+        function, `spec.rate` holds it, and the rate of the optimizer is 0.0.
+      is_whole: whether the combiner, the initializer and the first values of slots are known.
+        Configs do not hold them.
+    """
+
+    spec: TableSpec
+    is_whole: bool = True
+
+    @property
+    def name(self) -> str:
+        """The name of the table."""
+        return self.spec.name
+
+    @property
+    def dynamic(self) -> DynamicRate | None:
+        """The rate, if it is a function."""
+        return self.spec.rate if isinstance(self.spec.rate, DynamicRate) else None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Feature:
+    """One feature.
+
+    Attributes:
+      spec: its name is the key of the feature in the new declaration.
+      declared_name: the name that the job gave to it; `''` if it is not known.
+      validate: whether look-ups on a CPU drop ids and weights that are not positive.
+    """
+
+    spec: FeatureSpec
+    declared_name: str = ''
+    validate: bool = True
+
+
+class Sizes(NamedTuple):
+    """Samples per core and step, hosts, and cores of all hosts, as far as they are known."""
+
+    batch_size_per_core: int | None = None
+    hosts: int | None = None
+    cores: int | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Declaration:
+    """All that a job declares.
+
+    Attributes:
+      where: its place, fit for a message.
+      tables: in any order.
+      features: in any order; each has its table in `tables`.
+      is_tf2: whether it is of a job of TF2, as its config shows.
+      sizes: of the system and the batch.
+      pipelined: whether look-ups run one step ahead of updates.
+      strategy: `'div'` or `'mod'`.
+      profile_directory: for statistics of ids; `''` for none.
+      multiplier: name of the function that multiplies gradients; `''` for none.
+      notes: of what was read: facts that no target can say.
+      config: the config that the job gives to the hardware, if it is known.
+    """
+
+    where: str
+    tables: tuple[Table, ...]
+    features: tuple[Feature, ...]
+    is_tf2: bool = False
+    sizes: Sizes = Sizes()
+    pipelined: bool = False
+    strategy: str = 'div'
+    profile_directory: str = ''
+    multiplier: str = ''
+    notes: tuple[Note, ...] = ()
+    config: Config | None = None
+
+    def sized(self, batch_size: int, topology: Topology) -> Declaration:
+        """Returns the declaration with sizes that it lacks.
+
+        Args:
+          batch_size: samples of all cores per step.
+          topology: the hosts and cores.
+
+        Raises:
+          ConfigError: if the job states its own sizes, or the cores do not divide the batch.
+        """
+        if self.sizes != Sizes():
+            raise ConfigError(Problem(
+                'E679', self.where, 'it states its batch size and its system itself, which '
+                'arguments cannot change', f'--batch-size {batch_size}', 'Leave it out.'))
+        problems = list(topology.problems())
+        problem = None if problems else topology.batch_problem('--batch-size', batch_size)
+        if problem is not None:
+            problems.append(problem)
+        if problems:
+            raise ConfigError(*problems)
+        return dataclasses.replace(self, sizes=Sizes(
+            batch_size // topology.num_cores, topology.num_hosts, topology.num_cores))
+
+_OF_COLUMNS = 'tbl_'
+"""How the names of tables begin that feature columns make."""
+
+_UNKNOWN = Note(
+    JOB, 'A config holds no combiners, initializers, weights and first values of slots',
+    "Here are 'mean' and the defaults. Copy the others from the program of the job.")
+
+
+def of_config(config: Config, where: str, others: Sequence[Config] = ()) -> Declaration:
+    """Returns what a config declares.
+
+    Args:
+      config: any config.
+      where: its place, for the reader.
+      others: those of the same job for evaluation or prediction.
+
+    Raises:
+      ConfigError: with every problem for which it is no plan, such as a table of 0 rows.
+      UnsupportedError: if the only problem is an optimizer whose formula is not documented.
+    """
+    plan = config_to_plan(_with_features(config))
+    declared = {one.name for one in config.feature_descriptor if one.name}
+    found = of_plan(plan, where)
+    tables = tuple(dataclasses.replace(table, is_whole=False, spec=dataclasses.replace(
+        table.spec, combiner='mean')) for table in found.tables)
+    features = tuple(
+        one if one.spec.name in declared else Feature(spec=dataclasses.replace(one.spec, name=name))
+        for one, name in zip(found.features, _names(plan.features, declared)))
+    is_sized = config.feature_descriptor or config.batch_size_per_tensor_core
+    return dataclasses.replace(
+        found, tables=tables, features=features, is_tf2=bool(declared), config=config,
+        sizes=found.sizes if is_sized else Sizes(),
+        notes=tuple(_notes_of_config(config, features, others)))
+
+
+def _with_features(config: Config) -> Config:
+    """Returns a config of TensorFlow 1.15 to 2.3, which lists no features, with one per table."""
+    if config.feature_descriptor:
+        return config
+    found = Config()
+    found.CopyFrom(config)
+    found.ClearField('batch_size_per_tensor_core')
+    for number, table in enumerate(found.table_descriptor):
+        table.ClearField('num_features')
+        found.feature_descriptor.add(
+            table_id=number, input_shape=[max(config.batch_size_per_tensor_core, 1)])
+    return found
+
+
+def _names(features: Sequence[FeatureSpec], declared: Collection[str]) -> list[str]:
+    """Returns a key for each feature: its own name, or one that is made from the table's."""
+    many = collections.Counter(one.table for one in features if one.name not in declared)
+    seen: collections.Counter[str] = collections.Counter()
+    found: list[str] = []
+    for one in features:
+        name = one.name
+        if name not in declared:
+            seen[one.table] += 1
+            name = one.table.removeprefix(_OF_COLUMNS) or one.table
+            if many[one.table] > 1:
+                name += f'_{seen[one.table]:0{len(str(many[one.table]))}}'
+            while name in found or name in declared:
+                name += '_'
+        found.append(name)
+    return found
+
+
+def _notes_of_config(config: Config, features: Sequence[Feature], others: Sequence[Config]
+                     ) -> Iterator[Note]:
+    yield _UNKNOWN
+    unnamed = sum(not one.declared_name for one in features)
+    if unnamed:
+        yield Note(JOB, f'The config has no names of {counted(unnamed, "feature")}', 'TF1 '
+                   'writes none. Names here come from the tables. Put in the keys of the dict '
+                   'that the dataset gives.')
+    if config.mode == Config.INFERENCE:
+        yield Note(JOB, 'The config is of a job that trains nothing: it has SGD with a rate of '
+                   '1.0 for every table', 'Choose optimizers before you train.')
+    if not config.feature_descriptor:
+        yield Note(JOB, 'The config, of TensorFlow 2.3 or older, does not list its features',
+                   'Here is one for each table, without sequences. Correct them.')
+    raised = [one.name for one in config.table_descriptor
+              if config.num_hosts > 1 and one.vocabulary_size == config.num_hosts]
+    if raised:
+        yield Note(JOB, f'The {counted(config.num_hosts, "row")} of {some(raised)} may be fewer '
+                   'in the program: TensorFlow gives every host a row')
+    batch = batch_of(config)
+    sizes = sorted({batch_of(other) for other in others if other.feature_descriptor} - {batch})
+    if sizes:
+        yield LOST(JOB, f'Evaluation or prediction has {", ".join(map(str, sizes))} samples per '
+                   f'core and training {batch}, but TPUEmbedding of TF2 has one batch size',
+                   'Give both the same size.')
+
+
+def prepare() -> None:
+    """Puts the names in place that TensorFlow removed, before the user's module is imported.
+
+    Raises:
+      SetupError: if TensorFlow, or another package of the extra `cpu`, is missing.
+    """
+    from ..compat.install import install
+    install()
+
+
+def of_object(value: Any, where: str) -> Declaration | None:
+    """Returns what an object of TF1 declares, or `None` if it is no declaration.
+
+    Args:
+      value: a `Plan`, an `EmbeddingConfigSpec`, or a `TPUEmbedding`.
+      where: its place, for the reader.
+
+    Raises:
+      ConfigError: with all problems of the declaration.
+    """
+    from ..compat import declarations
+    if isinstance(value, Plan):
+        return of_plan(value, where)
+    if not declarations.is_declaration(value):
+        return None
+    declared = _of_spec(value, where) if declarations.is_spec(value) else of_plan(
+        value.plan, where, {name: one.weight_key
+                            for name, one in value.feature_to_config_dict.items()})
+    if not declared.tables:
+        raise ConfigError(Problem('E402', where, 'at least one table is needed', 'none'))
+    problems = [problem for table in declared.tables for problem in table.spec.problems()]
+    problems += [problem for one in declared.features for problem in one.spec.problems()]
+    if problems:
+        raise ConfigError(*problems)
+    return declared
+
+
+def _of_spec(spec: Any, where: str) -> Declaration:
+    """Returns what an `EmbeddingConfigSpec` declares."""
+    from ..compat import declarations
+    tables, features = spec.to_specs()
+    parameters = spec.optimization_parameters
+    optimizer = None if parameters is None else parameters.to_optimizer()
+    unsafe = declarations.unsafe_features(spec)
+    multiplier = spec.experimental_gradient_multiplier_fn
+    return Declaration(
+        where=where, tables=tuple(_trained(table, optimizer) for table in tables),
+        features=tuple(_feature(one, one.name not in unsafe) for one in features),
+        pipelined=bool(spec.pipeline_execution_with_tensor_core),
+        strategy=spec.partition_strategy, profile_directory=spec.profile_data_directory or '',
+        multiplier='' if multiplier is None else name_of(multiplier),
+        notes=tuple(_notes_of_spec(spec, declarations.features_with_words(spec))))
+
+
+def of_plan(plan: Plan, where: str, weight_keys: Mapping[str, str | None] | None = None
+            ) -> Declaration:
+    """Returns what a plan declares; `weight_keys` has that of each feature, if it is another."""
+    features = plan.features if weight_keys is None else [
+        dataclasses.replace(one, weight_feature=weight_keys[one.name]) for one in plan.features]
+    return Declaration(
+        where=where, tables=tuple(_trained(table, None) for table in plan.tables),
+        features=tuple(map(_feature, features)),
+        sizes=Sizes(plan.batch_size_per_core, plan.topology.num_hosts, plan.topology.num_cores),
+        pipelined=plan.pipelined, strategy=plan.strategy,
+        profile_directory=plan.profile_directory, config=plan_to_config(plan))
+
+
+def _trained(spec: TableSpec, common: Optimizer | None) -> Table:
+    """Returns a table with its optimizer, which takes the rate of the table."""
+    optimizer = spec.optimizer or common
+    if optimizer is not None and isinstance(spec.rate, DynamicRate):
+        optimizer = dataclasses.replace(optimizer, learning_rate=0.0)
+    elif optimizer is not None and isinstance(spec.rate, ConstantRate):
+        optimizer = dataclasses.replace(optimizer, learning_rate=spec.rate.value)
+    rate = spec.rate if isinstance(spec.rate, DynamicRate) else None
+    return Table(spec=dataclasses.replace(spec, optimizer=optimizer, rate=rate))
+
+
+def _feature(spec: FeatureSpec, validate: bool = True) -> Feature:
+    return Feature(spec=spec, declared_name=spec.name, validate=validate)
+
+
+def _notes_of_spec(spec: Any, with_words: list[str]) -> Iterator[Note]:
+    if spec.clipping_limit is not None:
+        yield Note(JOB, f'The spec has clipping_limit={spec.clipping_limit}, which has no effect',
+                   'It is left out.')
+    dense = [column.get_feature_key_name() for column in spec.tensor_core_feature_columns or []]
+    if dense:
+        yield LOST(JOB, f'The columns of {some(dense, "feature")} look up on the tensor core '
+                   '(embedding_lookup_device)', 'Their tables are variables of the model. '
+                   'TPUEmbeddingV0 is nearest to them.')
+    if with_words:
+        yield Note(JOB, f'The columns of {some(with_words, "feature")} map words to ids',
+                   'A dict of features takes ids: map the words in the dataset.')
+

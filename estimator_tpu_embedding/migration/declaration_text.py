@@ -1,0 +1,374 @@
+"""Writes a declaration in the form that `etpe migrate config --to` names.
+
+There is a template for each API of TF2. A config is written as text by protobuf.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import string
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from google.protobuf import text_format
+
+from ..core.optimizer_base import Bounds
+from ..core.plan import resolve
+from ..core.rates import DynamicRate
+from ..core.specs import Topology
+from ..errors import ConfigError, Problem, counted
+from ..proto.codec import STRATEGIES, Config, RateOfTag, plan_to_config
+from . import python_text
+from .declaration import (
+    JOB,
+    LOST,
+    NO_OPTIMIZER,
+    NOT_WRITABLE,
+    Declaration,
+    Feature,
+    Note,
+    Table,
+    name_of,
+    place,
+    some,
+)
+from .python_text import Argument, Call, Expression, call, comment, number, quoted
+
+PYTHON = ('tf2', 'tfrs')
+PROTO = 'textproto'
+
+_DECLARED = '''
+api = tf.tpu.experimental.embedding
+
+$batch
+BATCH_SIZE = $batch_size
+BATCH_SIZE_PER_REPLICA = $per_core
+$functions
+$declared
+'''
+
+_TF2 = f'''\
+"""Tables and features of a job, for TPUEmbedding of TensorFlow 2."""
+
+$notes
+
+import tensorflow as tf
+{_DECLARED}
+
+def make_embedding():
+    """Returns the look-ups. Call it in the scope of the strategy."""
+$made
+'''
+
+_TFRS = f'''\
+"""Tables and features of a job, for the layer of TensorFlow Recommenders."""
+
+$notes
+
+import tensorflow as tf
+import tensorflow_recommenders as tfrs
+{_DECLARED}
+
+def make_layer():
+    """Returns the layer. Call it in the scope of the strategy."""
+$made
+'''
+
+_RATE = '''
+
+$job
+# It has no argument: it reads a variable that is made in the scope of the
+# strategy, and that the training loop increases. It is called while the
+# step is traced, and its operations run at every step.
+def $name():
+    """Returns the learning rate at this step, a scalar tensor."""
+    raise NotImplementedError('write $name')
+'''
+
+_TARGETS = {'tf2': (_TF2, 'TPUEmbedding of TF2'), 'tfrs': (_TFRS, 'The layer of TFRS')}
+"""The template of each API, and who takes optimizers there."""
+
+
+class Written(NamedTuple):
+    """The content of a file, and what a maintainer must know of it."""
+
+    text: str
+    notes: tuple[Note, ...] = ()
+
+
+def written(declaration: Declaration, target: str) -> Written:
+    """Returns a declaration in one of the forms of `PYTHON`, or `PROTO`.
+
+    Raises:
+      ConfigError: for a config that is not known.
+    """
+    return _proto(declaration) if target == PROTO else _python(declaration, target)
+
+
+def _python(declaration: Declaration, target: str) -> Written:
+    """Fills in the template of an API."""
+    rates = _rates(table for table in declaration.tables if _is_writable(table, target))
+    notes = [*declaration.notes, *_notes_of_job(declaration), *_notes_of_tables(
+        declaration, target), *(NOT_WRITABLE(
+            JOB, f'the learning rate of {named} is a function of the step ({_origin(rate)})',
+            f'Write {name}.') for rate, (name, named) in rates.items())]
+    functions = [string.Template(_RATE).substitute(
+        name=name, job=comment(f'The rate of {named}. The job had {_origin(rate)}.'))
+        for rate, (name, named) in rates.items()]
+    definition, own = _optimizers(declaration.tables, rates, target)
+    declared = [definition, _dict('TABLES', 'table', notes, {
+        table.name: _table(table, own.get(table.name)) for table in declaration.tables}),
+        _dict('FEATURES', 'feature', notes, {
+            feature.spec.name: _feature(feature) for feature in declaration.features})]
+    return Written(string.Template(_TARGETS[target][0]).substitute(
+        notes=_head(declaration, notes), batch=comment(_batch(declaration)),
+        batch_size=_batch_size(declaration), per_core=declaration.sizes.batch_size_per_core,
+        functions=''.join([*functions, '\n'] if functions else ()),
+        declared='\n\n'.join(declared), made=_made(declaration, target)), tuple(notes))
+
+
+def _head(declaration: Declaration, notes: Sequence[Note]) -> str:
+    """Returns the comments at the top; notes of tables and features stand beside them."""
+    found = [comment(f'Made by "etpe migrate config" of {quoted(declaration.where)}.')]
+    texts = dict.fromkeys(str(note) for note in notes if note.where == JOB)
+    elsewhere = len({note.where for note in notes if note.where != JOB})
+    if elsewhere:
+        texts['1 table or feature below has a note.' if elsewhere == 1 else
+              f'{elsewhere} tables or features below have notes.'] = None
+    return '\n'.join([*found, *(comment(text, mark='# - ') for text in texts)])
+
+
+def _batch_size(declaration: Declaration) -> int | None:
+    """Returns the samples of all cores per step, if they are known."""
+    per_core, _, cores = declaration.sizes
+    return None if per_core is None or cores is None else per_core * cores
+
+
+def _batch(declaration: Declaration) -> str:
+    per_core, hosts, cores = declaration.sizes
+    whole = _batch_size(declaration)
+    if whole is None:
+        return ('What was read does not say the batch size. TPUEstimator has it as '
+                'train_batch_size, for all cores together.')
+    return (f'{counted(whole, "sample")} = {counted(cores or 0, "core")} x {per_core}, on '
+            f'{counted(hosts or 1, "host")}. A core is a replica.')
+
+
+def _dict(name: str, kind: str, notes: Iterable[Note], values: Mapping[str, Call]) -> str:
+    """Returns the assignment of a dict, with the notes of each of its entries."""
+    texts: dict[str, list[str]] = {}
+    for note in notes:
+        texts.setdefault(note.where, []).append(str(note))
+    return python_text.statement(f'{name} = ', Call('{', [
+        Argument(f'{quoted(key)}: ', value, texts.get(place(kind, key), ()))
+        for key, value in values.items()]))
+
+
+_Rates = Mapping[DynamicRate, tuple[str, str]]
+"""The name of each rate that is a function, and its tables.
+
+A function of a program cannot be copied, and a config holds a mere number in its place. So it
+becomes a function that raises an error until it is written."""
+
+
+def _rates(tables: Iterable[Table]) -> _Rates:
+    found: dict[DynamicRate, list[str]] = {}
+    for table in tables:
+        if table.dynamic is not None:
+            found.setdefault(table.dynamic, []).append(table.name)
+    return {rate: (f'learning_rate_{tag}', some(names))
+            for tag, (rate, names) in enumerate(found.items())}
+
+
+def _origin(rate: DynamicRate) -> str:
+    """Returns the function in the job, as far as it is known."""
+    function: Any = rate.function
+    return f'tag {function.tag} in its config' if isinstance(function, RateOfTag) else name_of(
+        function)
+
+
+def _is_writable(table: Table, target: str) -> bool:
+    """Whether the target has the optimizer of a table, if the table has one."""
+    made = table.spec.optimizer
+    return made is None or made.field in python_text.CLASSES and (
+        target, made.field) != ('tfrs', python_text.NOT_IN_LAYER)
+
+
+def _optimizers(tables: Sequence[Table], rates: _Rates, target: str
+                ) -> tuple[str, dict[str, Expression]]:
+    """Returns the definition of the optimizer, and those that tables have of their own.
+
+    Most tables take the optimizer of all, and others have one of their own.
+    """
+    # Of several that are as common, a constant rate comes first.
+    trained = sorted((table for table in tables if table.spec.optimizer is not None
+                      and _is_writable(table, target)), key=lambda table: table.dynamic is not None)
+    keys = {table.name: (table.spec.optimizer, table.dynamic, table.is_whole)
+            for table in trained}
+    made = {keys[table.name]: python_text.optimizer(table, _rate(table, rates))
+            for table in trained}
+    counts = collections.Counter(keys.values())
+    # A table without its own optimizer would silently take that of the others.
+    of_all = max(counts, key=counts.__getitem__, default=None) if (
+        len(trained) == len(tables)) else None
+    said = 'OPTIMIZER = '
+    if trained and of_all is None:
+        said = f'# Some tables have no optimizer here, so there is none for all.\n{said}'
+    return python_text.statement(said, 'None' if of_all is None else made[of_all]), {
+        name: made[key] for name, key in keys.items() if key != of_all}
+
+
+def _rate(table: Table, rates: _Rates) -> str:
+    assert table.spec.optimizer is not None
+    return number(table.spec.optimizer.learning_rate) if table.dynamic is None else (
+        rates[table.dynamic][0])
+
+
+def _table(table: Table, optimizer: Expression | None) -> Call:
+    spec, bins = table.spec, table.spec.quantization
+    return call('api.TableConfig', {
+        'vocabulary_size': number(spec.vocabulary_size), 'dim': number(spec.dimension),
+        'initializer': python_text.initializer(table), 'optimizer': optimizer,
+        # Without a combiner each sample has one id, and all combiners give its row.
+        'combiner': quoted(spec.combiner or 'sum'), 'name': quoted(table.name),
+        'quantization_config': None if bins is None else call('api.QuantizationConfig', {
+            'num_buckets': number(bins.num_buckets), 'lower': number(bins.lower),
+            'upper': number(bins.upper)})})
+
+
+def _feature(feature: Feature) -> Call:
+    spec = feature.spec
+    return call('api.FeatureConfig', {
+        'table': f'TABLES[{quoted(spec.table)}]',
+        'max_sequence_length': number(spec.max_sequence_length) if spec.max_sequence_length
+        else None, 'validate_weights_and_indices': None if feature.validate else 'False',
+        'output_shape': None if spec.output_shape is None
+        else repr(list(map(int, spec.output_shape))),
+        'name': quoted(feature.declared_name) if feature.declared_name else None})
+
+
+def _made(declaration: Declaration, target: str) -> str:
+    is_layer = target == 'tfrs'
+    return python_text.statement('return ', call(
+        'tfrs.layers.embedding.TPUEmbedding' if is_layer else 'api.TPUEmbedding', {
+            'feature_config': 'FEATURES', 'optimizer': 'OPTIMIZER',
+            'pipeline_execution_with_tensor_core': 'True' if declaration.pipelined else None,
+            'batch_size': 'BATCH_SIZE_PER_REPLICA' if is_layer else None}), indent='    ')
+
+
+def _notes_of_tables(declaration: Declaration, target: str) -> Iterator[Note]:
+    """Yields what TF2 lacks of tables and features."""
+    for table in declaration.tables:
+        where = place('table', table.name)
+        yield from _notes_of_training(table, where, target)
+        if table.spec.hot_id_replication:
+            yield LOST(where, 'TF2 does not replicate hot ids (hot_id_replication)',
+                       'It changes no number.')
+        if table.is_whole and table.spec.combiner is None:
+            yield Note(where, 'the job had no combiner here, as each sample has one id',
+                       "'sum' gives the same; pass dense ids.")
+    for feature in declaration.features:
+        if feature.spec.weight_feature not in (None, feature.spec.name):
+            yield Note(
+                place('feature', feature.spec.name), 'its weights come from feature '
+                f'{quoted(str(feature.spec.weight_feature))}', 'Pass them as weights= of '
+                'enqueue, or as the second argument of the layer.')
+
+
+def _notes_of_job(declaration: Declaration) -> Iterator[Note]:
+    if STRATEGIES[declaration.strategy] != Config.DIV_DEFAULT:
+        yield LOST(JOB, f'The job has its rows in the order of {declaration.strategy} '
+                   '(partition_strategy), which TF2 does not know',
+                   '"etpe migrate checkpoint" moves the rows.')
+    if declaration.profile_directory:
+        yield LOST(JOB, 'TF2 writes no profiles of ids (profile_data_directory, '
+                   f'{quoted(declaration.profile_directory)})')
+    if declaration.multiplier:
+        yield LOST(JOB, 'TF2 has no function that multiplies gradients '
+                   f'(experimental_gradient_multiplier_fn, {declaration.multiplier})',
+                   'Multiply the gradients before they are applied.')
+    if declaration.is_tf2:
+        return
+    if any(feature.spec.max_sequence_length for feature in declaration.features):
+        yield Note(JOB, 'TF2 gives no lengths of sequences, as TPUEstimator does in '
+                   '"<feature>_seq_length_"', 'Let the dataset compute them.')
+    yield Note(JOB, 'In a dense matrix of ids TPUEstimator takes 0 for a missing id, and TF2 '
+               'takes it for an id', 'Pass sparse ids if 0 fills up.')
+
+
+def _notes_of_training(table: Table, where: str, target: str) -> Iterator[Note]:
+    """Yields what the target cannot say of the optimizer and the initializer of a table."""
+    made: Any = table.spec.optimizer
+    if not _is_writable(table, target):
+        yield NO_OPTIMIZER(where, f'{_TARGETS[target][1]} has no optimizer like '
+                           f'{_described(table)}', 'The table has none here: choose one '
+                           'yourself, with a rate of its own.')
+    elif made is not None and made.field == 'ftrl':
+        if table.is_whole and not made.initial_accumulator > 0:
+            yield LOST(where, 'its FTRL accumulators begin at 0, and TF2 takes only values above 0',
+                       'The default stands here. It matters for rows that no checkpoint brings.')
+        if made.initial_linear:
+            yield LOST(where, 'the linear terms of its FTRL do not begin at 0, which no argument '
+                       'says')
+    if python_text.is_initializer_lost(table):
+        yield NOT_WRITABLE(where, 'its initializer cannot be written as source '
+                           f'({name_of(table.spec.initializer)})',
+                           'Import it, and give it to the table.')
+
+
+_PLAIN = {'clip_weights': Bounds(), 'clip_gradients': Bounds(), 'decay': None,
+          'decay_times_rate': False, 'accumulate': True}
+"""Attributes of all optimizers, and their defaults."""
+
+
+def _described(table: Table) -> str:
+    """Returns the algorithm of a table with its numbers, for a comment."""
+    made: Any = table.spec.optimizer
+    rest = {field.name: getattr(made, field.name) for field in dataclasses.fields(made)}
+    if table.dynamic is not None:
+        rest['learning_rate'] = 'dynamic'
+    if not table.is_whole:
+        rest.pop(python_text.OF_SLOTS, None)
+    told = ', '.join(f'{name}={_text(value)}' for name, value in rest.items()
+                     if name not in _PLAIN or value != _PLAIN[name])
+    return f'{made.field} ({told})'
+
+
+def _text(value: object) -> str:
+    if isinstance(value, Bounds):
+        return f'[{value.lower}, {value.upper}]'
+    return value if isinstance(value, str) else number(value)
+
+
+def _proto(declaration: Declaration) -> Written:
+    """Returns the config of an object, and notes of what no config holds."""
+    notes = [note for note in declaration.notes if note.code]
+    if declaration.multiplier:
+        notes.append(LOST(JOB, 'A config has no function that multiplies gradients '
+                          f'(experimental_gradient_multiplier_fn, {declaration.multiplier})'))
+    return Written('\n'.join([*(comment(f'{note.where}: {note}') for note in notes),
+                              of_config(_config_of(declaration)).text]), tuple(notes))
+
+
+def _config_of(declaration: Declaration) -> Config:
+    if declaration.config is not None:
+        return declaration.config
+    per_core, hosts, cores = declaration.sizes
+    if per_core is None or not (cores and hosts):
+        raise ConfigError(Problem(
+            'E674', declaration.where, 'a config holds the batch size and the number of cores, '
+            'which this object does not say', remedy='State them, as in --batch-size 512 --hosts 1 '
+            '--cores 8.'))
+    return plan_to_config(resolve(
+        [table.spec for table in declaration.tables],
+        [feature.spec for feature in declaration.features],
+        Topology(num_hosts=hosts, cores_per_host=cores // hosts), batch_size=per_core * cores,
+        strategy=declaration.strategy, pipelined=declaration.pipelined,
+        profile_directory=declaration.profile_directory))
+
+
+def of_config(config: Config) -> Written:
+    """Returns a config as text: equal configs give equal text."""
+    # The default of `as_utf8` depends on protobuf, and would let names steer a terminal.
+    return Written(text_format.MessageToString(config, as_utf8=False))

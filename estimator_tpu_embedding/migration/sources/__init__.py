@@ -1,1 +1,0 @@
-"""Declarations of jobs, read from configs and Python objects, and written as Python source."""
