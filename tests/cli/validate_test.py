@@ -60,10 +60,9 @@ def test_an_ignored_error_does_not_count(etpe, tmp_path):
     assert codes(etpe.json('validate', path, '--ignore', 'E470,W')) == []
 
 
-@pytest.mark.parametrize('prefixes, near', [('W4111', 'W411'), ('W410,', ''), ('K', '')])
-def test_beginnings_of_no_code_are_a_usage_error(etpe, prefixes, near):
-    said = etpe('validate', SEVERAL, '--ignore', prefixes, status=2)
-    assert f'did you mean {near}' in said
+@pytest.mark.parametrize('prefixes', ['W4111', 'W410,', 'K'])
+def test_beginnings_of_no_code_are_a_usage_error(etpe, prefixes):
+    assert 'no code begins with ' in etpe('validate', SEVERAL, '--ignore', prefixes, status=2)
 
 
 def test_an_unreadable_input_is_status_2(etpe, tmp_path):
