@@ -17,7 +17,7 @@ from ..core.kernels import CHOICES, Kernels
 from ..core.specs import ID_POLICIES, Topology
 from ..errors import ConfigError, EteError
 from . import tracebacks
-from .restore_arguments import ASSUME, renames
+from .stored.options import ASSUME, renames
 
 _FLAG = {'action': 'store_true'}
 _MANY = {'action': 'append', 'default': [], 'metavar': 'T'}

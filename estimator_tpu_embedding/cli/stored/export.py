@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING, Any
 from ...checkpoint import evidence
 from ...checkpoint.file_names import label
 from ...errors import CorruptCheckpointError, IncompatibleCheckpointError, bytes_text
-from ..report import Grid, Line, Report
+from ..report import Grid, Line, Report, as_data, as_lines
 from . import options, steady
 from .opened import Stored, damage, opened
-from .texts import as_data, as_lines
 
 if TYPE_CHECKING:  # The command alone needs NumPy.
     from ...migration.rows.outgoing import Chosen

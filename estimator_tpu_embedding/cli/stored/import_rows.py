@@ -20,11 +20,10 @@ from ...checkpoint.options import CheckpointOptions
 from ...checkpoint.tables_meant import meant
 from ...errors import CheckpointError, ConfigError, CorruptCheckpointError, Problem, quoted, shown
 from ...proto import reading
-from .. import restore_arguments
-from ..report import Grid, Line, Report
+from ..report import Grid, Line, Report, as_data, as_lines, count_text
 from . import steady
 from .opened import Opened, damage, opened
-from .texts import as_data, as_lines, count_text
+from .options import renames
 
 if TYPE_CHECKING:  # The command alone needs NumPy.
     from ...migration.rows.built import Base
@@ -122,7 +121,7 @@ def _incoming(parsed: argparse.Namespace, base: Base | None) -> tuple[list[Incom
             'E669', '--table', f'{files.LISTING} says what the files of DIR are', 'both',
             f'Leave --table and --ids out, or move {files.LISTING} away.'))
     found, step = exported
-    renamed = _renamed([one.name for one in found], restore_arguments.renames(parsed.rename))
+    renamed = _renamed([one.name for one in found], renames(parsed.rename))
     return [one._replace(name=_in_base(renamed[one.name], there, '--rename'))
             for one in found], step
 

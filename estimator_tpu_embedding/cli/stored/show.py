@@ -27,10 +27,9 @@ from typing import Any
 
 from ...checkpoint.manifest import tensors_of
 from ...errors import bytes_text
-from ..report import Grid, Line, Report
+from ..report import Grid, Line, Report, as_data, as_lines, json_number, number_text, time_text
 from . import options, steady
 from .opened import Stored, damage, opened
-from .texts import as_data, as_lines, json_number, number_text, time_text
 
 HELP = 'show the tables and variables of a checkpoint'
 

@@ -21,9 +21,8 @@ from ...checkpoint.manifest import StoredFile, read_manifest
 from ...checkpoint.rotation import LOOKS, is_gone, rotated_away, signature
 from ...errors import CorruptCheckpointError, Problem, shown
 from ...proto import reading
-from ..report import Grid, Line, Report
+from ..report import Grid, Line, Report, as_data, count_text
 from . import choice
-from .texts import as_data, count_text
 
 HELP = 'read all of a checkpoint, or of all in a directory, and say what is damaged'
 
