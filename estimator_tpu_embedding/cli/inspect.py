@@ -50,8 +50,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def _report(parsed: argparse.Namespace) -> Report:
     if inputs.may_be_checkpoint(parsed.input):
-        from .stored import steady
-        return steady.report_of([parsed.input], lambda: _of_checkpoint(parsed.input))
+        from .stored.opened import report_of
+        return report_of([parsed.input], lambda: _of_checkpoint(parsed.input))
     return _of_configs(inputs.load(parsed.input))
 
 

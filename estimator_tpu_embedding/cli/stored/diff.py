@@ -41,8 +41,8 @@ from ...migration import contents, naming, plan
 from ...migration.map_file import Map
 from ..migrating import choices
 from ..report import Grid, Line, Report, as_data, as_lines, count_text, json_number, number_text
-from . import options, steady
-from .opened import Stored, damage, opened
+from . import options
+from .opened import Stored, damage, opened, report_of
 
 if TYPE_CHECKING:
     from ...checkpoint import rows as stored_rows
@@ -72,7 +72,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def report(parsed: argparse.Namespace) -> Report:
     """Returns the report about two checkpoints."""
-    return steady.report_of([parsed.a, parsed.b], lambda: _report(parsed))
+    return report_of([parsed.a, parsed.b], lambda: _report(parsed))
 
 
 def of_two(a: str, b: str) -> Report:

@@ -21,8 +21,7 @@ from ...checkpoint.tables_meant import meant
 from ...errors import CheckpointError, ConfigError, CorruptCheckpointError, Problem, quoted, shown
 from ...proto import reading
 from ..report import Grid, Line, Report, as_data, as_lines, count_text
-from . import steady
-from .opened import Opened, damage, opened
+from .opened import Opened, damage, opened, report_of
 from .options import renames
 
 if TYPE_CHECKING:  # The command alone needs NumPy.
@@ -60,7 +59,7 @@ def report(parsed: argparse.Namespace) -> Report:
     """Returns the report about an import."""
     if parsed.base is None:
         return _report(parsed)
-    return steady.report_of([parsed.base], lambda: _report(parsed))
+    return report_of([parsed.base], lambda: _report(parsed))
 
 
 def _report(parsed: argparse.Namespace) -> Report:
