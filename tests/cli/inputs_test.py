@@ -109,13 +109,6 @@ def test_the_file_checkpoint_never_leads_out_of_its_directory(tmp_path, name):
     assert found(tmp_path / 'job') == [(f'{tmp_path}/job/model.ckpt-3', 3)]
 
 
-def test_a_checkpoint_of_another_name_is_found_where_it_is_named(tmp_path):
-    save(tmp_path, 50)
-    save(tmp_path, 2, name='best')
-    point(tmp_path, 'best-2')
-    assert found(tmp_path) == [(f'{tmp_path}/best-2', 2)]
-
-
 def test_links_and_pipes_in_a_model_dir_are_not_opened(tmp_path):
     outside = tmp_path / 'outside'
     outside.mkdir()

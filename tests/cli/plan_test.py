@@ -81,27 +81,6 @@ def test_an_illegal_topology_is_status_2(etpe, arguments):
     assert 'etpe plan: E410 topology' in etpe('plan', SEVERAL, *arguments, status=2)
 
 
-def test_a_config_of_no_topology_can_be_planned_for_one(etpe, tmp_path):
-    config = config_of()
-    config.num_hosts = config.num_tensor_cores = 0
-    path = saved(tmp_path, config)
-    assert 'E410' in etpe('plan', path, status=2)
-    assert '2 hosts x 4 cores, mod' in etpe('plan', path, '--hosts', 2, '--cores', 4)
-
-
-@pytest.mark.parametrize('hosts', [4, 8])
-def test_a_config_planned_for_more_hosts_is_the_config_of_the_same_job_there(
-        etpe, tmp_path, hosts):
-    there = config_of()
-    there.num_hosts, there.num_tensor_cores = hosts, hosts
-    for table in there.table_descriptor:  # As `plan_to_config` and TensorFlow do.
-        table.vocabulary_size = max(table.vocabulary_size, hosts)
-    plans = [etpe.json('plan', source, '--hosts', hosts, '--cores', 1)['plans'][0]
-             for source in (SEVERAL, saved(tmp_path, there))]
-    same = ('tables', 'rows_of_host', 'padded_bytes_of_host')
-    assert [plans[0][name] for name in same] == [plans[1][name] for name in same]
-
-
 def test_cores_that_hosts_cannot_share_are_an_error_and_not_another_topology(etpe, tmp_path):
     config = config_of()
     config.num_hosts, config.num_tensor_cores = 3, 8
@@ -187,19 +166,6 @@ def test_estimates_are_marked(etpe, tmp_path, monkeypatch):
     said = etpe('plan', SEVERAL, '--stats', tmp_path, '--hosts', 4, '--cores', 1)
     # Rows 0 to 4 have 7 ids, on hosts 0 and 1: 7 * 3 / 5 = 4.2 on host 0. Under mod 5 are on 3.
     assert said.splitlines()[-3].split()[-2:] == ['~2.10', '2.50']
-
-
-def test_of_several_profiles_that_of_the_planned_hosts_then_the_longest_is_taken(etpe, directory):
-    for hosts, steps in ((4, [[9]]), (8, [[9]] * 3)):
-        profile_files.write(str(directory), profile_of(subject(
-            10, table='b', dimension=5, hosts=hosts, batch_size=8), steps))
-
-    def taken(hosts):
-        stats = etpe.json('plan', SEVERAL, '--stats', directory, '--hosts', hosts, '--cores', 1)[
-            'plans'][0]['stats']
-        return stats['tables'][0]['run']['hosts']
-
-    assert [taken(hosts) for hosts in (1, 2, 4, 8)] == [8, 2, 4, 8]
 
 
 def test_a_vocabulary_that_the_config_raises_to_its_hosts_is_the_same_table(etpe, tmp_path):

@@ -2,11 +2,8 @@
 
 import argparse
 import json
-import os
 import re
-import sys
 import textwrap
-import threading
 
 import pytest
 import tensorflow.compat.v1 as tf
@@ -19,7 +16,6 @@ from estimator_tpu_embedding import defaults
 from estimator_tpu_embedding.checkpoint.options import CheckpointOptions
 from estimator_tpu_embedding.cli import run as run_command
 from estimator_tpu_embedding.compat import notebook
-from estimator_tpu_embedding.compat import script as programs
 from estimator_tpu_embedding.errors import SetupError
 
 RESULT = re.compile(r'step (\d+): accuracy ([\d.]+), auc ([\d.]+), loss ([\d.]+)')
@@ -248,17 +244,6 @@ def test_a_script_finds_itself_and_what_is_beside_it_as_with_python(tmp_path):
                    for run, command in ((run_etpe, ['run']), (run_python, []))]
     assert (done.returncode, done.stdout) == (plain.returncode, plain.stdout)
     assert done.stdout.startswith(f'True {tmp_path}/job.py') and done.stdout.endswith('True\n')
-
-
-def test_a_pipe_may_be_a_script(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, '__main__', sys.modules['__main__'])
-    pipe = tmp_path / 'pipe'
-    os.mkfifo(pipe)
-    writer = threading.Thread(target=pipe.write_text, args=('ran = __name__',))
-    writer.start()
-    programs.script(str(pipe)).execute()
-    writer.join()
-    assert sys.modules['__main__'].ran == '__main__'
 
 
 def test_a_module_sees_and_ends_as_python_has_it(tmp_path):
