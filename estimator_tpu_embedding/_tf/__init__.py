@@ -58,14 +58,7 @@ from .running import (
     summary_writer_initializers,
     without_deprecation_warnings,
 )
-from .saving import (
-    add_listeners,
-    arrange_scaffold,
-    begin_saving,
-    replace_saver,
-    saver_builder,
-    saving_listeners,
-)
+from .saving import add_listeners, arrange_scaffold, replace_saver, saver_builder, saving_listeners
 from .sessions import ask_nothing, creator_that_tells, leave_session, pass_calls_through
 from .tpu import (
     create_slots,
