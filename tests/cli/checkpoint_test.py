@@ -93,14 +93,6 @@ def test_show_takes_what_a_job_would_restore_and_says_what_it_skips(etpe, model_
     assert 'E619' in etpe('checkpoint', 'show', model_dir, status=2)
 
 
-def test_show_takes_another_base_that_the_pointer_names(etpe, tmp_path):
-    save(tmp_path, 3)
-    forged.write(tmp_path / 'best', {'v': np.array([1.])})
-    (tmp_path / 'checkpoint').write_text('model_checkpoint_path: "best"\n')
-    report = etpe.json('checkpoint', 'show', tmp_path)
-    assert report['where'].endswith('best') and report['notes'] == []
-
-
 def test_show_tells_tables_variables_and_the_digest_to_pin(etpe, tmp_path):
     prefix = save(tmp_path, strategy='mod', hosts=3)
     digest = hashlib.sha256(pathlib.Path(manifest_path(prefix)).read_bytes()).hexdigest()
@@ -254,16 +246,6 @@ def test_diff_sees_what_a_float_cannot_tell(etpe, tmp_path, one, other):
             for name, value in zip('ab', other))
     assert etpe.json('checkpoint', 'diff', a, b, status=1)['differences'][0]['rows'] == 1
     assert etpe.json('checkpoint', 'diff', a, a)['differences'] == []
-
-
-def test_diff_of_strings_is_by_their_checksums(etpe, tmp_path):
-    for name, crc in (('a', 1), ('b', 2)):
-        forged.write_index(tmp_path / name, {b's': entry(7, [1], size=6, crc=crc)}, bytes(6))
-    one, = etpe.json('checkpoint', 'diff', tmp_path / 'a', tmp_path / 'b',
-                     '--no-verify', status=1)['differences']
-    assert (one['kind'], one['rows']) == ('content', None)
-    assert etpe.json('checkpoint', 'diff', tmp_path / 'a', tmp_path / 'a',
-                     '--no-verify')['differences'] == []
 
 
 @pytest.mark.parametrize('committed, text', [(True, 'SHA-256 of its files'), (False, 'CRC32C')])

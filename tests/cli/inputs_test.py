@@ -127,17 +127,6 @@ def test_links_and_pipes_in_a_model_dir_are_not_opened(tmp_path):
     assert refusal(tmp_path / 'job').code == 'E491'  # As if it were not there.
 
 
-def test_what_holds_nothing_says_what_was_looked_for(tmp_path):
-    assert 'no checkpoint' in str(refusal(tmp_path)) and refusal(tmp_path).code == 'E491'
-    prefix = save(tmp_path, 3, meta=EMPTY_GRAPH, with_manifest=False)
-    for source in (tmp_path, prefix):
-        assert refusal(source).code == 'E491' and 'neither' in str(refusal(source))
-    assert refusal(tmp_path / 'missing').code == 'E480'
-    assert refusal(tmp_path / 'a\x1b[2J').code == 'E480'
-    pathlib.Path(f'{prefix}.tables.json').write_bytes(b'{')
-    assert refusal(prefix).code == 'E611'
-
-
 def test_a_model_dir_that_tensorflow_wrote_is_read(tmp_path):
     tf = pytest.importorskip('tensorflow.compat.v1')
     with tf.Graph().as_default() as built:

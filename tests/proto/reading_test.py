@@ -13,7 +13,7 @@ from harness.processes import run_python
 from harness.wire import field, graph, meta_graph, node, saved_model
 
 from estimator_tpu_embedding.errors import UnreadableConfigError
-from estimator_tpu_embedding.proto import files, reading
+from estimator_tpu_embedding.proto import reading
 from estimator_tpu_embedding.proto.codec import Config
 
 GOLDEN = (pathlib.Path(__file__).parent.parent / 'golden' / 'configs'
@@ -176,14 +176,6 @@ def test_nodes_in_functions_are_found_and_named():
 NODE = r'name: "n" op: "ConfigureTPUEmbedding" attr { key: "config" value { s: "\020\002" } }'
 
 
-@pytest.mark.parametrize('text', [
-    f'node {{ {NODE} }}', 'node {\n  ' + NODE.replace(' {', '  {\n') + '\n}',
-    'meta_graphs { graph_def { node { name: "x" } node { ' + NODE + ' } } }'])
-def test_text_graphs_are_read_whatever_their_spaces(text):
-    assert reading.read_bytes(text.encode(), 'x') == [
-        reading.Source(where='x: node "n"', config=Config.FromString(OTHER))]
-
-
 def test_graphs_without_a_config_are_told_apart_from_what_cannot_be_read():
     for content in (graph(field(1, b'x')), saved_model(graph(field(1, b'x'))),
                     b'node { name: "x" } versions { producer: 1 }'):
@@ -224,13 +216,6 @@ def test_links_in_a_directory_are_not_followed(tmp_path):
     (model / 'saved_model.pb').unlink()
     os.mkfifo(model / 'saved_model.pb')
     assert code_of(model) == 'E480'
-
-
-def test_what_is_no_longer_a_regular_file_when_it_is_open_is_refused(tmp_path, monkeypatch):
-    os.mkfifo(tmp_path / 'f')
-    regular = os.stat(__file__)
-    monkeypatch.setattr(files.os, 'stat', lambda *args, **kwargs: regular)
-    assert code_of(tmp_path / 'f') == 'E480'
 
 
 def read_standard_input(**kwargs):
@@ -299,21 +284,6 @@ def test_saved_models_with_several_graphs_are_read(tensorflow_graph, tmp_path):
         check_sources_of_graph(tmp_path / name)
 
 
-def test_object_based_saved_models_are_read(tmp_path):
-    tf = pytest.importorskip('tensorflow')
-
-    class Module(tf.Module):
-        @tf.function(input_signature=[])
-        def configure(self):
-            tf.raw_ops.ConfigureTPUEmbedding(config=BYTES)
-            return tf.constant(1.)
-
-    tf.saved_model.save(Module(), str(tmp_path))
-    source, = reading.read_sources(str(tmp_path))
-    assert source.config == CONFIG
-    assert 'node "ConfigureTPUEmbedding" of function "__inference_configure' in source.where
-
-
 TABLE, FEATURE = b'\x0a\x00', b'\x52\x00'
 
 
@@ -333,10 +303,6 @@ def carrying(parts, configs):
 ])
 def test_the_configs_of_a_graph_are_counted_together(parts, configs, kind):
     refused(carrying(parts, configs), 'E487', f'all configs of a graph together .* {kind}')
-
-
-def test_many_configs_of_a_usual_size_are_read():
-    assert len(reading.read_bytes(carrying(TABLE * 100 + FEATURE * 1_000, 100), 'x')) == 100
 
 
 def test_fields_and_bytes_of_all_configs_are_counted_together(monkeypatch):
@@ -361,9 +327,3 @@ LONG = '_shape of a feature must have at most 8 numbers'
     graph(node(field(10, field(3, b'\x01' * 4_000_000))))])
 def test_a_long_shape_is_refused(content):
     refused(content, 'E487', LONG)
-
-
-def test_shapes_of_legal_length_are_read_whatever_is_beside_them():
-    config = shaped(*[2**31 - 1] * 8)
-    for content in (config.SerializeToString(), str(config).encode()):
-        assert reading.read_bytes(content, 'x')[0].config == config
