@@ -132,45 +132,6 @@ def test_the_training_flag_may_be_a_tensor(training):
         assert step(flag).numpy()[0, 0] == expected
 
 
-def test_loops_stand_around_everything():
-    made, embedding = replicas.make('tpu 2'), embedding_of('tpu 2')
-
-    @tf.function
-    def train(ids, steps):
-        total = tf.zeros([])
-        for _ in tf.range(steps):
-            for _ in range(2):
-                embedding.enqueue({'a': ids})
-                found = made.run(replica)
-                total += made.reduce(tf.distribute.ReduceOp.SUM, found, axis=None)
-        return total
-
-    def replica():
-        found = embedding.dequeue()['a']
-        embedding.apply_gradients({'a': tf.ones([2, 2])})
-        return found[0, 0]
-
-    number = made.num_replicas_in_sync
-    steps = 1 - .5 * number * np.arange(6)
-    assert train(IDS, tf.constant(3)).numpy() == number * steps.sum()
-    assert rows_of(embedding)[1, 0] == 1 - .5 * number * 6
-
-
-def test_rates_may_change_by_a_variable_or_a_schedule():
-    rate = tf.Variable(.5)
-    step_number = tf.Variable(0)
-    schedule = tf.keras.optimizers.schedules.PiecewiseConstantDecay([0, 1], [1., .25, 0.])
-    for own in (lambda: rate, lambda: schedule(step_number)):
-        embedding = embedding_of(optimizer=api.SGD(own))
-        step, expected = step_of(embedding), 1.
-        for number, value in enumerate((1., .25, 0.)):
-            rate.assign(value)
-            step_number.assign(number)
-            step(IDS)
-            expected -= value
-            assert rows_of(embedding)[1, 0] == expected
-
-
 def test_objects_side_by_side_and_functions_of_other_shapes_of_ids():
     first, second = embedding_of(), embedding_of(optimizer=api.SGD(1.))
     step = step_of(first)

@@ -59,59 +59,25 @@ def test_a_layer_that_was_made_under_a_tpu_strategy_cannot_be_called_outside(str
 
 
 OPTIMIZERS = [
-    (lambda: 'adamw', ValueError, "Unknown optimizer name 'adamw'. Please use one of 'sgd',"
+    (lambda: 'adamw', "Unknown optimizer name 'adamw'. Please use one of 'sgd',"
      "'adagrad', 'adam', or 'ftrl'"),
-    (lambda: .1, ValueError, "Unknown optimizer type <class 'float'>. Please pass a string"),
-    (lambda: api.AdagradMomentum(.1), ValueError, 'Unknown optimizer type'),
-    (lambda: keras.Adam(.1, amsgrad=True), ValueError,
+    (lambda: api.AdagradMomentum(.1), 'Unknown optimizer type'),
+    (lambda: keras.Adam(.1, amsgrad=True),
      'Optimizer parameter amsgrad is unsupported for TPU embeddings.'),
-    (lambda: keras.SGD(.1, momentum=.9), ValueError,
-     'Optimizer parameter momentum is unsupported for TPU embeddings.'),
-    (lambda: keras.SGD(.1, nesterov=True), ValueError,
-     'Optimizer parameter nesterov is unsupported for TPU embeddings.'),
-    (lambda: keras.Adagrad(.1, epsilon=.5), ValueError,
-     'Optimizer parameter epsilon is unsupported for TPU embeddings.'),
-    (lambda: keras.Ftrl(.1, l2_shrinkage_regularization_strength=.1), ValueError,
-     'Optimizer parameter l2_shrinkage_regularization_strength is unsupported'),
-    (lambda: keras.SGD(.1, clipnorm=1.), ValueError,
-     'Optimizer parameter clipnorm is unsupported for TPU embeddings.'),
-    (lambda: keras.SGD(.1, clipvalue=1.), ValueError,
-     'Optimizer parameter clipvalue is unsupported for TPU embeddings.'),
-    (lambda: keras.RMSprop(.1), ValueError,
-     'Keras optimizer RMSprop is unsupported for TPU Embedding.'),
-    (lambda: tf.keras.optimizers.Adagrad(.1), ValueError,
-     'New Keras optimizer cannot work with TPUEmbedding, please set your optimizer as a '
-     '`tf.keras.optimizers.legacy.Optimizer`'),
-]
+    (lambda: keras.RMSprop(.1), 'Keras optimizer RMSprop is unsupported for TPU Embedding.')]
 
 
-@pytest.mark.parametrize('make, kind, text', OPTIMIZERS)
+@pytest.mark.parametrize('make, text', OPTIMIZERS)
 @pytest.mark.parametrize('of_table', [False, True])
-def test_optimizers_that_the_layer_refuses(make, kind, text, of_table):
+def test_optimizers_that_the_layer_refuses(make, text, of_table):
     made = replicas.make('tpu 2')
     with replicas.scope(made):
         optimizer = make()
     given = (config(optimizer), 'sgd') if of_table else (config(), optimizer)
-    raises(kind, text, tfrs.layer_under, made, *given)
+    raises(ValueError, text, tfrs.layer_under, made, *given)
 
 
 def test_a_serving_config_of_other_tables_is_refused():
     layer = layer_under('tpu 2')
     raises(ValueError, 'does not match any of the TableConfigs used to configure this layer.',
            layer.call, {'a': tf.constant([1])}, serving_config=config(name='other'))
-
-
-@pytest.mark.parametrize('strategy', ['tpu 1', 'tpu 2'])
-@pytest.mark.parametrize('weights', [[[1], [1]], [[1, 1], []]])  # In one replica, or in both.
-def test_weights_at_other_places_are_named_though_replicas_wait_for_each_other(strategy, weights):
-    layer, made = layer_under(strategy), replicas.make(strategy)
-    batches = tfrs.iterator(made, [{'a': [[1, 2], [3]], 'w': weights}],
-                            {'a': 'ragged', 'w': 'ragged'})
-
-    @tf.function
-    def program(iterator):
-        def step(one):
-            return tf.reduce_sum(layer({'a': one['a']}, {'a': one['w']})['a'])
-        return made.reduce('SUM', made.run(step, (next(iterator),)), axis=None)
-    with pytest.raises(tf.errors.InvalidArgumentError, match='E518'):
-        program(batches)
