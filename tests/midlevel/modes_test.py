@@ -21,8 +21,8 @@ def table_of(rows=6, **kwargs):
 
 def embedding_of(strategy='none', optimizer=None, feature=None, **kwargs):
     return replicas.embedding_under(
-        replicas.make(strategy), {'a': feature or api.FeatureConfig(table_of())},
-        optimizer or api.SGD(.5), **kwargs)
+        replicas.make(strategy), feature_config={'a': feature or api.FeatureConfig(table_of())},
+        optimizer=optimizer or api.SGD(.5), **kwargs)
 
 
 def step_of(embedding, gradient=1., **kwargs):
@@ -130,6 +130,30 @@ def test_the_training_flag_may_be_a_tensor(training):
     for value, expected in ((True, 1.), (False, .5), (True, .5), (False, 0.)):
         flag = training(value)
         assert step(flag).numpy()[0, 0] == expected
+
+
+def test_loops_stand_around_everything():
+    made, number = replicas.make('tpu 2'), 2
+    embedding = embedding_of('tpu 2', batch_size=2 * number)
+
+    @tf.function
+    def train(ids, steps):
+        total = tf.zeros([])
+        for _ in tf.range(steps):
+            for _ in range(2):
+                embedding.enqueue({'a': ids})
+                found = made.run(replica)
+                total += made.reduce(tf.distribute.ReduceOp.SUM, found, axis=None)
+        return total
+
+    def replica():
+        found = embedding.dequeue()['a']
+        embedding.apply_gradients({'a': tf.ones([2, 2])})
+        return found[0, 0]
+
+    steps = 1 - .5 * number * np.arange(6)
+    assert train(IDS, tf.constant(3)).numpy() == number * steps.sum()
+    assert rows_of(embedding)[1, 0] == 1 - .5 * number * 6
 
 
 def test_objects_side_by_side_and_functions_of_other_shapes_of_ids():

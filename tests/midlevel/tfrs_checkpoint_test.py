@@ -125,5 +125,5 @@ def test_a_manager_keeps_and_restores_models_that_were_saved_in_the_background(t
 
 
 def test_a_job_with_a_layer_that_is_killed_comes_to_the_same_end(tmp_path):
-    done = run_harness('tf2_kill_job', tmp_path, 'layer')
+    done = run_harness('tf2_kill_job', tmp_path)
     assert done.returncode == 0 and done.stdout.endswith('equal bit for bit\n')

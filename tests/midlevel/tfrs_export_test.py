@@ -1,6 +1,5 @@
 """Models with TFRS's layer that trained on emulated TPUs are served by TensorFlow alone."""
 
-import h5py
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -94,22 +93,3 @@ def test_a_model_made_under_no_strategy_is_exported_from_a_checkpoint(shape, str
     export(tmp_path, model, models.features(tables))
     assert serve_alone(tmp_path, predictions) == [
         'keras serving_default 8', 'signatures as_it_is 8', 'signatures by_config 8']
-
-
-def test_keras_saves_in_callbacks(tmp_path):
-    made, model, _, predictions = trained('functional', 'tpu 2')
-    keeper = tf.keras.callbacks.ModelCheckpoint(str(tmp_path / 'keras'))
-    keeper.set_model(model)
-    with made.scope():  # As in fit.
-        keeper.on_epoch_end(0)
-    assert serve_alone(tmp_path, predictions) == ['keras serving_default 4']
-
-
-def test_weights_in_hdf5_are_those_of_keras_without_tables_as_on_a_tpu(tmp_path):
-    _, model, _, _ = trained('functional', 'tpu 1')
-    model.save_weights(tmp_path / 'weights.h5')
-    with h5py.File(tmp_path / 'weights.h5') as file:
-        found = []
-        file.visit(found.append)
-    assert {one.rpartition('/')[2] for one in found if one.endswith(':0')} == {
-        'kernel:0', 'bias:0', 'tpu_embedding_helper_dummy:0'}
