@@ -5,10 +5,9 @@ On a CPU, TensorFlow's class of that name can only hold tables.
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -18,7 +17,6 @@ from ..core.specs import Topology
 from ..errors import CallError, ConfigError, Problem
 from ..ops.functions import not_inlined
 from . import calls, declaration, pairing, saved, shapes, tables
-from .declaration import Declared
 from .inputs import Batches
 from .replicas import Replicas
 from .runtime import Runtime
@@ -275,6 +273,11 @@ class TPUEmbedding(_AutoTrackable):
                 for table in self._declared.tables}
 
     @property
+    def declared(self) -> tuple[declaration.Declared, bool]:
+        """The tables and features, and whether a step looks up before the last one updated."""
+        return self._declared, self._pipelined
+
+    @property
     def config_proto(self) -> Any:
         """The `TPUEmbeddingConfiguration` that the original gives to the TPU.
 
@@ -327,62 +330,3 @@ class TPUEmbedding(_AutoTrackable):
         if self._runtime is None:
             raise calls.unbuilt(method)
         return self._runtime, self._replicas.own(method)
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """What an object declares.
-
-    Attributes:
-      declared: its tables and features.
-      pipelined: whether look-ups run one step ahead of updates.
-      config: the config proto if the shapes of features are known, otherwise `None`.
-    """
-
-    declared: Declared
-    pipelined: bool = False
-    config: Any = None
-
-
-def declared_by(value: Any) -> Found | None:
-    """Returns what an object of TF2 declares, or `None` if it declares nothing.
-
-    Args:
-      value: an embedding object of this package or of TensorFlow, or FeatureConfigs in any nested
-        structure. The latter may be in a pair with an optimizer, or in a dict of `feature_config`
-        and `optimizer`. Its tables get names and optimizers.
-
-    Raises:
-      ConfigError: with all problems of the declaration.
-    """
-    if isinstance(value, TPUEmbedding):
-        return Found(declared=value._declared, pipelined=value._pipelined,
-                     config=None if value._batches is None else value.config_proto)
-    structure, optimizer, pipelined = value, None, False
-    stock = _tf.feature_config_of(value)
-    if stock is not None:
-        structure, pipelined = stock
-    elif isinstance(value, Mapping) and {'feature_config', 'optimizer'} <= value.keys():
-        structure, optimizer = value['feature_config'], value['optimizer']
-        pipelined = bool(value.get('pipeline_execution_with_tensor_core'))
-    elif isinstance(value, tuple) and len(value) == 2 and not _is_feature_config(value[1]):
-        structure, optimizer = value
-    if not _is_feature_config(structure):
-        return None
-    return Found(declared=declaration.declare(structure, optimizer, needs_optimizer=False),
-                 pipelined=pipelined)
-
-
-def is_embedding(value: Any) -> bool:
-    """Whether a value is an embedding object; some can be called, and are no functions."""
-    return isinstance(value, TPUEmbedding) or _tf.feature_config_of(value) is not None
-
-
-def _is_feature_config(value: Any) -> bool:
-    """Whether a value is a nested structure of FeatureConfigs, with one or more of them."""
-    try:
-        flat = tf.nest.flatten(value)
-    except TypeError:  # A dict whose keys have no order.
-        return False
-    return bool(flat) and all(
-        isinstance(one, tf.tpu.experimental.embedding.FeatureConfig) for one in flat)
