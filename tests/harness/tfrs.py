@@ -18,9 +18,6 @@ from estimator_tpu_embedding._tf import distribute
 from estimator_tpu_embedding.compat import roads, tf2
 
 TO_HOST = tf.distribute.InputOptions(experimental_fetch_to_device=False)
-LONGEST = 5
-"""The width of sparse ids: of one shape in all steps, for one trace."""
-
 _REPLACED = ('TPUStrategy', 'TPUStrategyV1', 'TPUStrategyV2', 'InputOptions', 'TPUEmbedding')
 
 
@@ -49,32 +46,6 @@ def layer_under(made, *args, kernels='native', policy='error', **kwargs):
     from tensorflow_recommenders.layers.embedding import tpu_embedding_layer
     with replicas.scope(made, kernels=kernels, policy=policy):
         return tpu_embedding_layer.TPUEmbedding(*args, **kwargs)
-
-
-def iterator(made, batches, kinds, arrange=lambda element: element):
-    """An iterator of a distributed dataset whose elements stay on the host.
-
-    Args:
-      made: the strategy.
-      batches: for each step a dict with the value of a global batch by name: an array
-        `[samples, ...]`, or a list of a sample's numbers.
-      kinds: by name `'dense'`, or `'sparse'` or `'ragged'` for lists.
-      arrange: makes an element of the dict of a replica's values.
-    """
-    def dataset_fn(context):
-        # As distributed datasets deal out: replica by replica, those of a host from its input.
-        number, inputs = context.num_replicas_in_sync, context.num_input_pipelines
-        first = context.input_pipeline_id * (number // inputs)
-        own = [{name: _share(value, replica, number) for name, value in batch.items()}
-               for batch in batches for replica in range(first, first + number // inputs)]
-        samples = {name: len(value) for name, value in own[0].items()}
-        return tf.data.Dataset.from_tensor_slices(
-            {name: _stacked([one[name] for one in own], kinds[name]) for name in kinds}).map(
-                lambda element: arrange({name: _of_kind(value, kinds[name], samples[name])
-                                         for name, value in element.items()}))
-
-    made_iterator = iter(made.distribute_datasets_from_function(dataset_fn, TO_HOST))
-    return made_iterator
 
 
 def weighted_sum(values, coefficients):
@@ -116,26 +87,3 @@ def feed(made, samples, element_of, *, batch, repeat=True):
 def values_of(layer):
     """Tables and slots as arrays, by the name of the table, then `'parameters'` or the slot."""
     return replicas.values_of(layer._tpu_embedding)
-
-
-def _share(value, replica, number):
-    return value[replica * len(value) // number:(replica + 1) * len(value) // number]
-
-
-def _stacked(values, kind):
-    if kind == 'dense':
-        return np.stack(values)
-    numbers = [one for value in values for row in value for one in row]
-    return tf.ragged.constant(values, tf.float32 if any(
-        isinstance(one, float) for one in numbers) else tf.int64, ragged_rank=2)
-
-
-def _of_kind(value, kind, samples):
-    """An element of a static number of samples, because layers are built from shapes of inputs."""
-    if kind == 'dense':
-        return value
-    if kind == 'ragged':
-        return tf.RaggedTensor.from_row_splits(
-            value.values, tf.ensure_shape(value.row_splits, [samples + 1]), validate=False)
-    sparse = value.to_sparse()
-    return tf.SparseTensor(sparse.indices, sparse.values, [samples, LONGEST])
