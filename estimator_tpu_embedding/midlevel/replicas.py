@@ -140,14 +140,11 @@ class Replicas:
         if context.strategy is self._strategy:
             return context
         if context.num_replicas_in_sync > 1:
-            raise self._elsewhere(method)
+            raise CallError(Problem(
+                'E550', method, self._where,
+                f'a call under {type(tf.distribute.get_strategy()).__name__}',
+                'Create the object in strategy.scope().'))
         return None
-
-    def _elsewhere(self, method: str) -> CallError:
-        return CallError(Problem(
-            'E550', method, self._where,
-            f'a call under {type(tf.distribute.get_strategy()).__name__}',
-            'Create the object in strategy.scope().'))
 
     @property
     def _where(self) -> str:

@@ -166,8 +166,12 @@ class Extended(distribute.mirrored_extended()):  # type: ignore[misc]
     def _experimental_distribute_dataset(self, dataset: Any, options: Any) -> Any:
         _check_options(options)
         _check_fetched(dataset.element_spec, options)
-        return without_device_tuners(without_host_tuners(
-            super()._experimental_distribute_dataset(dataset, options), dataset.options()))
+        distributed = super()._experimental_distribute_dataset(dataset, options)
+        # To divide the last batch, TensorFlow must know the size of batches, which it does not
+        # find in a dataset that was rewritten. So the datasets of hosts are rewritten after that.
+        distribute.change_datasets(
+            distributed, functools.partial(without_tuner, options=dataset.options()))
+        return without_device_tuners(distributed)
 
     def _distribute_datasets_from_function(self, dataset_fn: Callable[[Any], Any], options: Any
                                            ) -> Any:
@@ -336,21 +340,6 @@ def without_tuner(dataset: Any, options: Any = None) -> Any:
     if of_maps:
         dataset = distribute.rewritten(dataset, 'map_parallelization')
     return dataset.with_options(_options())
-
-
-def without_host_tuners(distributed: Any, options: Any) -> Any:
-    """Returns a distributed dataset whose hosts have no tuning threads, see `without_tuner`.
-
-    To divide the last batch, TensorFlow must know the size of batches, which it does not find in a
-    dataset that was rewritten. So the datasets are rewritten after that.
-
-    Args:
-      distributed: a dataset that was distributed, which nobody else has seen; it is changed.
-      options: of the dataset before.
-    """
-    distribute.change_datasets(
-        distributed, functools.partial(without_tuner, options=options))
-    return distributed
 
 
 def without_device_tuners(distributed: Any) -> Any:

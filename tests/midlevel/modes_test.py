@@ -191,15 +191,9 @@ def test_tables_are_variables_to_read_and_to_assign():
 
 @pytest.mark.parametrize('assign', [
     lambda variable, value: variable.assign(value),
-    lambda variable, value: tf.cond(value[0, 0] > 0, lambda: variable.assign(value),
-                                    lambda: variable.read_value()),
-    lambda variable, value: tf.function(variable.assign)(value),
-    lambda variable, value: tf.raw_ops.AssignVariableOp(
-        resource=tf.identity(variable.handle), value=value),
     lambda variable, value: tf.py_function(
         lambda new: variable.assign(new).read_value(), [value], tf.float32)],
-    ids=['directly', 'in a condition', 'in a function', 'by another name of its handle',
-         'in Python'])
+    ids=['directly', 'in Python'])
 def test_a_function_may_assign_between_a_lookup_and_its_update(assign):
     embedding = embedding_of('one device')
     (_, variable), = embedding.embedding_tables.items()

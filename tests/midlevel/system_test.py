@@ -16,19 +16,16 @@ TUNER = {'TF_CPP_VMODULE': 'model=2', 'TF_CPP_MIN_LOG_LEVEL': '0'}
 SCRIPT = '''
 import sys
 from estimator_tpu_embedding import install
-hosts, cores, tuned = map(int, sys.argv[1:])
+hosts, cores = map(int, sys.argv[1:])
 install(hosts=hosts, cores=cores)
 import tensorflow as tf
 strategy = tf.distribute.TPUStrategy(tf.distribute.cluster_resolver.TPUClusterResolver(''))
 replicas = strategy.num_replicas_in_sync
 
 def numbers(limit):
-    options = tf.data.Options()
-    if tuned:
-        options.autotune.enabled = True
     return tf.data.Dataset.range(limit).map(
         lambda x: tf.debugging.check_numerics(1 / (90. * replicas - tf.cast(x, tf.float32)), 'bad'),
-        num_parallel_calls=tf.data.AUTOTUNE).batch(replicas).with_options(options)
+        num_parallel_calls=tf.data.AUTOTUNE).batch(replicas)
 
 def by_dataset(data, options):
     return strategy.experimental_distribute_dataset(data, options)
@@ -81,7 +78,7 @@ print(model.predict(x, batch_size=8, verbose=0).shape)
 def test_no_iterator_has_a_tuner_however_it_ends(tmp_path, hosts, cores):
     path = tmp_path / 'script.py'
     path.write_text(SCRIPT)
-    ended = processes.run_python(path, hosts, cores, 0, **TUNER)
+    ended = processes.run_python(path, hosts, cores, **TUNER)
     assert ended.returncode == 0 and '(16, 1)' in ended.stdout
     assert not re.findall(r'model\.cc.*', ended.stderr)
 
