@@ -90,7 +90,7 @@ class Replicas:
         """
         context = self._context('enqueue')
         if self.are_tpu and context is not None:
-            self._strategy.extended.steps.check(context, paths, flat)
+            self._strategy.extended.check_inputs(context, paths, flat)
 
     def own(self, method: str) -> int | None:
         """Returns the replica in which `method` is called, `None` outside of all of several."""

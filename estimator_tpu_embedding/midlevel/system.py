@@ -90,7 +90,6 @@ class Extended(distribute.mirrored_extended()):  # type: ignore[misc]
       steps_per_run: for Keras, which asks for it.
       resolver: the resolver that the strategy was given, or `None`.
       is_spmd: whether tensors may not be assigned to one of the cores of a replica.
-      steps: what `strategy.run` calls.
     """
 
     experimental_between_graph = False
@@ -115,7 +114,8 @@ class Extended(distribute.mirrored_extended()):  # type: ignore[misc]
         super().__init__(strategy, devices, tf.distribute.ReductionToOneDevice())
         self.steps_per_run = 1 if steps_per_run is None else steps_per_run
         self.resolver, self.is_spmd = resolver, is_spmd
-        self.steps = Steps()
+        # What `strategy.run` calls, while it is traced, by the context of the replica.
+        self._steps: weakref.WeakKeyDictionary[Any, _Step] = weakref.WeakKeyDictionary()
         # TensorFlow reads this attribute of classes of this name.
         self._device_assignment = assignment
         self._cores_per_host = system.cores_per_host
@@ -150,6 +150,39 @@ class Extended(distribute.mirrored_extended()):  # type: ignore[misc]
             'E924', 'TPUEmbeddingV2', 'the emulated TPU has no SparseCores, as '
             'strategy.extended.tpu_hardware_feature.embedding_feature says',
             remedy='Use tf.tpu.experimental.embedding.TPUEmbedding.'))
+
+    def check_inputs(self, context: Any, paths: Sequence[str], flat: Sequence[Any]) -> None:
+        """Refuses an `enqueue` that a TPU could not make before the step begins.
+
+        Args:
+          context: of the replica.
+          paths: of the features.
+          flat: the ids of each.
+
+        Raises:
+          CallError: a RuntimeError, in a loop, a condition or a function within the step.
+          InputShapeError: a ValueError, for ids that are no arguments of the step.
+        """
+        graph, step = tf.compat.v1.get_default_graph(), self._steps.get(context)
+        if step is not None and graph is not step.graph:
+            raise CallError(Problem(
+                'E540', 'enqueue', f'Current graph {graph} does not match graph which contains '
+                f'TPUReplicateContext {step.graph}. This is most likely due to the fact that '
+                'enqueueing embedding data is called inside control flow or a tf.function inside '
+                '`strategy.run`. This is not supported because outside compilation fails to '
+                'extract the enqueue ops as the head of a computation',
+                remedy='Call enqueue in the function that strategy.run calls, or around it.'))
+        arguments = frozenset() if step is None else step.arguments
+        for path, tensor in _components(paths, flat):
+            if tensor.op.type == 'Placeholder' or tensor.ref() in arguments:
+                continue
+            raise InputShapeError(Problem(
+                'E539', 'enqueue', f'Received input tensor {path} which is the output of op '
+                f'{tensor.op.name} (type {tensor.op.type}) which does not have the '
+                '`_tpu_input_identity` attr. Please ensure that the inputs to this layer are taken '
+                'directly from the arguments of the function called by strategy.run', remedy=(
+                    'Compute ids in the dataset. With a Keras model, the types of inputs must be '
+                    'those of the `tf.keras.Input`s.')))
 
     @contextlib.contextmanager
     def experimental_logical_device(self, logical_device_id: int) -> Iterator[None]:
@@ -186,10 +219,18 @@ class Extended(distribute.mirrored_extended()):  # type: ignore[misc]
             super()._distribute_datasets_from_function(checked, options))
 
     def _call_for_each_replica(self, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        @tf.autograph.experimental.do_not_convert
+        def note_and_call(*args: Any, **kwargs: Any) -> Any:
+            self._steps[tf.distribute.get_replica_context()] = _Step(
+                tf.compat.v1.get_default_graph(), frozenset(
+                    tensor.ref() for tensor in tf.nest.flatten((args, kwargs), True)
+                    if isinstance(tensor, tf.Tensor)))
+            return fn(*args, **kwargs)
+
         # A tf.function is traced first, and its arguments are placeholders then.
-        if not isinstance(fn, tf.types.experimental.GenericFunction):
-            fn = self.steps.noting(fn)
-        return super()._call_for_each_replica(fn, args, kwargs)
+        is_traced_first = isinstance(fn, tf.types.experimental.GenericFunction)
+        return super()._call_for_each_replica(fn if is_traced_first else note_and_call, args,
+                                              kwargs)
 
     def _validate_colocate_with_variable(self, colocate_with_variable: Any) -> None:
         """Accepts tables too, whose slots an optimizer of Keras makes; no replica has copies."""
@@ -261,57 +302,6 @@ def _check_fetched(element_spec: Any, options: Any) -> None:
 class _Step(NamedTuple):
     graph: tf.Graph
     arguments: frozenset[Any]
-
-
-class Steps:
-    """The calls by `strategy.run` that are being traced, by the context of their replica."""
-
-    def __init__(self) -> None:
-        self._by_context: weakref.WeakKeyDictionary[Any, _Step] = weakref.WeakKeyDictionary()
-
-    def noting(self, step: Callable[..., Any]) -> Callable[..., Any]:
-        """Returns a function that notes its arguments, and then calls `step`."""
-        @tf.autograph.experimental.do_not_convert
-        def note_and_call(*args: Any, **kwargs: Any) -> Any:
-            self._by_context[tf.distribute.get_replica_context()] = _Step(
-                tf.compat.v1.get_default_graph(), frozenset(
-                    tensor.ref() for tensor in tf.nest.flatten((args, kwargs), True)
-                    if isinstance(tensor, tf.Tensor)))
-            return step(*args, **kwargs)
-        return note_and_call
-
-    def check(self, context: Any, paths: Sequence[str], flat: Sequence[Any]) -> None:
-        """Refuses an `enqueue` that a TPU could not make before the step begins.
-
-        Args:
-          context: of the replica.
-          paths: of the features.
-          flat: the ids of each.
-
-        Raises:
-          CallError: a RuntimeError, in a loop, a condition or a function within the step.
-          InputShapeError: a ValueError, for ids that are no arguments of the step.
-        """
-        graph, step = tf.compat.v1.get_default_graph(), self._by_context.get(context)
-        if step is not None and graph is not step.graph:
-            raise CallError(Problem(
-                'E540', 'enqueue', f'Current graph {graph} does not match graph which contains '
-                f'TPUReplicateContext {step.graph}. This is most likely due to the fact that '
-                'enqueueing embedding data is called inside control flow or a tf.function inside '
-                '`strategy.run`. This is not supported because outside compilation fails to '
-                'extract the enqueue ops as the head of a computation',
-                remedy='Call enqueue in the function that strategy.run calls, or around it.'))
-        arguments = frozenset() if step is None else step.arguments
-        for path, tensor in _components(paths, flat):
-            if tensor.op.type == 'Placeholder' or tensor.ref() in arguments:
-                continue
-            raise InputShapeError(Problem(
-                'E539', 'enqueue', f'Received input tensor {path} which is the output of op '
-                f'{tensor.op.name} (type {tensor.op.type}) which does not have the '
-                '`_tpu_input_identity` attr. Please ensure that the inputs to this layer are taken '
-                'directly from the arguments of the function called by strategy.run', remedy=(
-                    'Compute ids in the dataset. With a Keras model, the types of inputs must be '
-                    'those of the `tf.keras.Input`s.')))
 
 
 def _components(paths: Sequence[str], flat: Sequence[Any]) -> list[tuple[str, tf.Tensor]]:
