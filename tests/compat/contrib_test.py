@@ -1,5 +1,11 @@
-"""The small `tf.contrib`: its numbers, redone by hand, and what it says of what it lacks."""
+"""The small `tf.contrib`: its numbers, redone by hand, and what it says of what it lacks.
 
+Metrics of several batches with weights are redone by NumPy.
+"""
+
+import importlib
+import inspect
+import itertools
 import types
 
 import numpy as np
@@ -7,11 +13,14 @@ import pytest
 import tensorflow.compat.v1 as tf
 from harness.processes import ROOT, run_python
 
-from estimator_tpu_embedding.compat.contrib import opt, slim, summary
+import estimator_tpu_embedding as ete
+from estimator_tpu_embedding.compat.contrib import opt
 from estimator_tpu_embedding.compat.contrib.hparams import HParams
 
-layers = types.SimpleNamespace(**slim.AREAS['layers'])
-framework = arg_scope = types.SimpleNamespace(**slim.AREAS['framework'])
+ete.install()  # The areas take names of it.
+place = importlib.import_module('estimator_tpu_embedding.compat.contrib.place')
+layers = types.SimpleNamespace(**place.AREAS['layers'])
+framework = arg_scope = types.SimpleNamespace(**place.AREAS['framework'])
 optimize_loss = layers.optimize_loss
 
 
@@ -174,6 +183,79 @@ def test_hparams_refuse_assignments(text, message):
         HParams(steps=3, flags=[True, False]).parse(text)
 
 
+# metrics
+
+N = place.AREAS['metrics']
+LABELS = np.array([1, 0, 1, 1, 0, 1, 0, 0], np.int64)
+SCORES = np.array([.9, .2, .4, .7, .6, .8, .1, .3], np.float32)
+WEIGHTS = np.array([1, 2, 0, 3, 1, 1, 2, 1], np.float32)
+TRUE = LABELS == 1
+
+
+def fed(make, *arrays, sizes=(3, 4, 1)):
+    """(The values after each batch, the results of the updates) of a metric over slices."""
+    holders = [tf.placeholder(array.dtype, [None, *array.shape[1:]]) for array in arrays]
+    value, update = make(*holders)
+    ends = [0, *itertools.accumulate(sizes)]
+    with tf.Session() as session:
+        session.run(tf.local_variables_initializer())
+        values, updates = [session.run(value)], []
+        for start, end in itertools.pairwise(ends):
+            updates.append(session.run(update, {
+                holder: array[start:end] for holder, array in zip(holders, arrays)}))
+            values.append(session.run(value))
+    return values, updates
+
+
+def last(make, *arrays, **kwargs):
+    """The value after all batches, which the last update gave too."""
+    values, updates = fed(make, *arrays, **kwargs)
+    np.testing.assert_allclose(updates[-1], values[-1], rtol=1e-6)
+    return values[-1]
+
+
+def mean(values, weights=WEIGHTS):
+    return np.sum(values * weights) / np.sum(weights)
+
+
+@pytest.mark.parametrize('name, predictions, expected', [
+    ('streaming_accuracy', np.round(SCORES), mean(np.round(SCORES) == LABELS)),
+    ('streaming_precision', SCORES > .5, mean(TRUE, WEIGHTS * (SCORES > .5))),
+    ('streaming_recall', SCORES > .5, mean(SCORES > .5, WEIGHTS * TRUE)),
+    ('streaming_false_positive_rate', SCORES > .5, mean(SCORES > .5, WEIGHTS * ~TRUE)),
+    ('streaming_false_negative_rate', SCORES > .3, mean(SCORES <= .3, WEIGHTS * TRUE)),
+    ('streaming_true_positives', SCORES > .5, np.sum(WEIGHTS * (SCORES > .5) * TRUE)),
+    ('streaming_false_positives', SCORES > .5, np.sum(WEIGHTS * (SCORES > .5) * ~TRUE)),
+    ('streaming_true_negatives', SCORES > .5, np.sum(WEIGHTS * (SCORES <= .5) * ~TRUE)),
+    ('streaming_false_negatives', SCORES > .5, np.sum(WEIGHTS * (SCORES <= .5) * TRUE))])
+def test_counts_and_parts_take_predictions_before_labels(name, predictions, expected):
+    assert last(N[name], predictions, LABELS, WEIGHTS) == pytest.approx(expected)
+
+
+def test_sets_and_confusions_are_those_of_today():
+    with tf.Session() as session:
+        a, b = tf.constant([[1, 2, 3]]), tf.constant([[2, 9, 9]])
+        assert session.run(N['set_size'](N['set_union'](a, b))) == [4]
+        assert session.run(N['set_size'](N['set_intersection'](a, b))) == [1]
+        assert session.run(N['set_size'](N['set_difference'](a, b))) == [2]
+        assert session.run(N['confusion_matrix']([0, 1], [1, 1])).tolist() == [[0, 1], [0, 1]]
+
+
+@pytest.mark.parametrize('name, first', [
+    (name, ['predictions', 'labels', *extra]) for names, extra in (
+        ('accuracy auc mean_absolute_error mean_squared_error root_mean_squared_error precision '
+         'recall true_positives covariance pearson_correlation false_positive_rate', ['weights']),
+        ('precision_at_thresholds recall_at_thresholds false_positives_at_thresholds',
+         ['thresholds', 'weights']),
+        ('mean_cosine_distance', ['dim', 'weights']), ('mean_iou', ['num_classes', 'weights']),
+        ('specificity_at_sensitivity', ['sensitivity', 'weights', 'num_thresholds']),
+        ('recall_at_k', ['k', 'weights']),
+        ('sparse_recall_at_k sparse_precision_at_k', ['k', 'class_id', 'weights']))
+    for name in names.split()])
+def test_arguments_have_the_names_and_the_order_of_contrib(name, first):
+    assert list(inspect.signature(N[f'streaming_{name}']).parameters)[:len(first)] == first
+
+
 # framework, data, summaries
 
 def test_variables_take_the_values_of_a_checkpoint(tmp_path):
@@ -193,7 +275,7 @@ def test_variables_take_the_values_of_a_checkpoint(tmp_path):
 
 
 def test_summaries_are_written_at_their_steps_with_the_old_kinds(tmp_path):
-    names = summary.NAMES
+    names = place.AREAS['summary']
     with names['create_file_writer'](str(tmp_path)).as_default():
         with names['always_record_summaries']():
             names['scalar']('loss', tf.constant(2.), step=tf.constant(7, tf.int64))
@@ -218,10 +300,10 @@ def test_summaries_are_written_at_their_steps_with_the_old_kinds(tmp_path):
         ('picture/image/0', 9, 'image'), ('rate', 4, 'simple_value'), ('weights', 8, 'histo')]
 
 
-def test_the_areas_are_found_by_every_road_and_say_what_they_lack():
+def test_the_areas_are_found_by_every_path_and_say_what_they_lack():
     done = run_python(ROOT / 'tests' / 'scripts' / 'contrib_areas.py', loaded=True)
     assert done.returncode == 0
-    assert done.stdout.splitlines() == [
+    assert [line.removeprefix('[etpe] ') for line in done.stdout.splitlines()] == [
         f'tf.contrib.{name} is not provided by install(contrib=True){advice}' for name, advice in (
             ('layers.crossed_column', '; use tf.feature_column.crossed_column'),
             ('rnn', '; use tf.nn.rnn_cell, which has most cells'),

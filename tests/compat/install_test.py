@@ -9,7 +9,7 @@ from estimator_tpu_embedding import defaults
 from estimator_tpu_embedding.cluster import listening
 from estimator_tpu_embedding.cluster.choice import ClusterChoice
 from estimator_tpu_embedding.cluster.faults import HostUnavailableError
-from estimator_tpu_embedding.compat import environment, workers
+from estimator_tpu_embedding.compat import environment, tpu_functions
 from estimator_tpu_embedding.errors import ExposedServerError, SetupError
 
 
@@ -19,7 +19,7 @@ def check(code, loaded=False, **environment):
     return done
 
 
-def test_the_removed_names_resolve_by_the_roads_that_scripts_take():
+def test_the_removed_names_resolve_by_the_paths_that_scripts_take():
     check('''
 import estimator_tpu_embedding
 estimator_tpu_embedding.install()
@@ -235,8 +235,8 @@ def test_h02_workers_are_contacted_before_a_script_runs(monkeypatch):
     require_private_network()
     nobody, = free_addresses(1)
     monkeypatch.setattr(defaults, '_current', defaults.Defaults())
-    workers.contact()  # There are none, so nothing happens.
+    tpu_functions.contact_workers()  # There are none, so nothing happens.
     monkeypatch.setattr(defaults, '_current', defaults.Defaults(
         cluster=ClusterChoice((nobody,), expose=True, connect_deadline=.5)))
     with pytest.raises(HostUnavailableError, match=f'E707 worker {nobody}.* connection refused'):
-        workers.contact()
+        tpu_functions.contact_workers()

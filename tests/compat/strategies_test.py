@@ -139,7 +139,7 @@ def tf_config(monkeypatch):
 
 
 @pytest.mark.parametrize('kind', ['train_distribute', 'eval_distribute'])
-def test_a_strategy_given_by_two_roads_is_one_clear_error(kind):
+def test_a_strategy_given_twice_is_one_clear_error(kind):
     strategy = STRATEGIES['OneDevice']()
     with pytest.raises(ete.ConfigError, match=f'E472 RunConfig: a strategy is given as {kind} or'):
         nightly.RunConfig(**{kind: strategy}, experimental_distribute=distribution(

@@ -1,11 +1,11 @@
-"""Every road that scripts took to a name leads to it again, and the table of names is true."""
+"""Every import path of scripts leads to its name again, and the table of names is true."""
 
 import importlib.metadata
 import json
 import pathlib
 
 import pytest
-from harness import roads
+from harness import import_paths
 from harness.processes import run_python
 from harness.tools import load
 
@@ -18,17 +18,17 @@ GOLDEN = json.loads(API_TABLE.GOLDEN.read_text())
 
 @pytest.fixture(scope='module')
 def found():
-    """What one process with `install()` says of all roads and names."""
+    """What one process with `install()` says of all paths and names."""
     done = run_python('-c', f'import sys; sys.path.insert(0, {str(TESTS)!r}); '
-                      'from harness import roads; roads.main()')
+                      'from harness import import_paths; import_paths.main()')
     assert done.returncode == 0
     return json.loads(done.stdout)
 
 
-@pytest.mark.parametrize('number', range(len(roads.ROADS)), ids=[
-    f'{statement}: {name}' for statement, name, _ in roads.ROADS])
-def test_a_road_leads_to_the_very_object(found, number):
-    assert found['roads'][number] == ''
+@pytest.mark.parametrize('number', range(len(import_paths.PATHS)), ids=[
+    f'{statement}: {name}' for statement, name, _ in import_paths.PATHS])
+def test_a_path_leads_to_the_very_object(found, number):
+    assert found['paths'][number] == ''
 
 
 def test_every_name_that_the_table_calls_restored_resolves(found):
@@ -61,7 +61,7 @@ def test_the_table_is_made_of_the_golden_and_the_rules():
     assert API_TABLE.TABLE.read_text() == API_TABLE.table(GOLDEN)
 
 
-def test_classes_of_several_roads_are_one_for_isinstance_and_subclasses(tmp_path):
+def test_classes_of_several_paths_are_one_for_isinstance_and_subclasses(tmp_path):
     done = run_python('-c', f'''
 import estimator_tpu_embedding as ete
 ete.install()
@@ -113,7 +113,7 @@ from tensorflow.python.estimator import no_such_module
         "ImportError: cannot import name 'no_such_module'")
 
 
-def test_what_the_roads_lead_to_works(tmp_path):
+def test_what_the_paths_lead_to_works(tmp_path):
     done = run_python('-c', f'''
 import estimator_tpu_embedding
 estimator_tpu_embedding.install()
