@@ -45,6 +45,10 @@ def test_the_first_training_names_both_optimizers_and_how_to_get_the_declared_on
         f'use_tpu=False: {name} of model_fn trains the embedding tables, and not what '
         'embedding_config_spec declares, AdagradParameters. To train them with that, set '
         'use_tpu=True: this package emulates the TPU on the CPU.']
+    if name == 'GradientDescent':
+        assert dict(tf.train.list_variables(str(tmp_path))) == {
+            'dense_features/f_embedding/embedding_weights': [10, 2], 'w/kernel': [2, 1],
+            'global_step': []}
 
 
 def test_optimizers_of_shared_tables_and_of_configs_by_name_are_named_too(tmp_path, caplog):
