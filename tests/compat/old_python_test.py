@@ -8,7 +8,7 @@ from harness.processes import run_etpe, run_python
 from estimator_tpu_embedding.compat import old_imp
 
 JOB = """
-import asyncio, collections, fractions, inspect, math, time
+import collections, fractions, inspect, math, time
 import numpy as np
 from collections import Iterator, Mapping
 assert Mapping is collections.abc.Mapping and Iterator is collections.abc.Iterator
@@ -18,9 +18,6 @@ try:
     inspect.getargspec(lambda *, a: 0)
 except ValueError as error:
     assert 'keyword-only' in str(error)
-assert inspect.formatargspec(['a', 'b'], 'c', 'd', (1,)) == '(a, b=1, *c, **d)'
-assert inspect.formatargspec(['a'], None, None, None, ['k'], {'k': 2}, {'a': int, 'return': str}
-                             ) == '(a: int, *, k=2) -> str'
 assert np.float is float and np.int is int and np.object is object and np.str is str
 assert np.string_ is np.bytes_ and np.unicode_ is np.str_ and np.float_ is np.float64
 assert np.asscalar(np.int64(3)) == 3 and np.NINF == -math.inf and math.copysign(1, np.NZERO) == -1
@@ -28,17 +25,6 @@ assert np.bool is np.bool_ and np.long is not int
 before = time.clock()
 assert before <= time.process_time()
 assert not hasattr(np, 'nothing_of_that_name') and not hasattr(inspect, 'nothing_of_that_name')
-
-@asyncio.coroutine
-def three():
-    yield from asyncio.sleep(0)
-    return 3
-
-@asyncio.coroutine
-def six():
-    return three()
-
-assert asyncio.run(three()) == asyncio.run(six()) == 3
 assert Mapping is collections.Mapping
 print('reached the last line')
 """
