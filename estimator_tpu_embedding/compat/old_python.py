@@ -15,6 +15,7 @@ import inspect
 import operator
 import sys
 import time
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -114,8 +115,23 @@ def _gcd(a: Any, b: Any) -> Any:
     return a
 
 
+def _coroutine(func: Any) -> Any:
+    """Makes a generator function a coroutine, as the decorator `asyncio.coroutine` did."""
+    made = types.coroutine(func)
+    if inspect.isgeneratorfunction(func):
+        return made
+
+    @functools.wraps(func)
+    async def awaited(*args: Any, **kwargs: Any) -> Any:
+        result = made(*args, **kwargs)
+        return await result if inspect.isawaitable(result) else result
+
+    return awaited
+
+
 _OWN: dict[str, Any] = {
     'numpy.NINF': -float('inf'), 'numpy.NZERO': -0., 'numpy.PZERO': 0.,
     'numpy.asscalar': operator.methodcaller('item'),
     'inspect.getargspec': _getargspec, 'inspect.ArgSpec': ArgSpec,
-    'fractions.gcd': _gcd, 'time.clock': time.process_time}
+    'fractions.gcd': _gcd,
+    'time.clock': time.process_time, 'asyncio.coroutine': _coroutine}

@@ -8,7 +8,7 @@ from harness.processes import run_etpe, run_python
 from estimator_tpu_embedding.compat import old_imp
 
 JOB = """
-import collections, fractions, inspect, math, time
+import asyncio, collections, fractions, inspect, math, time
 import numpy as np
 from collections import Iterator, Mapping
 assert Mapping is collections.abc.Mapping and Iterator is collections.abc.Iterator
@@ -25,6 +25,17 @@ assert np.bool is np.bool_ and np.long is not int
 before = time.clock()
 assert before <= time.process_time()
 assert not hasattr(np, 'nothing_of_that_name') and not hasattr(inspect, 'nothing_of_that_name')
+
+@asyncio.coroutine
+def three():
+    yield from asyncio.sleep(0)
+    return 3
+
+@asyncio.coroutine
+def six():
+    return three()
+
+assert asyncio.run(three()) == asyncio.run(six()) == 3
 assert Mapping is collections.Mapping
 print('reached the last line')
 """
