@@ -1,6 +1,5 @@
 """Section 15 of the runner's specification: what `use_tpu=False` does, says and refuses."""
 
-import json
 import logging
 import re
 
@@ -158,13 +157,3 @@ def test_what_a_tpu_config_says_of_loops_hosts_and_cores_changes_nothing(tmp_pat
     assert hook.runs == 12  # Both went on to the end of the data.
     with pytest.raises(ValueError, match='Must specify steps > 0, given: -321'):
         estimator.evaluate(input_fn, steps=-321)
-
-
-@pytest.mark.parametrize('task', ['ps', 'evaluator'])
-def test_tasks_that_do_not_train_are_told_so(tmp_path, monkeypatch, task):
-    monkeypatch.setenv('TF_CONFIG', json.dumps({
-        'cluster': {'chief': ['h:1'], 'ps': ['h:2']}, 'task': {'type': task, 'index': 0}}))
-    with pytest.raises(ValueError, match='Train has been called wrong configuration. Please use '
-                       'tf.estimator.train_and_evaluate which calls proper API according to given '
-                       'configuration.'):
-        make(tmp_path).train(input_fn, steps=1)
