@@ -80,16 +80,14 @@ HOMES = {
     'the nightly': (imports, {'tensorflow_estimator'}, set()),  # `_legacy` imports it by name.
     'engines': (
         imports, {f'{NAME}.hosts.{name}' for name in (
-            'engine_backend', 'native', 'stock')},
-        {f'hosts/{name}.py' for name in ('choice', 'native_tables', 'owner')}),
+            'native', 'stock')},
+        {f'hosts/{name}.py' for name in ('choice', 'owner')}),
     'the compiled engine': (  # `install` only says why there is none.
         imports, {f'{NAME}.native.library', f'{NAME}.native.layout'},
         {'native', 'compat/install.py', *(f'hosts/{name}.py' for name in (
-            'choice', 'exchange', 'native', 'native_tables', 'owner')),
+            'choice', 'exchange', 'native', 'owner')),
          'cluster/facts.py'}),  # Graphs of other processes use it in a worker.
     'calls of a worker': (imports, {f'{NAME}.cluster.control'}, {'cluster'}),
-    'components of a queue': (
-        imports, {f'{NAME}.hosts.components'}, {'hosts/pending.py', 'hosts/pipelined.py'}),
     # The package `_tf` does not hand it out.
     'strategies': (imports, {f'{NAME}._tf.distribute'}, {'_distribution', 'compat', 'midlevel'}),
     'strategies through _tf': (names, {'_tf.distribute'}, set()),
@@ -109,8 +107,7 @@ HOMES = {
     'threads and signals': (
         uses, {'threading.Thread', 'threading.Timer', 'signal.signal', 'signal.set_wakeup_fd'},
         {f'runner/{name}.py' for name in (
-            'background', 'blocked', 'feed_progress', 'feed_watch', 'session_creators',
-            'session_feed', 'shutdown', 'signals', 'towers')}
+            'ending', 'infeed', 'saving', 'sessions', 'towers')}
         | {'migration/carry_out.py'}  # SIGTERM ends a migration in order.
         | {f'cluster/{name}.py' for name in (
             'children', 'guarded', 'threads', 'worker')}),
@@ -262,7 +259,7 @@ def test_the_names_of_checkpoint_files_have_one_grammar():
     """Texts for people, which have spaces, may show such names."""
     compare([at(source, line, text) for source in sources() for text, line in strings(source)
              if ' ' not in text and FILE_NAME.search(text.replace('\\', ''))],
-            {'checkpoint/file_names.py', 'runner/async_saver.py'})  # the default of the original
+            {'checkpoint/file_names.py', 'runner/saving.py'})  # the default of the original
 
 
 def test_private_attributes_are_used_in_the_module_that_defines_them():

@@ -72,7 +72,7 @@ def _executed(program: Any, parsed: argparse.Namespace, directory: str) -> int:
     """
     from ..compat import console, environment, hints, script
     from ..runner import progress
-    from ..runner.totals import totals
+    from ..runner.progress import totals
     path = os.path.abspath(program.file)  # The program may change its folder.
     libraries = tracebacks.Folds(program.file)
     console.log_each_line_once(lambda file: libraries.library_of(file) is not None)

@@ -24,8 +24,8 @@ from ..estimator.estimator import TPUEstimator
 from ..estimator.feed_hook import TPUInfeedOutfeedSessionHook
 from ..estimator.run_config import RunConfig
 from ..estimator.spec import TPUEstimatorSpec
-from ..runner.async_saver import AsyncCheckpointSaverHook
 from ..runner.input_state import CheckpointInputPipelineHook
+from ..runner.saving import AsyncCheckpointSaverHook
 from . import import_paths, refused
 from .resolver import TPUClusterResolver
 

@@ -11,8 +11,7 @@ import tensorflow.compat.v1 as tf
 from .. import _legacy, _process, defaults
 from ..errors import Problem
 from ..estimator import without_tpu
-from ..runner.plain_steps import PlainSteps
-from ..runner.progress import RunReport, announce
+from ..runner.progress import PlainSteps, RunReport, announce
 
 
 def limit_steps() -> None:

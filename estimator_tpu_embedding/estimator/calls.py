@@ -18,7 +18,7 @@ from ..columns import used
 from ..core.deployment import Deployment, Invocation
 from ..core.plan import Plan
 from ..errors import EteError, noted
-from ..runner.call_notes import noting_call
+from ..runner.host_calls import noting_call
 from ..runner.input import DATASETS
 from ..runner.model import FeedHookMaker, ModelOutput
 from .context import TPUContext

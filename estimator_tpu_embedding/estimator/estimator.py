@@ -13,9 +13,9 @@ import tensorflow.compat.v1 as tf
 from .. import _legacy, _process, _tf, defaults
 from ..checkpoint import directory, following, order_of_ids
 from ..core.deployment import Deployment
-from ..runner import loop, predictions, summaries
+from ..runner import loop, summaries
 from ..runner.model import Job
-from ..runner.stop_at_step import StopAtStep
+from ..runner.schedule import StopAtStep
 from . import calls, settings, workers
 from .context import EstimatorContext
 from .embedding_spec import EmbeddingConfigSpec
@@ -262,7 +262,7 @@ class TPUEstimator(WithoutTpu):
         if found is None:
             tf.logging.warning('Could not find trained model in model_dir: %s, running '
                                'initialization to predict.', self.model_dir)
-        steps = predictions.predict(
+        steps = loop.predict(
             self._job(_legacy.mode_keys().PREDICT, input_fn), hooks=hooks, following=found,
             select=functools.partial(self._extract_keys, predict_keys=predict_keys))
         with contextlib.closing(steps):

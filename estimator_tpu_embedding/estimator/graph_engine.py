@@ -10,15 +10,22 @@ import tensorflow.compat.v1 as tf
 from .. import defaults
 from ..core.plan import Plan
 from ..errors import ConfigError, Problem
-from ..hosts.backend import Activations, Backend, CoreBatch, LookupReceipt
-from ..hosts.choice import make_backend
-from ..hosts.delayed import DelayedBackend
-from ..hosts.id_queues import IdQueues
+from ..hosts.backend import (
+    QUEUE_CAPACITY,
+    Activations,
+    Backend,
+    CoreBatch,
+    LookupReceipt,
+    PlacedQueue,
+)
+from ..hosts.choice import choose_engine
+from ..hosts.pipelined import DelayedBackend
 from ..hosts.placement import Placement, on
 from ..hosts.tables import HostedTable, create_slots_apart
 from ..hosts.vectors import kinds_of, pack, unpack
-from ..runner import totals, towers
+from ..runner import towers
 from ..runner.gradients import GradientCapture
+from ..runner.progress import add_own_loop
 
 _WHERE = 'TPUEmbedding'
 
@@ -45,7 +52,7 @@ class GraphEngine:
         self._receipts: dict[int, LookupReceipt] = {}
         # Ids that come before the tables wait here, unchanged. The tables bring a backend with
         # queues of its own. A native backend groups ids as they come, beside the steps.
-        self._early: IdQueues | None = None
+        self._early: list[PlacedQueue] = []
 
     def create_tables(self, variable_names: Mapping[str, str],
                       slot_names: Mapping[str, Sequence[str]]) -> dict[str, HostedTable]:
@@ -57,11 +64,11 @@ class GraphEngine:
         # Each update gets the step that rates are functions of.
         with on(self._client):
             no_step = tf.zeros([], tf.int64)
-            self._backend = make_backend(
-                self._plan, variable_names, no_step, slot_names=slot_names,
+            engine = choose_engine(
+                self._plan, variable_names, slot_names=slot_names,
                 kernels=defaults.current().kernels, placement=self._workers)
-            if self._plan.pipelined and self._plan.mode == 'training':
-                self._backend = DelayedBackend(self._backend)
+            is_late = self._plan.pipelined and self._plan.mode == 'training'
+            self._backend = (DelayedBackend if is_late else Backend)(engine, no_step)
         tables = self._backend.tables
         if self._plan.mode == 'inference':
             tables = {name: hosted._replace(slots=create_slots_apart(
@@ -72,14 +79,16 @@ class GraphEngine:
 
     def enqueue(self, batch: CoreBatch, *, core: int) -> tf.Operation:
         """See `Backend.enqueue`."""
-        if self._backend is not None and self._early is None:
-            return self._backend.enqueue(batch, host=self._host_of(core), core=core)
-        if self._early is None:
+        if self._backend is not None and not self._early:
+            return self._backend.enqueue(batch, core=core)
+        if not self._early:
             with tf.init_scope():
-                kinds, cores = kinds_of(self._plan), self._plan.topology.num_cores
-                self._early = IdQueues(kinds, [[self._client] * len(kinds)] * cores)
+                kinds = kinds_of(self._plan)
+                self._early = [PlacedQueue(QUEUE_CAPACITY, kinds, [self._client] * len(kinds),
+                                           f'ids_of_core_{each}')
+                               for each in range(self._plan.topology.num_cores)]
         # Later ids go here too: the steps of a graph take their ids in one place, in order.
-        return self._early.enqueue(pack(self._plan, batch), core=core)
+        return self._early[core].enqueue(pack(self._plan, batch))
 
     def lookup(self) -> Activations:
         """Returns the activations of the core whose replica is being built.
@@ -100,11 +109,10 @@ class GraphEngine:
                 'after estimator_tpu_embedding.install().'))
         core = towers.current_core()
         handed_over = []
-        if self._early is not None:
+        if self._early:
             with on(self._client):
-                batch = unpack(self._plan, self._early.dequeue(core=core))
-                handed_over.append(
-                    self._backend.enqueue(batch, host=self._host_of(core), core=core))
+                batch = unpack(self._plan, self._early[core].dequeue())
+                handed_over.append(self._backend.enqueue(batch, core=core))
         with tf.control_dependencies(handed_over):
             activations, receipt = self._backend.lookup(core=core)
         self._receipts[core] = receipt
@@ -129,7 +137,7 @@ class GraphEngine:
             receipt = receipt._replace(step=tf.convert_to_tensor(step))
         backend = self._backend
         assert backend is not None, 'a receipt comes from a backend'
-        totals.add_own_loop(_WHERE)
+        add_own_loop(_WHERE)
 
         def update_all(cores: list[tuple[LookupReceipt, Activations]]) -> tf.Operation:
             receipts, every = zip(*cores)
@@ -140,6 +148,3 @@ class GraphEngine:
     def retrieve(self) -> tf.Operation:
         """See `Backend.retrieve`."""
         return self._backend.retrieve() if self._backend is not None else tf.no_op()
-
-    def _host_of(self, core: int) -> int:
-        return core // self._plan.topology.cores_per_host

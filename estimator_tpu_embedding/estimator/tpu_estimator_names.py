@@ -17,8 +17,8 @@ import tensorflow.compat.v1 as tf
 
 from .. import _legacy, defaults
 from ..errors import Problem
-from ..runner.padding import filled
-from ..runner.stop_at_step import StopAtStep
+from ..runner.input import filled
+from ..runner.schedule import StopAtStep
 from .estimator import TPUEstimator
 from .run_config import RunConfig
 from .tpu_config import InputPipelineConfig, TPUConfig

@@ -22,8 +22,8 @@ from ..core.plan import Plan
 from ..core.specs import Topology
 from ..errors import ConfigError, Problem, shown
 from ..hosts.placement import Placement
-from ..runner.admission import parts_on
 from ..runner.progress import announce
+from ..runner.sessions import parts_on
 from . import addresses
 
 

@@ -1,4 +1,4 @@
-"""The interfaces of an engine and of a backend: the verbs with which a step reaches its tables.
+"""The verbs with which a step reaches its tables: those of an engine and those of its backend.
 
 An engine holds tables and computes. A backend adds the queues in which ids wait, the global step
 and the learning rates. The runner talks to backends, and `midlevel/` to engines.
@@ -13,7 +13,8 @@ import tensorflow.compat.v1 as tf
 
 from ..core.plan import Plan
 from ..ops.ids import IdBatch
-from .placement import Placement
+from .placement import Placement, on
+from .rates import rates_at, require_rates
 from .tables import HostedTable
 
 QUEUE_CAPACITY = 2
@@ -44,10 +45,11 @@ class LookupReceipt(NamedTuple):
     activations: Activations
 
 
-class Executor(Protocol):
-    """Executes one plan: the common part of an engine and a backend.
+class Engine(Protocol):
+    """Holds the tables of one plan, and computes.
 
-    In graph mode each verb returns tensors or operations to be run.
+    In graph mode each verb returns tensors or operations to be run. An engine has no queue and no
+    step, and it is given its learning rates.
 
     Attributes:
       plan: the plan.
@@ -63,23 +65,18 @@ class Executor(Protocol):
 
     @property
     def placement(self) -> Placement:
-        """The devices of cores and hosts."""
+        """The devices of cores and hosts; none at all unless an engine says more."""
+        return Placement(self.plan.topology)
 
     def places(self, core: int) -> list[str]:
         """Returns the device of each packed tensor of a core, in the order of `kinds`."""
+        return [self.placement.core(core)] * len(self.kinds)
 
     def open(self) -> tf.Operation:
         """Makes the engine ready; run once per session before anything else."""
 
     def load(self) -> tf.Operation:
         """Loads the host variables into the engine; run after they were initialised or restored."""
-
-
-class Engine(Executor, Protocol):
-    """Holds the tables of one plan, and computes.
-
-    An engine has no queue and no step, and it is given its learning rates.
-    """
 
     def pack(self, batch: CoreBatch) -> list[tf.Tensor]:
         """Returns the ids of one step of one core in the engine's own form, of dtypes `kinds`.
@@ -111,17 +108,97 @@ class Engine(Executor, Protocol):
         """
 
 
-class Backend(Executor, Protocol):
-    """Executes the steps of one plan: hands ids over, looks up, updates."""
+class PlacedQueue:
+    """One FIFO queue per device that elements have a tensor on; together they behave as one.
 
-    def enqueue(self, batch: CoreBatch, *, host: int, core: int) -> tf.Operation:
-        """Hands the ids of one step of `core`, fed by `host`, to the engine; blocks when full."""
+    A tensor crosses to its device when it is enqueued. So it is there when a step takes it.
+    """
+
+    def __init__(self, capacity: int, kinds: Sequence[tf.DType], places: Sequence[str], name: str,
+                 shapes: Sequence[tf.TensorShape] | None = None):
+        """Makes the queues, in the default graph or eagerly.
+
+        Args:
+          capacity: elements that may wait, >= 1.
+          kinds: the dtypes of the tensors of an element.
+          places: the device of each tensor; `''` is the current one.
+          shapes: of the tensors; `None` if they vary, as those of ids do.
+        """
+        self._numbers = {place: [number for number, each in enumerate(places) if each == place]
+                         for place in dict.fromkeys(places)}
+        self._count = len(kinds)
+        self._queues = {}
+        for place, numbers in self._numbers.items():
+            with on(place):
+                self._queues[place] = tf.queue.FIFOQueue(
+                    capacity, [kinds[number] for number in numbers],
+                    None if shapes is None else [shapes[number] for number in numbers], name=name)
+
+    def enqueue(self, tensors: Sequence[tf.Tensor]) -> tf.Operation:
+        """Appends an element; waits while the queue is full."""
+        done = []
+        for place, queue in self._queues.items():
+            with on(place):
+                done.append(queue.enqueue([tensors[number] for number in self._numbers[place]]))
+        return done[0] if len(done) == 1 else tf.group(*done)
+
+    def dequeue(self) -> list[tf.Tensor]:
+        """Takes the oldest element; waits for it."""
+        tensors: list[tf.Tensor | None] = [None] * self._count
+        for place, queue in self._queues.items():
+            with on(place):
+                found = tf.nest.flatten(queue.dequeue())
+            for number, tensor in zip(self._numbers[place], found):
+                tensors[number] = tensor
+        return [tensor for tensor in tensors if tensor is not None]
+
+    def size(self) -> tf.Tensor:
+        """Returns how many elements wait, an int32 scalar."""
+        return next(iter(self._queues.values())).size()
+
+    def close(self) -> tf.Operation:
+        """Ends every wait."""
+        return tf.group(*[queue.close(cancel_pending_enqueues=True)
+                          for queue in self._queues.values()])
+
+
+class Backend:
+    """Executes the steps of one plan: hands ids over, looks up, updates.
+
+    Attributes:
+      engine: computes.
+      plan: the plan.
+      tables: the variables, by table name.
+    """
+
+    def __init__(self, engine: Engine, global_step: tf.Variable | tf.Tensor):
+        """Makes a queue per core in the default graph, which must hold the engine too.
+
+        Args:
+          global_step: the argument of dynamic learning rates.
+        """
+        self.engine, self.plan, self.tables = engine, engine.plan, engine.tables
+        self._global_step = global_step
+        self._queues = [PlacedQueue(QUEUE_CAPACITY, engine.kinds, engine.places(core),
+                                    f'ids_of_core_{core}')
+                        for core in range(self.plan.topology.num_cores)]
+
+    def enqueue(self, batch: CoreBatch, *, core: int) -> tf.Operation:
+        """Hands the ids of one step of `core` to the engine; blocks when full."""
+        return self._queues[core].enqueue(self.engine.pack(batch))
 
     def lookup(self, *, core: int) -> tuple[Activations, LookupReceipt]:
         """Takes the oldest pending ids of `core`, and returns their activations."""
+        step = tf.identity(self._global_step)
+        with tf.control_dependencies([step]):
+            packed = self._queues[core].dequeue()
+        with on(self.engine.placement.core(core)):
+            activations = self.engine.lookup(packed)
+        return activations, LookupReceipt(step, tuple(packed), activations)
 
     def batches(self, receipt: LookupReceipt) -> dict[str, IdBatch]:
         """Returns the ids of a lookup by feature, for statistics."""
+        return self.engine.unpack(receipt.packed)
 
     def update(self, receipts: Sequence[LookupReceipt],
                gradients: Sequence[Activations]) -> tf.Tensor:
@@ -140,9 +217,43 @@ class Backend(Executor, Protocol):
           they are not finite. If one is true, no table was changed. An engine that fails instead
           gives false for all. Evaluating this tensor makes the update.
         """
+        step, packed = receipts[0].step, [receipt.packed for receipt in receipts]
+        if self.engine.placement.is_remote:
+            return self.engine.update(packed, self._after_lookups(receipts, gradients),
+                                      self._legal_rates(step), step)
+        looked_up = [activation for receipt in receipts
+                     for activation in receipt.activations.values()]
+        # As one operation: otherwise every operation below would wait for each of them by itself.
+        with tf.control_dependencies([tf.group(*looked_up)]):
+            rates = rates_at(self.plan, step)
+            legal = require_rates(self.plan, rates, step)
+        with tf.control_dependencies([tf.group(legal, *looked_up)]):
+            return self.engine.update(packed, gradients, rates, step)
 
     def retrieve(self) -> tf.Operation:
         """Writes the engine's values to the host variables; run before they are read."""
+        return tf.no_op()
 
     def close(self) -> tf.Operation:
         """Ends every wait for ids, in `enqueue` and in `lookup`."""
+        return tf.group(*[queue.close() for queue in self._queues])
+
+    def _after_lookups(self, receipts: Sequence[LookupReceipt],
+                       gradients: Sequence[Activations]) -> list[Activations]:
+        """Returns gradients that exist when their core has looked up.
+
+        An owner writes when it has the gradients of all cores. So no task has to tell others that
+        all look-ups are done, which would take two messages more, one after the other.
+        """
+        found = []
+        for core, (receipt, of_core) in enumerate(zip(receipts, gradients)):
+            with on(self.engine.placement.core(core)), tf.control_dependencies(
+                    [tf.group(*receipt.activations.values())]):
+                found.append({name: tf.identity(one) for name, one in of_core.items()})
+        return found
+
+    def _legal_rates(self, step: tf.Tensor) -> dict[str, tf.Tensor]:
+        """Returns the learning rates of a step, once it is known that they are legal."""
+        rates = rates_at(self.plan, step)
+        with tf.control_dependencies([require_rates(self.plan, rates, step)]):
+            return {name: tf.identity(rate) for name, rate in rates.items()}

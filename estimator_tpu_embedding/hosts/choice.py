@@ -1,7 +1,7 @@
 """Chooses the engine of a plan, native or stock, and opens it for a graph or for functions.
 
-This is the one place that does either: `runner/` and `estimator/` ask for a backend in a graph,
-`midlevel/` for an engine in functions.
+This is the one place that does either: `runner/` and `estimator/` ask for an engine in a graph,
+`midlevel/` for one in functions.
 """
 
 from __future__ import annotations
@@ -19,10 +19,8 @@ from ..core.plan import Plan
 from ..errors import Problem, SetupError
 from ..native import layout, library
 from . import memory
-from .backend import Backend, Engine
-from .engine_backend import EngineBackend
-from .native import NativeEngine
-from .native_tables import make_engine, make_engines
+from .backend import Engine
+from .native import NativeEngine, make_engine, make_engines
 from .owner import Owner
 from .per_host import PerHostEngine
 from .placement import Placement
@@ -30,17 +28,14 @@ from .stock import StockEngine
 from .tables import HostedTable, create_tables, parts_of
 
 
-def make_backend(plan: Plan, variable_names: Mapping[str, str],
-                 global_step: tf.Variable | tf.Tensor, *,
-                 slot_names: Mapping[str, Sequence[str]] | None = None,
-                 skips_nonfinite: bool = False, kernels: Kernels = Kernels(),
-                 placement: Placement | None = None) -> Backend:
+def choose_engine(plan: Plan, variable_names: Mapping[str, str], *,
+                  slot_names: Mapping[str, Sequence[str]] | None = None,
+                  skips_nonfinite: bool = False, kernels: Kernels = Kernels(),
+                  placement: Placement | None = None) -> Engine:
     """Creates the tables of a plan and their engine in the default graph.
 
     Args:
-      plan: the plan.
       variable_names: for each table the name of its variable.
-      global_step: the argument of dynamic learning rates.
       slot_names: for each table the names of its slots; if it is `None` they are below the
         variable's.
       skips_nonfinite: whether an update changes nothing if a gradient is not finite; otherwise it
@@ -58,17 +53,14 @@ def make_backend(plan: Plan, variable_names: Mapping[str, str],
     _process.require_threads('TPUEmbedding')
     if placement is None or not placement.is_remote:
         require_fit(needs_of(plan), memory.limit())
-    engine: Engine
     if placement is not None:
-        engine = _make_owners(plan, variable_names, slot_names, kernels, placement,
-                              skips_nonfinite=skips_nonfinite)
-    elif _uses_native(kernels.choice):
-        engine = make_engine(plan, variable_names, slot_names, skips_nonfinite=skips_nonfinite,
-                             threads=kernels.threads or 0)
-    else:
-        engine = StockEngine(plan, create_tables(plan, variable_names, slot_names),
-                             skips_nonfinite=skips_nonfinite)
-    return EngineBackend(engine, global_step)
+        return _make_owners(plan, variable_names, slot_names, kernels, placement,
+                            skips_nonfinite=skips_nonfinite)
+    if _uses_native(kernels.choice):
+        return make_engine(plan, variable_names, slot_names, skips_nonfinite=skips_nonfinite,
+                           threads=kernels.threads or 0)
+    return StockEngine(plan, create_tables(plan, variable_names, slot_names),
+                       skips_nonfinite=skips_nonfinite)
 
 
 def _make_owners(plan: Plan, variable_names: Mapping[str, str],

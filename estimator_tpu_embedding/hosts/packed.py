@@ -22,8 +22,7 @@ import tensorflow.compat.v1 as tf
 
 from .. import _tf
 from ..ops import packing
-from .called import functions_of
-from .devices import Devices
+from .operations import Devices, functions_of
 from .placement import on
 
 _WRITES = ('Assign', 'ResourceApply', 'ResourceSparseApply', 'ResourceScatter',
@@ -221,7 +220,6 @@ def _levels(sources: Mapping[tf.Operation, Iterable[tf.Operation]],
     """Returns the level of each operation.
 
     Args:
-      sources: what each operation needs.
       crossing: the edges that cross. No loop of a graph has one.
     """
     levels = dict.fromkeys(sources, 0)

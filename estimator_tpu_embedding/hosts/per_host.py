@@ -27,7 +27,7 @@ class PerHostEngine:
     """Executes a plan by owners. See `backend.Engine` for the verbs.
 
     Attributes:
-      plan, kernels, tables: see `backend.Executor`.
+      plan, kernels, tables: see `backend.Engine`.
       kinds: dtypes of what a core keeps, then of what each owner keeps; see `places`.
       placement: the devices.
     """

@@ -12,8 +12,7 @@ import tensorflow.compat.v1 as tf
 
 from .. import _tf
 from ..errors import ConfigError, Problem
-from .called import functions_of, functions_of_node, python_in
-from .devices import Devices
+from .operations import Devices, functions_of, functions_of_node, python_in
 from .placement import Placement
 
 _ENGINE = 'EteEngine'
@@ -27,8 +26,6 @@ def keep_on_host(operations: Sequence[tf.Operation], device: str, placement: Pla
     Operations that are colocated with another one, or use its resource, stay with it.
 
     Args:
-      operations: of one tower.
-      device: of its core.
       placement: the devices of the job.
     """
     allowed = {placement.client, *map(placement.host, range(placement.topology.num_hosts))}
@@ -105,8 +102,6 @@ def _misplaced_in(graph: tf.Graph, name: str, device: str, inputs: Sequence[str 
     """Yields the problems of a function that is called on a device.
 
     Args:
-      graph: has the function.
-      name: of the function.
       device: of what calls it, which holds for nodes that name none.
       inputs: for each input of the caller the device of the engine that it is, or `None`. The last
         of them are the arguments.

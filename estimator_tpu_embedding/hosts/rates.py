@@ -48,7 +48,6 @@ def require_finite(tables: Sequence[str], bad: tf.Tensor, step: tf.Tensor) -> tf
     """Fails if gradients are not finite: no later step could repair the rows they would give.
 
     Args:
-      tables: their names.
       bad: int32 `[tables]`, how many elements of each table's gradients are not finite.
       step: the global step of the lookup.
     """

@@ -12,15 +12,14 @@ from typing import NamedTuple
 import tensorflow.compat.v1 as tf
 
 from ..core.optimizer_base import Optimizer
+from ..core.partition import Partition
 from ..core.plan import Plan
 from ..ops import combine, rows, rules
 from ..ops.ids import IdBatch
-from . import routes
-from .backend import Activations, CoreBatch
+from .backend import Activations, CoreBatch, Engine
 from .rates import require_finite
 from .tables import HostedTable
 from .vectors import kinds_of, pack, unpack
-from .wrapper import LocalEngine
 
 
 class _Sums(NamedTuple):
@@ -37,7 +36,7 @@ class _Sums(NamedTuple):
     turns: tf.Tensor | None
 
 
-class StockEngine(LocalEngine):
+class StockEngine(Engine):
     """Executes a plan with stock operations. See `backend.Engine` for the verbs.
 
     Attributes:
@@ -54,7 +53,6 @@ class StockEngine(LocalEngine):
         """Executes a plan in the default graph.
 
         Args:
-          plan: the plan.
           tables: its tables, in that graph.
           skips_nonfinite: whether an update changes nothing if a gradient is not finite; otherwise
             it fails.
@@ -81,7 +79,7 @@ class StockEngine(LocalEngine):
         activations = {}
         for feature in self.plan.features:
             table, batch = self.tables[feature.table], batches[feature.name]
-            looked_up = rows.rounded(routes.rows_at(
+            looked_up = rows.rounded(_rows_at(
                 self.plan.partition(feature.table), table.rows, batch.ids), table.spec.quantization)
             activations[feature.name] = tf.reshape(
                 combine.combine(looked_up, batch, table.spec.combiner),
@@ -156,7 +154,7 @@ class StockEngine(LocalEngine):
                      rate: tf.Tensor) -> tf.Operation:
         """Applies the optimizer on every host to the rows of distinct `ids`."""
         optimizer = _optimizer_of(table)
-        positions, local = routes.route(
+        positions, local = _route(
             self.plan.partition(table.spec.name), len(table.rows), ids)
         writes = []
         for host, where in enumerate(positions):
@@ -182,3 +180,35 @@ def _optimizer_of(table: HostedTable) -> Optimizer:
 
 def _count_nonfinite(gradient: tf.Tensor) -> tf.Tensor:
     return tf.reduce_sum(tf.cast(~tf.math.is_finite(gradient), tf.int32))
+
+
+def _route(partition: Partition, parts: int, ids: tf.Tensor) -> tuple[list[tf.Tensor], tf.Tensor]:
+    """Returns for each host the positions of its ids, and for each id its row on its host.
+
+    Args:
+      parts: how many hosts hold rows.
+      ids: int64 `[n]`.
+
+    Returns:
+      A vector int32 of positions in `ids` per host, and int64 `[n]`.
+    """
+    hosts, local = partition.locate(ids, tf.maximum)
+    positions = tf.dynamic_partition(tf.range(tf.size(ids)), tf.cast(hosts, tf.int32), parts)
+    return positions, local
+
+
+def _rows_at(partition: Partition, parts: Sequence[tf.Variable], ids: tf.Tensor) -> tf.Tensor:
+    """Gathers the rows of ids from all hosts.
+
+    Args:
+      parts: the variables of the table or of one of its slots, one per host that holds rows.
+      ids: int64 `[n]`.
+
+    Returns:
+      float32 `[n, D]`.
+    """
+    if len(parts) == 1:
+        return rows.read(parts[0], ids)
+    positions, local = _route(partition, len(parts), ids)
+    return tf.dynamic_stitch(positions, [
+        rows.read(part, tf.gather(local, where)) for part, where in zip(parts, positions)])

@@ -59,9 +59,16 @@ def create_tables(plan: Plan, variable_names: Mapping[str, str],
     Returns:
       The tables by name.
     """
+    client, tables = '' if placement is None else placement.client, {}
     with _placed(hosts_of_parts(plan), placement):
-        return _create_tables(plan, variable_names, slot_names,
-                              '' if placement is None else placement.client)
+        for table in plan.tables:
+            name, slots = variable_names[table.name], plan.slots(table.name)
+            own_names = (slot_names[table.name] if slot_names is not None
+                         else [f'{name}/{slot.suffix}' for slot in slots])
+            tables[table.name] = HostedTable(
+                table, _partitioned(plan, table, name, _initializer(plan, table, client)),
+                _create_slots(plan, table, slots, own_names))
+    return tables
 
 
 def hosts_of_parts(plan: Plan) -> Iterator[int]:
@@ -72,13 +79,7 @@ def hosts_of_parts(plan: Plan) -> Iterator[int]:
 
 
 def tables_at(plan: Plan, tables: Mapping[str, HostedTable], host: int) -> dict[str, HostedTable]:
-    """Returns the variables of one host, as the tables of its own plan.
-
-    Args:
-      plan: of that host.
-      tables: of all hosts.
-      host: the host.
-    """
+    """Returns the variables of one host, as the tables of its own plan."""
     return {table.name: HostedTable(
         table, (tables[table.name].rows[host],),
         {suffix: (parts[host],) for suffix, parts in tables[table.name].slots.items()})
@@ -98,23 +99,6 @@ def _placed(hosts: Iterator[int], placement: Placement | None
     return tf.variable_creator_scope(creator)
 
 
-def _create_tables(plan: Plan, variable_names: Mapping[str, str],
-                   slot_names: Mapping[str, Sequence[str]] | None, client: str
-                   ) -> dict[str, HostedTable]:
-    tables = {}
-    for table in plan.tables:
-        name = variable_names[table.name]
-        parts = min(table.vocabulary_size, plan.topology.num_hosts)
-        shape = (table.vocabulary_size, table.dimension)
-        rows = _partitioned(name, shape, parts, _initializer(plan, table, client))
-        slots = plan.slots(table.name)
-        own_names = (slot_names[table.name] if slot_names is not None
-                     else [f'{name}/{slot.suffix}' for slot in slots])
-        tables[table.name] = HostedTable(
-            spec=table, rows=rows, slots=create_slots(plan, table, slots, own_names))
-    return tables
-
-
 def parts_of(tables: Mapping[str, HostedTable]) -> list[Any]:
     """Returns all variables of tables, in the order of the parts of the native engine."""
     return [part for table in tables.values()
@@ -126,34 +110,25 @@ def create_slots_apart(plan: Plan, table: TableSpec, names: Sequence[str],
     """Creates the variables of all slots of one table which the engine does not use.
 
     Args:
-      plan: see `create_slots`.
+      plan: need not train the table.
       table: one of its tables, with an optimizer.
-      names: see `create_slots`.
+      names: of the variables, one per slot.
       placement: see `create_tables`.
-    """
-    assert table.optimizer is not None
-    parts = range(min(table.vocabulary_size, plan.topology.num_hosts))
-    with _placed(itertools.cycle(parts), placement):
-        return create_slots(plan, table, table.optimizer.slots, names)
-
-
-def create_slots(plan: Plan, table: TableSpec, slots: Sequence[SlotSpec], names: Sequence[str]
-                 ) -> dict[str, tuple[tf.Variable, ...]]:
-    """Creates the variables of slots of one table in the default graph.
-
-    Args:
-      plan: says how many hosts there are.
-      table: one of its tables.
-      slots: which slots; the plan need not train them.
-      names: of their variables.
 
     Returns:
       By suffix of the slot, one variable per host that holds rows.
     """
-    parts = min(table.vocabulary_size, plan.topology.num_hosts)
+    assert table.optimizer is not None
+    parts = range(min(table.vocabulary_size, plan.topology.num_hosts))
+    with _placed(itertools.cycle(parts), placement):
+        return _create_slots(plan, table, table.optimizer.slots, names)
+
+
+def _create_slots(plan: Plan, table: TableSpec, slots: Sequence[SlotSpec], names: Sequence[str]
+                  ) -> dict[str, tuple[tf.Variable, ...]]:
     return {slot.suffix: _partitioned(
-        name, (table.vocabulary_size, table.dimension), parts,
-        tf.constant_initializer(slot.initial_value)) for slot, name in zip(slots, names)}
+        plan, table, name, tf.constant_initializer(slot.initial_value))
+        for slot, name in zip(slots, names)}
 
 
 def _initializer(plan: Plan, table: TableSpec, client: str) -> Callable[..., Any]:
@@ -259,9 +234,11 @@ def _only_number_in(value: Any, shape: Sequence[int]) -> tf.Tensor | None:
     return None
 
 
-def _partitioned(name: str, shape: tuple[int, int], parts: int,
-                 initializer: Callable[..., Any]) -> tuple[tf.Variable, ...]:
-    """Creates `parts` variables whose sizes differ by at most one row, larger ones first."""
+def _partitioned(plan: Plan, table: TableSpec, name: str, initializer: Callable[..., Any]
+                 ) -> tuple[tf.Variable, ...]:
+    """Creates a variable per host whose sizes differ by at most one row, larger ones first."""
+    parts = min(table.vocabulary_size, plan.topology.num_hosts)
     return tuple(tf.get_variable(
-        name, shape=shape, dtype=tf.float32, initializer=_never_kept(initializer),
-        trainable=False, use_resource=True, partitioner=tf.fixed_size_partitioner(parts)))
+        name, shape=(table.vocabulary_size, table.dimension), dtype=tf.float32,
+        initializer=_never_kept(initializer), trainable=False, use_resource=True,
+        partitioner=tf.fixed_size_partitioner(parts)))

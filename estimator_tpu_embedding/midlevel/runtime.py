@@ -14,7 +14,7 @@ from ..core.rates import DynamicRate
 from ..errors import CallError, Problem
 from ..hosts.backend import Activations, CoreBatch
 from ..hosts.choice import open_engine
-from ..hosts.pending import PendingUpdate
+from ..hosts.pipelined import PendingUpdate
 from ..hosts.rates import rates_at, require_rates
 from ..hosts.step_clock import FunctionSteps
 from ..hosts.tables import HostedTable

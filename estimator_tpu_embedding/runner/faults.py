@@ -88,47 +88,33 @@ _CLASSES: dict[str, type[EteError]] = {
     'E518': InputShapeError, 'E523': InputShapeError, 'E801': DivergedError}
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Failure:
-    """One error of one thread.
-
-    Attributes:
-      source: the thread, for example `'infeed of host 1'`.
-      error: the error that it raised.
-      is_consequence: whether the error only says that something else stopped the work.
-    """
-
-    source: str
-    error: BaseException
-    is_consequence: bool
-
-    def note(self) -> str:
-        """Returns the note that the first failure gets about this one."""
-        if self.is_consequence:
-            return f'then the {self.source} was ended: {type(self.error).__name__}'
-        return f'then the {self.source} failed: {typed(self.error)}'
-
-
 class Failures:
     """Collects failures; safe to use from any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._failures: list[Failure] = []
         self._cause: BaseException | None = None
+        self._earlier: list[str] = []
 
     def record(self, source: str, error: BaseException) -> None:
-        """Adds the failure of one thread."""
-        failure = Failure(source, error, isinstance(error, _CONSEQUENCES))
+        """Adds the failure of one thread.
+
+        Args:
+          source: the thread, for example `'infeed of host 1'`.
+          error: the error that it raised. It may only say that something else stopped the work.
+        """
+        is_consequence = isinstance(error, _CONSEQUENCES)
+        note = (f'then the {source} was ended: {type(error).__name__}' if is_consequence
+                else f'then the {source} failed: {typed(error)}')
         with self._lock:
-            self._failures.append(failure)
             if self._cause is not None:
-                self._cause.add_note(failure.note())
-            elif not failure.is_consequence:
+                self._cause.add_note(note)
+            elif is_consequence:
+                self._earlier.append(note)
+            else:
                 self._cause = typed(error)
-                self._cause.add_note(f'raised by the {source}')
-                for earlier in self._failures[:-1]:
-                    self._cause.add_note(earlier.note())
+                for one in (f'raised by the {source}', *self._earlier):
+                    self._cause.add_note(one)
 
     def root_cause(self) -> BaseException | None:
         """Returns the first failure that is no consequence, with all others as notes.

@@ -21,11 +21,6 @@ def require_finite_loss(loss: Any, session: tf.Session, global_step: tf.Variable
 
     The original does so only for NaN.
 
-    Args:
-      loss: of the newest step.
-      session: that made the step.
-      global_step: of its graph.
-
     Raises:
       DivergedError: E803.
     """

@@ -2,24 +2,81 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import gc
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import tensorflow.compat.v1 as tf
 
 from .. import _tf
 from ..errors import ConfigError, Problem
 from ..hosts.backend import Activations, Backend, LookupReceipt
-from ..hosts.choice import make_backend
+from ..hosts.choice import choose_engine
 from ..hosts.pipelined import PipelinedBackend
 from ..ops import checks
 from .host_calls import call_on_host, operations_of, read_before_increment
-from .host_feeds import FeedGraph
+from .infeed import FeedGraph
 from .input import CoreQueue, map_tensors
 from .input_graph import draw_input, feeds_of
 from .measures import Measured
 from .model import Job, ModelOutput, concatenate
 from .model_towers import BuiltTowers, build_towers, look_up, table_gradients
-from .step_ops import Lookahead, Refused, StepOps
+
+
+class Refused(NamedTuple):
+    """The tables whose gradients are not finite, so that a step changes no table.
+
+    Attributes:
+      step: the global step that the step begins at.
+      tables: their names, string `[n]`; usually none.
+    """
+
+    step: tf.Tensor
+    tables: tf.Tensor
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Lookahead:
+    """The operations of look-ups that run a step ahead; see `hosts.pipelined`.
+
+    Attributes:
+      begin: looks up the first batch; run once per session, before its first step.
+      has_next: must be fed `True` with every step that another step follows.
+    """
+
+    begin: tf.Operation
+    has_next: tf.Tensor
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class StepOps:
+    """The operations and tensors of one step.
+
+    Attributes:
+      operation: makes the step. In training that is everything that changes, except for the
+        effects of a host_call.
+      loss: mean of the losses of all cores; 0 in a prediction.
+      is_step: must be fed `True` to run anything that takes a batch.
+      host_call: in training the effects of a host_call in one step; `None` if there is none.
+      refused: the tables that a training step does not update; `None` without tables.
+      lookahead: `None` if a step looks up its own batch.
+    """
+
+    operation: tf.Operation
+    loss: tf.Tensor
+    is_step: tf.Tensor
+    host_call: tf.Operation | None
+    refused: Refused | None
+    lookahead: Lookahead | None
+
+    def feeds(self, *, has_next: bool) -> dict[tf.Tensor, bool]:
+        """Returns the values that must be fed to run the step."""
+        fed = {self.is_step: True}
+        if self.lookahead is not None:
+            fed[self.lookahead.has_next] = has_next
+        return fed
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +106,30 @@ class StepGraph:
     measured: Measured
 
 
+ALLOCATIONS = (100_000, 50, 100)
+"""Thresholds while a graph is built. What lives briefly is still collected, so that a model_fn
+that reads much data needs no more memory."""
+
+
+@contextlib.contextmanager
+def collected_rarely() -> Iterator[None]:
+    """Raises the thresholds of the garbage collector while this lasts.
+
+    Everything that a graph allocates lives as long as the graph, but the collector visits it every
+    time. Thresholds that are higher already, or 0, stay.
+    """
+    before = gc.get_threshold()
+    is_lower = 0 < before[0] < ALLOCATIONS[0]
+    if is_lower:
+        gc.set_threshold(*ALLOCATIONS)
+    try:
+        yield
+    finally:
+        if is_lower:  # Otherwise whoever raised them, perhaps another thread, puts them back.
+            gc.set_threshold(*before)
+
+
+@collected_rarely()
 def build_step(job: Job) -> StepGraph:
     """Builds one step in the default graph, which must be new.
 
@@ -81,15 +162,17 @@ def build_step(job: Job) -> StepGraph:
     host_call = _host_call(job, towers, step, global_step)
     if host_call is not None and job.verb != 'train':
         step, host_call = tf.group(step, host_call), None
-    engine = [backend.open(), backend.load()] if backend else []
+    lookahead = (Lookahead(begin=backend.begin(), has_next=backend.has_next)
+                 if isinstance(backend, PipelinedBackend) else None)
+    engine = [backend.engine.open(), backend.engine.load()] if backend else []
     capture = [towers.capture.initializer] if towers.capture else []
     closes = [queue.close() for queue in queues] + ([backend.close()] if backend else [])
     return StepGraph(
         input=FeedGraph(feeds=feeds, close=tf.group(*closes),
-                        ahead=int(isinstance(backend, PipelinedBackend))),
+                        ahead=int(lookahead is not None)),
         start=tf.group(*engine, *capture),
         step=StepOps(operation=step, loss=loss, is_step=is_step, host_call=host_call,
-                     refused=refused, lookahead=_lookahead_of(backend)),
+                     refused=refused, lookahead=lookahead),
         outputs=towers.outputs,
         distinct_outputs=towers.outputs[:1] if job.deployment.has_copies else towers.outputs,
         rows=towers.rows, global_step=global_step, table_names=towers.table_names,
@@ -100,25 +183,15 @@ def _make_backend(job: Job, names: dict[str, str], global_step: tf.Variable) -> 
     """Returns the engine of a job, if there is anything to look up.
 
     Args:
-      job: whose plan is executed.
       names: of the variables of its tables.
-      global_step: the variable.
     """
     plan = job.plan
     if plan is None:
         return None
-    backend = make_backend(plan, names, global_step,
-                           skips_nonfinite=job.skips_nonfinite, kernels=job.kernels,
+    engine = choose_engine(plan, names, skips_nonfinite=job.skips_nonfinite, kernels=job.kernels,
                            placement=job.placement if job.cluster is not None else None)
-    if plan.pipelined and plan.mode == 'training':
-        return PipelinedBackend(backend, global_step)
-    return backend
-
-
-def _lookahead_of(backend: Backend | None) -> Lookahead | None:
-    if not isinstance(backend, PipelinedBackend):
-        return None
-    return Lookahead(begin=backend.begin(), has_next=backend.has_next)
+    is_early = plan.pipelined and plan.mode == 'training'
+    return (PipelinedBackend if is_early else Backend)(engine, global_step)
 
 
 def _training_step(job: Job, backend: Backend | None, towers: BuiltTowers,

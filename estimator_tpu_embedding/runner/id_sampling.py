@@ -18,7 +18,7 @@ from ..checkpoint import profile_files
 from ..core.plan import Plan
 from ..core.table_profile import Subject, TableProfile, is_sampled, subject_of
 from ..core.tally import CoreIds, Tally
-from .host_feeds import HostFeed
+from .infeed import HostFeed
 from .progress import RunReport
 
 SAVE_SECONDS = 60.0
@@ -37,8 +37,6 @@ class Profiler(tf.train.SessionRunHook):
         """Continues the profiles that earlier runs of the same kind have written.
 
         Args:
-          plan: names the directory.
-          report: counts the steps.
           num_feeds: the number of infeed threads.
 
         Raises:

@@ -1,27 +1,119 @@
-"""A hook that starts the infeed threads with every session of a run, and ends them.
+"""Feeds the steps of a run: a thread per host draws batches, and steps wait for them.
 
-`session_feed` has the threads of one session.
+`input_graph` builds the operations that the threads run. A hook starts the threads with every
+session. They make only as many batches as steps were asked for, and one more thread ends the run
+if a host is too late.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import functools
-from collections.abc import Callable
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
+import numpy as np
 import tensorflow.compat.v1 as tf
 
+from .. import _tf
 from ..errors import Problem, UnsupportedError
-from .faults import Failures
-from .host_feeds import FeedGraph
+from ..hosts.backend import QUEUE_CAPACITY
+from ..ops import checks
+from .ending import PROMPT_SECONDS, WARN_SECONDS, Shutdown
+from .faults import SESSION_LOST, Failures, nothing_came, of_pipeline
+from .input import END_OF_INPUT
 from .progress import RunReport
-from .session_feed import FeedRules, SessionFeed
+
+_SLICE_SECONDS = 0.5
+
+
+class HostFeed(NamedTuple):
+    """The operations that the infeed thread of one invocation of input_fn runs.
+
+    Attributes:
+      name: of the invocation, as messages show it: `'host 0'`.
+      initializer: starts the input; run once per session, before the first batch.
+      step: hands one batch to each core of the host; blocks while a queue is full.
+      counted: the features whose ids are counted, the same for every invocation.
+      counts: int64 `[len(counted), 4]`, the `IdCounts` of that step, evaluated with it. They are
+        one tensor, since fetching each number by itself took longer than counting.
+      has_data: false if that step handed over padding only, since the data has ended; evaluated
+        with it.
+      end: run once no batch follows.
+      is_dataset: whether the input is a dataset. Otherwise an `OutOfRangeError` is its end.
+      ids: per feature, for each core of the host, the `(samples, ids)` of that step; evaluated
+        with it if they are wanted.
+    """
+
+    name: str
+    initializer: tf.Operation
+    step: tf.Operation
+    counted: tuple[str, ...]
+    counts: tf.Tensor
+    has_data: tf.Tensor
+    end: tf.Operation
+    is_dataset: bool
+    ids: dict[str, list[tuple[tf.Tensor, tf.Tensor]]]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class FeedGraph:
+    """The operations of a graph that carry its input.
+
+    Attributes:
+      feeds: one per invocation of input_fn.
+      close: ends every wait of the threads, and of a step for its batches.
+      ahead: batches beyond its own that a step waits for, 0 or 1.
+    """
+
+    feeds: Sequence[HostFeed]
+    close: tf.Operation
+    ahead: int
+
+
+Drawing = Callable[[tf.Session, int, HostFeed], Callable[[], tuple[np.ndarray, bool]]]
+"""Takes a session, the number of a feed, and the feed; returns a function for its thread.
+
+That function hands over one batch per call. It returns the counts of the batch, and whether the
+batch has data.
+"""
+
+
+def drawing(session: tf.Session, number: int, feed: HostFeed
+            ) -> Callable[[], tuple[np.ndarray, bool]]:
+    """Returns the function of a feed's thread; a `Drawing` that does nothing else."""
+    del number
+    run = session.make_callable([feed.counts, feed.has_data, feed.step])
+    return lambda: tuple(run()[:2])
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class FeedRules:
+    """How the infeed threads of a run draw batches, and how long they are waited for.
+
+    Attributes:
+      draw: makes the function that a thread calls once per step.
+      made_by: the input_fn and where it is, for messages; empty if that is not known.
+      deadline: seconds that a host may produce nothing while a step waits for it.
+      shutdown: the deadline of the end, also for threads that are in an input pipeline.
+      proceed: called now and then while the start of a pipeline takes long. It may raise to
+        end that wait.
+    """
+
+    draw: Drawing
+    made_by: str
+    deadline: float
+    shutdown: Shutdown
+    proceed: Callable[[], None]
 
 
 class Infeed(tf.train.SessionRunHook):
     """Starts the infeed threads with every session of a run, and ends them.
 
-    The steps of the run ask it for batches and wait for them. `feed_progress.FeedProgress` says
-    when batches are drawn.
+    The steps of the run ask it for batches and wait for them. `FeedProgress` says when batches are
+    drawn.
     """
 
     def __init__(self, graph: FeedGraph, rules: FeedRules, *, failures: Failures,
@@ -34,21 +126,43 @@ class Infeed(tf.train.SessionRunHook):
           failures: told why a thread failed.
           report: gets the counts of ids; counts the steps.
         """
-        self._rules = rules
-        self._make = functools.partial(
-            SessionFeed, graph=graph, rules=rules, failures=failures, report=report)
-        self._current: SessionFeed | None = None
+        self._graph, self._rules, self._failures, self._report = graph, rules, failures, report
+        self._session: tf.Session | None = None
+        self._progress = FeedProgress([], failures, report)
+        self._watcher: threading.Thread | None = None
+        self._first_step = 0
 
     def after_create_session(self, session: tf.Session, coord: object) -> None:
-        """Starts the threads, which start every input from its beginning.
+        """Starts the threads, which start every input from its beginning, and waits until all have.
+
+        A pipeline may block there. Hooks that come later may then put the iterators elsewhere.
 
         Raises:
           Whatever ended a thread.
         """
         self.stop()
         self._rules.shutdown.restart()
-        self._current = self._make(session)
-        self._current.start()
+        progress = FeedProgress(self._graph.feeds, self._failures, self._report)
+        if self._report.verb == 'train':
+            self._first_step = int(session.run(_tf.global_step_read(session.graph)))
+        self._session, self._progress = session, progress
+        for host in progress.hosts:
+            host.thread = threading.Thread(target=self._feed, args=(session, progress, host),
+                                           daemon=True, name=f'infeed-{host.number}')
+            host.thread.start()
+        self._watcher = threading.Thread(
+            target=watch, name='infeed-watch', daemon=True, args=(
+                progress, self._rules.deadline, self._graph.ahead,
+                functools.partial(_run_quietly, session, self._graph.close)))
+        self._watcher.start()
+        began = time.monotonic()
+
+        def gives_up() -> bool:
+            if time.monotonic() - began > PROMPT_SECONDS:
+                self._rules.proceed()
+            return False
+
+        progress.await_start(gives_up)
 
     def request(self, steps: int, *, following: int) -> None:
         """Asks for the batches of more steps.
@@ -57,8 +171,7 @@ class Infeed(tf.train.SessionRunHook):
           steps: how many will be run now.
           following: how many are sure to be run after those.
         """
-        if self._current is not None:
-            self._current.progress.request(steps, following)
+        self._progress.request(steps, following)
 
     def await_batch(self, gives_up: Callable[[], bool]) -> None:
         """Waits until every core has its batch of the next step.
@@ -74,22 +187,300 @@ class Infeed(tf.train.SessionRunHook):
           UnsupportedError: if no session was announced to this hook.
           Whatever ended a thread.
         """
-        if self._current is None:
+        if self._session is None:
             raise UnsupportedError(Problem(
                 'E907', 'TPUConfig.experimental_feed_hook', 'its after_create_session must call '
                 'that of TPUInfeedOutfeedSessionHook, which starts the input'))
-        self._current.progress.await_batch(gives_up)
+        self._progress.await_batch(gives_up)
 
     def ended_input(self) -> str | None:
         """Returns the host whose data ended first, if that ended the run, or `None`."""
-        return self._current.progress.ended_input if self._current is not None else None
+        return self._progress.ended_input
 
     def interrupt(self) -> None:
-        """Ends a wait of the step for its batch, from any thread; the step then fails."""
-        if self._current is not None:
-            self._current.interrupt()
+        """Ends every wait for batches, from any thread; a step that waits then fails."""
+        if self._session is not None:
+            _run_quietly(self._session, self._graph.close)
 
     def stop(self) -> None:
         """Ends the threads; may be called at any time before the session is closed."""
-        if self._current is not None:
-            self._current.stop()
+        if not self._progress.stop():
+            return
+        alive = [host for host in self._progress.hosts if host.is_alive()]
+        if alive:
+            self.interrupt()
+        for host in alive:
+            assert host.thread is not None
+            if not self._rules.shutdown.wait_for(host.thread, f'the input of {host.feed.name}'):
+                tf.logging.warning('The input of %s still does not return after the run ended; '
+                                   'its thread is left behind.', host.feed.name)
+        if self._watcher is not None:
+            self._rules.shutdown.wait_for(self._watcher, 'the thread that watches the input')
+
+    def _feed(self, session: tf.Session, progress: FeedProgress, host: HostProgress) -> None:
+        """Draws batches for a host until the run is over; its thread runs this method."""
+        try:
+            session.run(host.feed.initializer)
+            draw = self._rules.draw(session, host.number, host.feed)
+            progress.add_start(host)
+            while progress.await_demand(host):
+                began = time.monotonic()
+                counts, has_data = draw()
+                self._report.add_counts(host.feed.counted, counts,
+                                        (time.monotonic() - began) / len(progress.hosts))
+                progress.add_batch(host, has_data)
+        except BaseException as error:  # A thread has no caller; failures are its way out.
+            if not progress.is_stopping:  # Otherwise its wait was ended, which is no error.
+                self._leave(session, progress, host, error)
+
+    def _leave(self, session: tf.Session, progress: FeedProgress, host: HostProgress,
+               error: BaseException) -> None:
+        """Tells the others why the thread of a host ends."""
+        message = error.message if isinstance(error, tf.errors.OpError) else ''
+        problem = checks.message_to_problem(message)
+        if problem is not None and problem.code == END_OF_INPUT or (
+                not host.feed.is_dataset and isinstance(error, tf.errors.OutOfRangeError)):
+            host.has_ended = host.has_left = True
+            _run_quietly(session, host.feed.end)
+        elif isinstance(error, SESSION_LOST):
+            progress.lost = error
+        else:
+            batch, made_by = host.produced + 1, self._rules.made_by
+            self._failures.record(
+                f'infeed of {host.feed.name} at its batch {batch}', of_pipeline(error, Problem(
+                    'E520', f'input of {host.feed.name}', 'its pipeline must give a batch for '
+                    f'step {self._first_step + batch}', type(error).__name__,
+                    f'The dataset is that of {made_by}.' if made_by else '')))
+            _run_quietly(session, self._graph.close)
+        progress.notify()
+
+
+def _run_quietly(session: tf.Session, operation: tf.Operation) -> None:
+    """Closes queues; that they are closed already, or the session is, does not matter."""
+    try:
+        session.run(operation)
+    except (tf.errors.OpError, RuntimeError) as error:
+        tf.logging.debug('closing the queues of the infeed: %s', error)
+
+
+@dataclasses.dataclass(slots=True, eq=False)
+class HostProgress:
+    """How far the input of one host is in one session.
+
+    Attributes:
+      number: of the host's feed.
+      feed: the operations of its thread.
+      produced: batches that its thread has handed over.
+      produced_with_data: how many of these are more than padding.
+      has_begun: whether its input has started.
+      has_ended: whether its data has ended.
+      has_left: whether its thread has ended because its data has ended.
+      idle_since: when its thread last went on after it had waited for steps; seconds, monotonic.
+      thread: of the host, once it is started.
+    """
+
+    number: int
+    feed: HostFeed
+    produced: int = 0
+    produced_with_data: int = 0
+    has_begun: bool = False
+    has_ended: bool = False
+    has_left: bool = False
+    idle_since: float = dataclasses.field(default_factory=time.monotonic)
+    thread: threading.Thread | None = None
+
+    def is_alive(self) -> bool:
+        """Returns whether the thread runs."""
+        return self.thread is not None and self.thread.is_alive()
+
+
+class FeedProgress:
+    """Counts the batches of one session: infeed threads make them, and steps take them.
+
+    Threads make only as many batches as steps were asked for, plus as many as the queues hold
+    while more steps are sure to come. So the next batch is made while a step runs, and no batch
+    is drawn that no step will use. Any thread may call any method.
+
+    Attributes:
+      hosts: the progress of each host.
+      failures: of all threads; their root cause ends every wait of a step.
+      report: counts the steps that were made.
+      lost: the error that lost the session, if a thread has met one.
+      is_stopping: whether the threads are to end.
+      ended_input: the host whose data ended first, if that ended the run.
+    """
+
+    def __init__(self, feeds: Sequence[HostFeed], failures: Failures, report: RunReport):
+        """Begins to count.
+
+        Args:
+          failures: see the class.
+          report: see the class.
+        """
+        self.hosts = [HostProgress(number, feed) for number, feed in enumerate(feeds)]
+        self.failures, self.report = failures, report
+        self.lost: tf.errors.OpError | None = None
+        self.is_stopping = False
+        self.ended_input: str | None = None
+        self._steps_before = report.steps
+        self._allowed = 0
+        self._change = threading.Condition()
+
+    def request(self, steps: int, following: int) -> None:
+        """Asks for the batches of `steps` steps, and of some of the `following` ones."""
+        with self._change:
+            self._allowed = self._consumed() + steps + min(following, QUEUE_CAPACITY)
+            for host in self.hosts:  # Time between runs is not the input's.
+                host.idle_since = max(host.idle_since, time.monotonic())
+            self._change.notify_all()
+
+    def await_start(self, gives_up: Callable[[], bool]) -> None:
+        """Waits until the input of every host has started.
+
+        Args:
+          gives_up: asked now and then; ends the wait if it returns true or raises.
+
+        Raises:
+          Whatever ended a thread.
+        """
+        self._await(self._have_begun, gives_up)
+
+    def await_batch(self, gives_up: Callable[[], bool]) -> None:
+        """Waits until every core has its batch of the next step.
+
+        Args:
+          gives_up: asked now and then; ends the wait if it returns true or raises.
+
+        Raises:
+          tf.errors.OutOfRangeError: if a host has no batch because its data has ended, if no
+            host has a sample, or if `gives_up` returned true.
+          Whatever ended a thread.
+        """
+        self._await(self._has_batch, gives_up)
+
+    def await_demand(self, host: HostProgress) -> bool:
+        """Waits until another batch of a host is wanted; returns false if the run is over."""
+        with self._change:
+            while not self.is_stopping and host.produced >= self._allowed:
+                self._change.wait()
+            host.idle_since = time.monotonic()
+            return not self.is_stopping
+
+    def await_change(self, seconds: float) -> None:
+        """Waits until something changes, but not longer than `seconds`."""
+        with self._change:
+            self._change.wait(seconds)
+
+    def add_start(self, host: HostProgress) -> None:
+        """Takes note that the input of a host has started."""
+        with self._change:
+            host.has_begun = True
+            self._change.notify_all()
+
+    def add_batch(self, host: HostProgress, has_data: bool) -> None:
+        """Takes note that a host has handed over a batch, perhaps one of padding only."""
+        with self._change:
+            host.produced += 1
+            host.produced_with_data += int(has_data)
+            host.has_ended = not has_data
+            self._change.notify_all()
+
+    def notify(self) -> None:
+        """Lets everybody who waits look again."""
+        with self._change:
+            self._change.notify_all()
+
+    def stop(self) -> bool:
+        """Tells the threads to end; returns whether this is the first call."""
+        with self._change:
+            if self.is_stopping:
+                return False
+            self.is_stopping = True
+            self._change.notify_all()
+            return True
+
+    def is_starving(self, host: HostProgress, ahead: int) -> bool:
+        """Returns whether a step waits for a batch that a host has not made.
+
+        Args:
+          ahead: batches beyond its own that a step waits for.
+        """
+        with self._change:
+            return host.is_alive() and (not host.has_begun or (
+                host.produced <= self._consumed() + ahead and host.produced < self._allowed))
+
+    def _await(self, is_there: Callable[[], bool], gives_up: Callable[[], bool]) -> None:
+        """Waits until `is_there`, which is called with the lock held, returns true."""
+        while True:
+            self._raise_failure()
+            with self._change:
+                if is_there():
+                    return
+                if gives_up():
+                    raise tf.errors.OutOfRangeError(None, None, 'given up')
+                self._change.wait(_SLICE_SECONDS)  # So that a failure and Ctrl-C are noticed.
+
+    def _have_begun(self) -> bool:
+        lacking = [host for host in self.hosts if not host.has_begun]
+        self._require_alive(lacking)
+        return not lacking
+
+    def _has_batch(self) -> bool:
+        done = self._consumed()
+        lacking = [host for host in self.hosts if host.produced <= done]
+        if not lacking and any(host.produced_with_data > done for host in self.hosts):
+            return True
+        if not lacking or any(host.has_left for host in lacking):
+            self.ended_input = min((host.produced_with_data, host.number, host.feed.name)
+                                   for host in self.hosts if host.has_ended)[2]
+            raise tf.errors.OutOfRangeError(None, None, 'end of input')
+        self._require_alive(lacking)
+        return False
+
+    def _require_alive(self, hosts: Sequence[HostProgress]) -> None:
+        """Raises the reason why a thread has ended, if one of these has."""
+        if not all(host.is_alive() for host in hosts):
+            self._raise_failure()  # A thread says first why it ends.
+            raise tf.errors.CancelledError(None, None, 'the input was cancelled')
+
+    def _raise_failure(self) -> None:
+        failure = self.failures.root_cause() or self.lost
+        if failure is not None:
+            raise failure
+
+    def _consumed(self) -> int:
+        return self.report.steps - self._steps_before
+
+
+def watch(progress: FeedProgress, deadline: float, ahead: int, close: Callable[[], None]) -> None:
+    """Warns while the input of a host takes long, and ends the run at the deadline.
+
+    Args:
+      progress: of the hosts of one session; returns when that is over.
+      deadline: seconds that a host may produce nothing while a step waits for it.
+      ahead: batches beyond its own that a step waits for.
+      close: ends every wait for batches.
+    """
+    warned_at = time.monotonic()
+    while not progress.is_stopping:
+        progress.await_change(min(1.0, deadline / 4))
+        now = time.monotonic()
+        waiting = [host for host in progress.hosts if progress.is_starving(host, ahead)]
+        late = [host for host in waiting if now - host.idle_since >= deadline]
+        if late:
+            errors = [nothing_came(host.feed.name, now - host.idle_since, has_stacks=not number)
+                      for number, host in enumerate(late)]
+            for host, error in zip(late, errors):
+                progress.failures.record(f'infeed of {host.feed.name}', error)
+            # At once: the end of the run may take its time.
+            tf.logging.error('%s', '\n'.join([*map(str, errors), *errors[0].__notes__]))
+            close()
+            progress.notify()
+            return
+        silent = [host for host in waiting if now - host.idle_since >= WARN_SECONDS]
+        if silent and now - warned_at >= WARN_SECONDS:
+            warned_at = now
+            tf.logging.warning(
+                'Step %d waits for input: %s has produced nothing for %.0f s.',
+                progress.report.steps + 1, ' and '.join(host.feed.name for host in silent),
+                now - min(host.idle_since for host in silent))

@@ -1,10 +1,15 @@
 """Opens the value that input_fn returned, and draws from it a batch for each core.
 
-It also makes the queues that carry the batches from the infeed thread to the step.
+A batch for several cores is cut into parts. The batches of a prediction are filled up, so that
+every core gets a full one: a prediction ends with the data of its last host, and gives exactly one
+row per sample. So a batch may have fewer samples than asked for. A host whose data has ended gives
+empty batches while others still have data. The model is built for one size, so both are filled up
+with zeros. Ids to look up are not filled up: padding has none.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -12,10 +17,9 @@ import tensorflow.compat.v1 as tf
 
 from ..core.deployment import Deployment, Invocation
 from ..errors import InputShapeError, Problem
-from ..hosts.backend import QUEUE_CAPACITY
+from ..hosts.backend import QUEUE_CAPACITY, PlacedQueue
 from ..hosts.placement import on
 from ..ops import checks
-from . import batch_parts, padding
 
 END_OF_INPUT = 'E521'
 DATASETS = (tf.data.Dataset, tf.compat.v2.data.Dataset)
@@ -60,8 +64,7 @@ def open_input(source: Any, deployment: Deployment, invocation: Invocation, *,
       source: a dataset whose elements are `features` or `(features, labels)`. It may also be such
         an element, whose tensors have other values in every step.
       deployment: how an element reaches the cores.
-      invocation: of input_fn.
-      axes: of features and labels; see `batch_parts.parts_of`.
+      axes: of features and labels; see `parts_of`.
       padded: for a prediction, whose source must be a dataset. Elements may be smaller, and empty
         ones follow the last one for ever.
 
@@ -78,7 +81,7 @@ def open_input(source: Any, deployment: Deployment, invocation: Invocation, *,
     initializer, flags = tf.no_op(), [tf.constant(True)]
     is_dataset = isinstance(source, DATASETS)
     if is_dataset:
-        initializer, elements = _draw(padding.without_end(source) if padded else source, draws,
+        initializer, elements = _draw(without_end(source) if padded else source, draws,
                                       where)
         if padded:
             elements, flags = [list(each) for each in zip(*elements)]
@@ -86,7 +89,7 @@ def open_input(source: Any, deployment: Deployment, invocation: Invocation, *,
         elements = [source]
     batches = [_batch_of(element) for element in elements]
     if padded:
-        batches = [batch._replace(rows=padding.rows_of(
+        batches = [batch._replace(rows=rows_of(
             (batch.features, batch.labels), deployment.input_batch_size, where))
             for batch in batches]
     if deployment.share != 'elements':
@@ -116,7 +119,7 @@ def _shared(batch: Batch, deployment: Deployment, cores: int, where: str,
     if deployment.has_copies:
         return [batch] * cores
     size, rows = deployment.batch_size_per_core, batch.rows
-    parts = batch_parts.parts_of((batch.features, batch.labels), cores, size, where, axes=axes,
+    parts = parts_of((batch.features, batch.labels), cores, size, where, axes=axes,
                                  may_be_short=rows is not None)
     return [Batch(features, labels,
                   None if rows is None else tf.clip_by_value(rows - index * size, 0, size))
@@ -150,7 +153,6 @@ class CoreQueue:
         """Creates the queue.
 
         Args:
-          core: for the name.
           example: tensors of the structure, shapes and dtypes to carry.
           device: of the core, where batches wait.
 
@@ -159,32 +161,24 @@ class CoreQueue:
         """
         self.taken: list[tf.Operation] = []
         self._structure = example
-        tensors = _static_tensors(example)
-        self._device = device
-        with on(device):
-            self._queue = tf.queue.FIFOQueue(
-                QUEUE_CAPACITY, [tf.bool] + [tensor.dtype for tensor in tensors],
-                shapes=[[]] + [tensor.shape for tensor in tensors],
-                name=f'batches_of_core_{core}')
+        with on(device):  # A queue must carry something, even where all features are looked up.
+            self._flag = tf.constant(True)
+        tensors = [self._flag, *_static_tensors(example)]
+        self._queue = PlacedQueue(
+            QUEUE_CAPACITY, [tensor.dtype for tensor in tensors], [device] * len(tensors),
+            f'batches_of_core_{core}', [tensor.shape for tensor in tensors])
+        self.close = self._queue.close
 
     def enqueue(self, batch: Batch) -> tf.Operation:
         """Returns the operation that hands over one batch; it blocks while the queue is full."""
-        # A queue must carry something, even where all features are looked up.
-        with on(self._device):
-            return self._queue.enqueue([tf.constant(True), *_static_tensors(batch)])
+        return self._queue.enqueue([self._flag, *_static_tensors(batch)])
 
     def dequeue(self) -> Batch:
         """Returns the oldest batch."""
-        with on(self._device):
-            tensors = self._queue.dequeue()
-        self.taken += [each.op for each in tf.nest.flatten(tensors)[:1]]
-        parts = iter(tensors[1:] if isinstance(tensors, Sequence) else [])
+        flag, *tensors = self._queue.dequeue()
+        self.taken.append(flag.op)
+        parts = iter(tensors)
         return map_tensors(lambda _: next(parts), self._structure)
-
-    def close(self) -> tf.Operation:
-        """Returns the operation that ends every wait."""
-        with on(self._device):
-            return self._queue.close(cancel_pending_enqueues=True)
 
 
 def _static_tensors(batch: Batch) -> list[tf.Tensor]:
@@ -212,3 +206,170 @@ def _leaves(structure: Any) -> list[tuple[str, Any]]:
         return [(f'"{key}"{"." if name else ""}{name}', leaf) for key in sorted(structure)
                 for name, leaf in _leaves(structure[key])]
     return [('', leaf) for leaf in tf.nest.flatten(structure)]
+
+
+_REMEDY = 'Batch with params["batch_size"] and drop_remainder=True.'
+
+
+def parts_of(structure: Any, count: int, size: int, where: str, *,
+             axes: Sequence[int | None] | None = None, may_be_short: bool = False) -> list[Any]:
+    """Cuts the tensors of a structure into consecutive parts.
+
+    Args:
+      structure: of dense, sparse and ragged tensors; `None` stays.
+      axes: per leaf the dimension that is cut. If an entry is `None`, every part gets the whole
+        leaf; if `axes` is `None`, every leaf is cut along dimension 0.
+      may_be_short: whether there may be fewer than `count * size` samples. The last parts then
+        have fewer samples or none.
+
+    Raises:
+      InputShapeError: for a dimension that is known not to fit.
+    """
+    leaves = tf.nest.flatten(structure)
+    axes = [0] * len(leaves) if axes is None else list(axes)
+    if any(axis is not None and axis < 0 for axis in axes):
+        raise InputShapeError(Problem('E511', 'batch_axis', 'a dimension must be >= 0', str(axes)))
+    if len(axes) != len(leaves):
+        raise InputShapeError(Problem(
+            'E511', 'batch_axis', f'it must have one entry per tensor of features and labels, '
+            f'{len(leaves)} in all', f'{len(axes)}'))
+    if not may_be_short:
+        leaves = [_full(leaf, count * size, where) if axis == 0 else leaf
+                  for leaf, axis in zip(leaves, axes)]
+    cut = [_parts(leaf, count, size, axis, where) for leaf, axis in zip(leaves, axes)]
+    return [tf.nest.pack_sequence_as(structure, [leaf[part] for leaf in cut])
+            for part in range(count)]
+
+
+def _problem(where: str, samples: int) -> Problem:
+    return Problem('E511', where, f'the batch for all its cores must have {samples} samples',
+                   remedy=_REMEDY)
+
+
+def _full(leaf: Any, samples: int, where: str) -> Any:
+    """Returns a leaf after a check that it has so many samples, now or when it is evaluated."""
+    if isinstance(leaf, tf.SparseTensor):
+        found = leaf.dense_shape[0]
+    elif isinstance(leaf, tf.RaggedTensor):
+        found = leaf.nrows(tf.int64)
+    else:
+        if leaf is not None and leaf.shape.rank and leaf.shape.dims[0].value not in (
+                None, samples):
+            raise InputShapeError(dataclasses.replace(
+                _problem(where, samples), got=f'shape {leaf.shape}'))
+        return leaf
+    with tf.control_dependencies([checks.require(
+            tf.equal(found, samples), _problem(where, samples), got=tf.strings.as_string(found))]):
+        return tf.nest.map_structure(tf.identity, leaf, expand_composites=True)
+
+
+def _parts(leaf: Any, count: int, size: int, axis: int | None, where: str) -> list[Any]:
+    """Returns the parts of a leaf."""
+    if leaf is None or axis is None:
+        return [leaf] * count
+    if isinstance(leaf, tf.SparseTensor):
+        return [_sparse_part(leaf, part * size, size) for part in range(count)]
+    if not isinstance(leaf, tf.RaggedTensor):
+        if not leaf.shape.rank or leaf.shape.rank <= axis:
+            raise InputShapeError(Problem(
+                'E511', where, f'what is cut along dimension {axis} must have it',
+                f'shape {leaf.shape}', _REMEDY))
+        length = leaf.shape.dims[axis].value
+        if axis and (length is None or length % count):  # Nothing else tells how long a part is.
+            raise InputShapeError(Problem(
+                'E511', where, f'dimension {axis} must be a multiple of {count}',
+                f'shape {leaf.shape}'))
+        # TensorFlow has slices of quantized numbers, but cannot split them.
+        if axis or length == count * size and not leaf.dtype.is_quantized:
+            return list(tf.split(leaf, count, axis)) if count > 1 else [leaf]
+    return [leaf[part * size:(part + 1) * size] for part in range(count)]
+
+
+def _sparse_part(leaf: tf.SparseTensor, first: int, size: int) -> tf.SparseTensor:
+    """Returns the samples `[first, first + size)`, or as many of them as there are."""
+    samples = leaf.indices[:, 0]
+    kept = tf.sparse.retain(leaf, (samples >= first) & (samples < first + size))
+    shift = tf.concat([[first], tf.zeros_like(leaf.dense_shape[1:])], 0)
+    rows = tf.clip_by_value(leaf.dense_shape[0] - first, 0, size)
+    return tf.SparseTensor(kept.indices - shift, kept.values,
+                           tf.concat([[rows], leaf.dense_shape[1:]], 0))
+
+
+def without_end(dataset: tf.data.Dataset) -> tf.data.Dataset:
+    """Returns a dataset of `(element, True)`, and of `(empty element, False)` for ever after it."""
+    empty = tf.nest.map_structure(_empty, dataset.element_spec)
+    flags = [tf.data.Dataset.from_tensors(flag).repeat() for flag in (True, False)]
+    return tf.data.Dataset.zip((dataset, flags[0])).concatenate(
+        tf.data.Dataset.zip((tf.data.Dataset.from_tensors(empty).repeat(), flags[1])))
+
+
+def _empty(spec: Any) -> Any:
+    """Returns the tensor that a batch without samples holds."""
+    if isinstance(spec, tf.RaggedTensorSpec):
+        inner = [size or 0 for size in (spec.shape.as_list() or [])[spec.ragged_rank + 1:]]
+        return tf.RaggedTensor.from_nested_row_splits(
+            tf.zeros([0, *inner], spec.dtype),
+            [tf.zeros([1], spec.row_splits_dtype)] * spec.ragged_rank)
+    if isinstance(spec, (tf.SparseTensorSpec, tf.TensorSpec)):
+        sizes = [0] if spec.shape.rank is None else [0] * bool(spec.shape.rank) + [
+            size or 0 for size in spec.shape.as_list()[1:]]
+        if isinstance(spec, tf.TensorSpec):
+            return tf.zeros(sizes, spec.dtype)
+        return tf.SparseTensor(tf.zeros([0, len(sizes)], tf.int64), tf.zeros([0], spec.dtype),
+                               tf.constant(sizes, tf.int64))
+    if spec == tf.data.Dataset.from_tensors((0, None)).element_spec[1]:
+        return None
+    raise InputShapeError(Problem(
+        'E514', 'input_fn', 'a dataset to predict from must hold tensors, sparse or ragged ones '
+        'among them', str(spec)))
+
+
+def rows_of(structure: Any, most: int, where: str) -> tf.Tensor:
+    """Returns the number of samples of a batch, int32.
+
+    Its evaluation fails if the leaves of the batch have different numbers of samples, or too many.
+
+    Args:
+      most: the number of samples that were asked for.
+
+    Raises:
+      InputShapeError: for a scalar.
+    """
+    leaves = [leaf for leaf in tf.nest.flatten(structure) if leaf is not None]
+    counts = tf.stack([_leading(leaf, where) for leaf in leaves])
+    shown = checks.first_values(counts, len(leaves))
+    with tf.control_dependencies([
+            checks.require(tf.equal(counts, counts[0]), Problem(
+                'E511', where, 'all features and labels of a batch must have as many samples'),
+                got=shown),
+            checks.require(counts <= most, Problem(
+                'E511', where, 'The real batch size should not be greater than batch_size, '
+                f'which is {most}', remedy='Batch with params["batch_size"].'), got=shown)]):
+        return tf.identity(counts[0])
+
+
+def _leading(leaf: Any, where: str) -> tf.Tensor:
+    if isinstance(leaf, tf.RaggedTensor):
+        return tf.cast(leaf.nrows(), tf.int32)
+    if isinstance(leaf, tf.SparseTensor):
+        return tf.cast(leaf.dense_shape[0], tf.int32)
+    if leaf.shape.rank == 0:
+        raise InputShapeError(Problem(
+            'E511', where, 'the first dimension of every tensor must be that of samples',
+            f'the scalar {leaf.name}', 'Batch the dataset with params["batch_size"].'))
+    return tf.shape(leaf)[0]
+
+
+def filled(structure: Any, size: int) -> Any:
+    """Returns a structure whose dense tensors have `size` samples; missing ones are zeros."""
+    return tf.nest.map_structure(lambda leaf: _filled(leaf, size), structure)
+
+
+def _filled(leaf: Any, size: int) -> Any:
+    if not isinstance(leaf, tf.Tensor) or not leaf.shape.rank:
+        return leaf
+    leaf = leaf[:size]  # If there are more, `rows_of` fails, sooner or later.
+    missing = size - tf.shape(leaf)[0]
+    padded = tf.pad(leaf, [[0, missing]] + [[0, 0]] * (leaf.shape.rank - 1))
+    padded.set_shape([size] + leaf.shape.as_list()[1:])
+    return padded

@@ -1,34 +1,35 @@
-"""Trains and evaluates a model: finds the checkpoint, makes the hooks, and runs the steps.
+"""Trains, evaluates and predicts: finds the checkpoint, gives variables their first values, runs.
 
-`run.py` runs the steps of any kind; `predictions.py` predicts.
+`run.py` runs the steps of any kind.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any
 
 import tensorflow.compat.v1 as tf
 
 from .. import _tf
-from ..checkpoint import directory, scaffolds
-from ..checkpoint.following import Following
+from ..checkpoint import directory, restore, scaffolds, vocabularies, warm_start
+from ..checkpoint.following import Following, followed
 from ..checkpoint.recover import recover
 from ..checkpoint.saver import Lineage, default_saver
-from .background import Background
+from ..core.names import is_of_dummy
+from ..errors import InputPipelineError, Problem
+from ..ops import checks
+from .ending import woken_by_interrupt
+from .gradients import DUMMY_COLLECTION
 from .graph import StepGraph
 from .host_calls import call_on_host
-from .initial_values import scaffold_of
 from .model import Job, concatenate
-from .progress import announce
-from .run import Run
-from .run_hooks import HookPlaces, RunSteps, hooks_of
-from .schedule import EvaluationSchedule
-from .session_creators import PlainCreator, RecoveringCreator
-from .stop_at_step import StopAtStep
-from .training_hooks import Cadence, Saving, training_hooks
+from .progress import RunReport, announce
+from .run import Run, RunParts
+from .saving import Background
+from .schedule import EvaluationSchedule, PredictionSchedule, StopAtStep
+from .training_hooks import Cadence, Saving, training_parts
 
 
 def train(job: Job, *, stop: StopAtStep, hooks: Sequence[tf.train.SessionRunHook],
@@ -36,7 +37,6 @@ def train(job: Job, *, stop: StopAtStep, hooks: Sequence[tf.train.SessionRunHook
     """Trains from the newest checkpoint of `job.model_dir`, or from initial values.
 
     Args:
-      job: the training.
       stop: ends the run; must be one of `hooks`, in its place among them.
       hooks: of the user, and `stop`.
       listeners: told of every checkpoint.
@@ -56,7 +56,7 @@ def train(job: Job, *, stop: StopAtStep, hooks: Sequence[tf.train.SessionRunHook
         run = Run(job)
         default = functools.partial(
             default_saver, cadence.keep_max, cadence.keep_every_n_hours, job.placement.client)
-        scaffold = scaffold_of(run, found and Following(
+        scaffold = _scaffold_of(run, found and Following(
             job.model_dir, found.prefix, job.checkpoint, is_named=True), default)
         if found is not None:
             for fact in directory.continue_from(job.model_dir, found):
@@ -64,13 +64,10 @@ def train(job: Job, *, stop: StopAtStep, hooks: Sequence[tf.train.SessionRunHook
         if scaffold.saver is None and not tf.get_collection(tf.GraphKeys.SAVERS):
             tf.add_to_collection(tf.GraphKeys.SAVERS, default())
         scaffolds.keep_saver(scaffold)
-        lineage = Lineage()
         with _tf.without_deprecation_warnings():
-            all_hooks = training_hooks(run, cadence, stop, hooks, Saving(
-                scaffold=scaffold, listeners=listeners, lineage=lineage, background=background))
-        creator = RecoveringCreator(scaffold, job, run.stored_tables(), lineage, background)
-        fetches = {'loss': run.graph.step.loss, 'step': run.graph.step.operation}
-        return run.execute(creator, all_hooks, fetches, wanted=lambda: stop.final_step)['loss']
+            parts = training_parts(run, cadence, stop, hooks, Saving(
+                scaffold=scaffold, listeners=listeners, lineage=Lineage(), background=background))
+        return run.execute(parts, wanted=lambda: stop.final_step)['loss']
 
 
 def evaluate(job: Job, *, steps: int, hooks: Sequence[tf.train.SessionRunHook],
@@ -78,9 +75,7 @@ def evaluate(job: Job, *, steps: int, hooks: Sequence[tf.train.SessionRunHook],
     """Evaluates a checkpoint, or initial values if there is none.
 
     Args:
-      job: the evaluation.
       steps: number of batches; each is for all cores.
-      hooks: of the user.
       following: the checkpoint, or `None`.
 
     Returns:
@@ -95,16 +90,16 @@ def evaluate(job: Job, *, steps: int, hooks: Sequence[tf.train.SessionRunHook],
         run = Run(job)
         graph = run.graph
         values, updates = _metrics(graph)
-        scaffold = scaffold_of(run, following)
+        scaffold = _scaffold_of(run, following)
+        prefix = None if following is None else following.prefix
         with _tf.without_deprecation_warnings():
             final = tf.train.FinalOpsHook(values)
         step = dataclasses.replace(
             graph.step, operation=tf.group(graph.step.operation, updates))
-        all_hooks = hooks_of(run, HookPlaces(given=hooks, middle=[final]), RunSteps(
-            ops=step, schedule=EvaluationSchedule(steps), results=[updates]))
-        creator = PlainCreator(job, scaffold, None if following is None else following.prefix)
-        run.execute(creator, all_hooks, {'step': graph.step.operation, 'updates': updates},
-                    wanted=lambda: steps)
+        run.execute(RunParts(
+            scaffold=scaffold, prefix=lambda: prefix, ops=step,
+            schedule=EvaluationSchedule(steps), results=[updates], given=hooks, middle=[final],
+            fetches={'step': graph.step.operation, 'updates': updates}), wanted=lambda: steps)
         return final.final_ops_values
 
 
@@ -147,3 +142,193 @@ def _declared_metrics(graph: StepGraph) -> dict[str, Any]:
             raise TypeError('Values of eval_metric_ops must be (metric_value, update_op) tuples, '
                             f'given: {pair} for key: {name}')
     return dict(made)
+
+
+_MOST_BYTES = 2**30
+
+
+def predict(job: Job, *, select: Callable[[Any], Any],
+            hooks: Sequence[tf.train.SessionRunHook], following: Following | None
+            ) -> Generator[Any, None, None]:
+    """Predicts with a checkpoint, or with initial values if there is none, to the end of the data.
+
+    Args:
+      select: the predictions of the model -> the wanted ones.
+      following: the checkpoint to restore, or `None`.
+
+    Yields:
+      Per step the values that `select` chose, with the rows of all cores one after another. Core 0
+      of host 0 comes first. Between two steps the default graph is the caller's.
+
+    Raises:
+      Whatever failed first, in whichever thread.
+    """
+    graph = tf.Graph()
+    with job.building(graph):
+        run = Run(job)
+        wanted = select(_of_all_cores(job, run.graph))
+        scaffold = _scaffold_of(run, following)
+        prefix = None if following is None else following.prefix
+    results = run.results(RunParts(
+        scaffold=scaffold, prefix=lambda: prefix, ops=run.graph.step,
+        schedule=PredictionSchedule(), results=tf.nest.flatten(wanted),
+        first=[_NoSecondStart(run.report)], given=hooks,
+        fetches={'wanted': wanted, 'step': run.graph.step.operation}))
+    try:
+        while True:
+            with job.building(graph), woken_by_interrupt(run.infeed.interrupt):
+                values = next(results, None)
+            if values is None:
+                if not run.report.steps:
+                    tf.logging.warning('%s', Problem(
+                        'W525', 'predict', 'the input should give a batch', '0 batches, so there '
+                        'are 0 predictions', 'A dataset that is batched with drop_remainder=True '
+                        f'gives none below {job.deployment.input_batch_size} samples.'))
+                return
+            yield values['wanted']
+    finally:
+        with job.building(graph):
+            results.close()
+
+
+class _NoSecondStart(tf.train.SessionRunHook):
+    """Refuses the new session that TensorFlow makes after a lost one: rows would come twice."""
+
+    def __init__(self, report: RunReport):
+        self._report = report
+
+    def after_create_session(self, session: tf.Session, coord: Any) -> None:
+        if self._report.steps:
+            raise InputPipelineError(Problem(
+                'E524', 'predict', 'it must not begin again once it has given rows',
+                f'a session that was lost after {self._report.steps} steps', 'Predict again; what '
+                'was lost is in the log.'))
+
+
+def _of_all_cores(job: Job, graph: StepGraph) -> Any:
+    """Returns the predictions of all cores, one after another, without padding.
+
+    Raises:
+      TypeError, ValueError, RuntimeError: as the original does, for predictions without rows.
+    """
+    size = job.deployment.batch_size_per_core
+    cores = [output.predictions for output in graph.distinct_outputs]
+    if isinstance(cores[0], Mapping):
+        joined = {key: _joined(key, [core[key] for core in cores], graph.rows, size)
+                  for key in cores[0]}
+        _check_transfer(len(cores), cores[0])
+        return joined
+    if not isinstance(cores[0], tf.Tensor):
+        raise TypeError('TPUEstimatorSpec.predictions must be dict of Tensors.')
+    return _joined('predictions', cores, graph.rows, size)
+
+
+def _check_transfer(cores: int, predictions: Mapping[str, tf.Tensor]) -> None:
+    """Raises ValueError beyond the limit of the original: a model must predict there too."""
+    sizes = [(tensor.shape.num_elements() or 0) * tensor.dtype.size * cores
+             for tensor in predictions.values()]
+    if sum(sizes) >= _MOST_BYTES:
+        lines = [f' -- Key: {key}, Shape: {tensor.shape}' for key, tensor in predictions.items()]
+        raise ValueError(
+            'The estimated size for TPUEstimatorSpec.predictions is too large. The transfer size '
+            'is larger than the protobuf limit. Please consider to use Tensors with smaller '
+            'shapes or reduce batch size. Given:\n' + '\n'.join(lines))
+
+
+def _joined(key: str, tensors: Sequence[tf.Tensor], rows: Sequence[tf.Tensor], size: int
+            ) -> tf.Tensor:
+    """Joins one prediction of all cores.
+
+    Of a prediction with one row per sample it takes the first `rows` of each core.
+    """
+    first = tensors[0]
+    if first.shape.rank == 0:
+        raise RuntimeError('All tensors outfed from TPU should preserve batch size dimension, '
+                           f'but got scalar {first}')
+    if first.shape.rank is None or first.shape.dims[0].value is None:
+        raise ValueError(f'The tensor with key ({key}) in TPUEstimatorSpec.predictions has '
+                         f'dynamic shape (should be static). Tensor: {first}')
+    if first.shape.dims[0].value == size:
+        return tf.concat([tensor[:count] for tensor, count in zip(tensors, rows)], 0)
+    full = tf.equal(tf.stack(rows), size)
+    whole = checks.require(full, Problem(
+        'E523', f'prediction "{key}"', f'its first dimension must be the batch of {size} samples '
+        'per core where batches are filled up', remedy='Return one row per sample, or give only '
+        'full batches to all cores.'), got=tf.constant(f'shape {first.shape}'))
+    with tf.control_dependencies([whole]):
+        return tf.concat(tensors, 0)
+
+
+def _scaffold_of(run: Run, following: Following | None,
+                default: Callable[[], Any] = restore.saver_of_all
+                ) -> tf.train.Scaffold:
+    """Returns the scaffold that gives all variables their first values: the model's, or a new one.
+
+    Args:
+      run: its graph is the default graph, to which the scaffold may add.
+      following: the checkpoint to restore. If it is `None`, variables begin with values of a warm
+        start or with initial ones.
+      default: makes the saver if neither the scaffold nor the graph has one.
+
+    Raises:
+      CheckpointError: if the checkpoint, or the one of the warm start, cannot be restored.
+    """
+    fill = _start_warm(run) if following is None else None
+    scaffold = _scaffold_of_model(run)
+    if fill is not None:
+        return scaffolds.with_start(scaffold, fill)
+    if following is None:
+        return scaffold
+    job = run.job
+    plan = following.read(lambda prefix: restore.plan_for(
+        prefix, run.stored_tables(), job.checkpoint, trains=job.verb == 'train',
+        # A scaffold of the user may restore from elsewhere what is not in the checkpoint.
+        is_optional=run.graph.outputs[0].scaffold_fn is not None))
+    if job.lookups is not None:
+        words = job.lookups.words
+        following.read(lambda prefix: vocabularies.check(prefix, words, job.checkpoint))
+    if plan.facts:
+        announce(f'{job.verb}: {plan.where}: {"; ".join(plan.facts)}')
+    planned = restore.scaffold_for(scaffold, following.prefix, plan, default)
+    return planned if job.verb == 'train' else followed(planned, following)
+
+
+def _scaffold_of_model(run: Run) -> tf.train.Scaffold:
+    """Returns the user's scaffold, or a new one."""
+    make = run.graph.outputs[0].scaffold_fn
+    if make is None:
+        return tf.train.Scaffold()
+    scaffold = make()
+    if scaffold is None:
+        raise ValueError('TPUEstimatorSpec.scaffold_fn returns None, which is not allowed')
+    return scaffolds.finalized_once(scaffold)
+
+
+def _start_warm(run: Run) -> Callable[[tf.Session], None] | None:
+    """Arranges for variables to begin with values of another checkpoint, if the job asks for it.
+
+    `tf.train.warm_start` starts trainable variables, or global ones. Tables of the engine must
+    count as both, also where they are in neither collection. The dummies of `gradients.py` and
+    their slots must count as neither.
+
+    Returns:
+      A function that fills the tables, or `None`.
+    """
+    settings = run.job.warm_start
+    if settings is None:
+        return None
+    tables = run.stored_tables()
+    collections = [tf.get_collection_ref(key) for key in (
+        tf.GraphKeys.TRAINABLE_VARIABLES, tf.GraphKeys.GLOBAL_VARIABLES)]
+    before = [list(collection) for collection in collections]
+    dummies = {id(dummy) for dummy in tf.get_collection(DUMMY_COLLECTION)}
+    for collection in collections:
+        collection[:] = [variable for variable in collection if id(variable) not in dummies
+                         and not is_of_dummy(variable.op.name)]
+    collections[0] += [variable for variable in tf.global_variables()
+                       if _tf.full_name_and_shape(variable)[0] in tables]
+    try:
+        return warm_start.start_warm(settings, tables, run.job.checkpoint)
+    finally:
+        for collection, variables in zip(collections, before):
+            collection[:] = variables

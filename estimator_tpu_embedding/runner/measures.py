@@ -57,7 +57,6 @@ class TimeSplit:
         """Returns the phases in percent of all seconds; hooks and the loop took the rest.
 
         Args:
-          seconds: of the whole run.
           with_tables: whether the run looked anything up. Otherwise a step is its dense phase.
 
         >>> TimeSplit(input=1.0, lookup=2.0, dense=4.0, update=2.0).shares(10.0)
@@ -108,11 +107,6 @@ class Measured(NamedTuple):
 
 def clock_of(looked_up: tf.Operation, trained: tf.Operation, done: tf.Operation) -> tf.Tensor:
     """Returns when a step began, had looked up, had trained and was done.
-
-    Args:
-      looked_up: ends the look-ups.
-      trained: ends the dense part.
-      done: ends the step.
 
     Returns:
       float64 `[4]`, in seconds.

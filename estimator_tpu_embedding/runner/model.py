@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Protocol
 import tensorflow.compat.v1 as tf
 
 from ..checkpoint.options import CheckpointOptions
+from ..cluster.cluster import Cluster
 from ..core.deployment import Deployment, Invocation
 from ..core.kernels import Kernels
 from ..core.plan import Plan
@@ -45,54 +46,6 @@ class ModelOutput(NamedTuple):
     predictions: Any = None
     host_call: HostCall | None = None
     signals: tuple[str, Any] | None = None
-
-
-class Cluster(Protocol):
-    """The tasks that are the hosts of a job; see `cluster.Cluster`.
-
-    Attributes:
-      is_remote: whether hosts are tasks of their own; otherwise they are owners in this process.
-      restart_deadline: seconds in which lost tasks have to come back.
-    """
-
-    is_remote: bool
-
-    @property
-    def restart_deadline(self) -> float:
-        """See the class."""
-
-    @property
-    def target(self) -> str:
-        """Where sessions are opened."""
-
-    def addresses(self) -> list[str]:
-        """Returns where the task of each host answers, once they are prepared."""
-
-    def config(self, config: tf.ConfigProto) -> tf.ConfigProto:
-        """Returns the config of a session that has the tasks."""
-
-    def prepare(self) -> None:
-        """Makes sure that every task answers and is empty; called before each session."""
-
-    def admit(self, tables: Sequence[Sequence[dict[str, Any]]], directory: str,
-              checkpoint: str) -> None:
-        """Makes sure that the tasks have memory for tables, and see the files of a job."""
-
-    def answers(self) -> str:
-        """Says how fast each task has answered since the last call, the slowest first."""
-
-    def guard(self, session: tf.Session) -> None:
-        """Lets all calls of a new session end when a task is lost."""
-
-    @property
-    def loss(self) -> BaseException | None:
-        """Why the tasks were given up; `None` once they are prepared again."""
-
-    def check(self) -> None:
-        """Returns once each task has answered, or one is known to be lost: see `loss`."""
-
-    def lost(self, error: BaseException) -> None:
-        """Gives all tasks up: every call of a session ends, and `prepare` replaces them."""
 
 
 class Featurized(Protocol):
@@ -154,7 +107,7 @@ class Job:
       checkpoint: how checkpoints are written, and which differences to them are intended.
       kernels: which engine executes the tables.
       cluster: the hosts; `None` emulates all of them in this process, with one engine.
-      input_on_workers: whether input_fn of a host builds on its worker; see `input_placement`.
+      input_on_workers: whether input_fn of a host builds on its worker; see `input_graph`.
       feed_hook: (infeed, signals of the model by name) -> the user's hook that takes the place of
         the infeed in training; `None` if the user gave none.
     """

@@ -6,6 +6,7 @@ are made afterwards, and nothing calls it twice in a graph.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Sequence
 from typing import Any
@@ -21,8 +22,7 @@ from ..ops import checks
 from .gradients import GradientCapture
 from .input import Batch, CoreQueue, map_tensors
 from .model import Job, ModelOutput
-from .randomness import random_states_kept
-from .towers import Towers
+from .towers import Towers, seeded
 
 _OUTSIDE = Problem(
     'E457', 'session.run', 'what depends on a batch must be evaluated together with a step',
@@ -56,8 +56,6 @@ def build_towers(job: Job, queues: Sequence[CoreQueue], is_step: tf.Tensor) -> B
     """Calls the model for every core.
 
     Args:
-      job: whose model.
-      queues: the batches, per core.
       is_step: must be true where a batch is taken.
     """
     with _within_step(is_step):
@@ -77,11 +75,8 @@ def build_towers(job: Job, queues: Sequence[CoreQueue], is_step: tf.Tensor) -> B
 
     towers = Towers[ModelOutput](job.topology.num_cores,
                                  None if job.cluster is None else job.placement)
-    if job.seed is None:
+    with contextlib.nullcontext() if job.seed is None else seeded(job.seed):
         outputs = towers.build(build)
-    else:
-        with random_states_kept(job.seed):
-            outputs = towers.build(build)
     if job.placement.is_remote:
         for core, operations in enumerate(towers.operations()):
             keep_on_host(operations, job.placement.core(core), job.placement)
@@ -150,7 +145,9 @@ def table_gradients(job: Job, towers: BuiltTowers, receipts: Sequence[LookupRece
     """
     if job.verb != 'train':
         return []
-    _check_sums(job, towers.num_sums)
+    if job.topology.num_cores > 1 and towers.num_sums == 0:
+        raise ValueError('CrossShardOptimizer must be used for model training on TPUs.  Wrap '
+                         'the optimizer in model_fn: tf.tpu.CrossShardOptimizer(optimizer).')
     if towers.capture is None:
         return []
     towers.capture.finish()
@@ -164,10 +161,3 @@ def table_gradients(job: Job, towers: BuiltTowers, receipts: Sequence[LookupRece
             gradients.append(own if factor is None else map_tensors(
                 lambda gradient: gradient * factor, own))
     return gradients
-
-
-def _check_sums(job: Job, num_sums: int) -> None:
-    """Raises ValueError if each core would train a model of its own."""
-    if job.topology.num_cores > 1 and num_sums == 0:
-        raise ValueError('CrossShardOptimizer must be used for model training on TPUs.  Wrap '
-                         'the optimizer in model_fn: tf.tpu.CrossShardOptimizer(optimizer).')

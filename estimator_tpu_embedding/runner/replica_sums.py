@@ -15,8 +15,6 @@ def added(values: Sequence[tf.Tensor], group: Sequence[int], placement: Placemen
     """Returns the sum of the values of the cores of a group.
 
     Args:
-      values: of all cores.
-      group: cores.
       placement: the hosts of the cores, if the values of each host are to be added first.
 
     Raises:

@@ -6,6 +6,7 @@ However the run ends, it ends the infeed threads, and raises the root cause of a
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any
@@ -18,26 +19,55 @@ from ..errors import CheckpointError, Problem, counted
 from ..hosts.packed import pack_crossings
 from ..hosts.placed_graph import put_python_on_client, require_engines
 from ..proto.codec import plan_to_config
-from . import admission
+from .ending import PROMPT_SECONDS, Shutdown, Termination, woken_by_interrupt
 from .faults import DivergedError, Failures, typed
-from .garbage import collected_rarely
-from .graph import StepGraph, build_step
-from .host_feeds import drawing
+from .graph import StepOps, build_step
+from .host_calls import SummaryWriters
 from .id_sampling import Profiler
-from .infeed import Infeed
+from .infeed import FeedRules, Infeed, drawing
+from .input_state import CheckpointInputPipelineHook
+from .measures import clock_of
 from .model import Job
 from .progress import RunReport, announce
-from .session_creators import SessionCreator, SessionStart
-from .session_feed import FeedRules
-from .shutdown import PROMPT_SECONDS, Shutdown
-from .signals import Termination, woken_by_interrupt
+from .schedule import Schedule
+from .sessions import SessionCreator, SessionStart, shares
+from .steps_per_run import BatchSupply, FeedsKept, StepCaller, StepsPerRun
+from .summaries import SummariesSurvive
+
+Hooks = list[tf.train.SessionRunHook]
 
 
-def _profiler_of(job: Job, report: RunReport) -> Profiler | None:
-    """Returns the hook that counts ids, if a training names a directory for profiles."""
-    if job.verb != 'train' or job.plan is None or not job.plan.profile_directory:
-        return None
-    return Profiler(job.plan, report, len(job.deployment.invocations))
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class RunParts:
+    """What one kind of run has besides its graph: hooks by their place in the order, and steps.
+
+    Attributes:
+      scaffold: gives variables their values.
+      prefix: returns the checkpoint that the next session restores, or `None`.
+      ops: one step.
+      schedule: says how many steps there are.
+      fetches: nested tensors and operations that every run of the session is fetched with.
+      results: operations and tensors that a step computes besides; its time includes them.
+      host_call_every: steps from one host_call to the next, counted from the first of a loop.
+      first: hooks that come before all others.
+      given: the hooks given to the call of the estimator; the start of the session follows them.
+      feed: stands in the place of the infeed and passes calls on to it; `None` for the infeed.
+      middle: hooks that come between the infeed and the hooks of the model.
+      last: hooks that come after all others, except for the one that makes the steps.
+    """
+
+    scaffold: tf.train.Scaffold
+    prefix: Callable[[], str | None]
+    ops: StepOps
+    schedule: Schedule
+    fetches: dict[str, Any]
+    results: Sequence[Any] = ()
+    host_call_every: int = 1
+    first: Sequence[tf.train.SessionRunHook] = ()
+    given: Sequence[tf.train.SessionRunHook]
+    feed: tf.train.SessionRunHook | None = None
+    middle: Sequence[tf.train.SessionRunHook] = ()
+    last: Sequence[tf.train.SessionRunHook] = ()
 
 
 class Run:
@@ -46,58 +76,38 @@ class Run:
     Attributes:
       job: describes it.
       graph: its operations.
-      failures: of all threads.
       report: its progress.
-      profiler: the hook that counts ids for profiles; `None` without profiles.
       infeed: the hook that feeds it.
-      start: the hook that begins every session.
-      termination: whether SIGTERM has asked for the end.
-      shutdown: the deadline of the end.
     """
 
     def __init__(self, job: Job):
         """Builds the graph of the job in the default graph, once its workers have answered."""
-        if job.cluster is not None and job.cluster.is_remote:
+        if job.placement.is_remote:
+            assert job.cluster is not None
             job.cluster.prepare()  # Before the graph: people learn at once who is missing.
         self.job = job
-        self.failures = Failures()
+        self._failures = Failures()
         self.report = RunReport(job.verb, job.batch_size, cores=job.topology.num_cores,
                                 directory=job.model_dir if job.verb == 'train' else '')
-        self.profiler = _profiler_of(job, self.report)
-        self.termination = Termination.of_process()
-        self.shutdown = Shutdown(job.shutdown_deadline, self.termination.is_asked)
-        with collected_rarely():
-            self.graph = build_step(job)
+        self._profiler = (
+            Profiler(job.plan, self.report, len(job.deployment.invocations))
+            if job.verb == 'train' and job.plan is not None and job.plan.profile_directory
+            else None)
+        self._termination = Termination.of_process()
+        self._shutdown = Shutdown(job.shutdown_deadline, self._termination.is_asked)
+        self.graph = build_step(job)
         if self.graph.measured.backend is not None:
-            self.report.kernels = self.graph.measured.backend.kernels
-        rules = FeedRules(draw=self.profiler.draw if self.profiler else drawing,
+            self.report.kernels = self.graph.measured.backend.engine.kernels
+        rules = FeedRules(draw=self._profiler.draw if self._profiler else drawing,
                           made_by=job.input_fn, deadline=job.input_deadline,
-                          shutdown=self.shutdown, proceed=self.termination.proceed)
-        self.infeed = Infeed(self.graph.input, rules, failures=self.failures, report=self.report)
-        self.start = SessionStart(self.graph.start)
+                          shutdown=self._shutdown, proceed=self._termination.proceed)
+        self.infeed = Infeed(self.graph.input, rules, failures=self._failures, report=self.report)
         self._has_data_ended = False
 
     def stored_tables(self) -> dict[str, StoredTable]:
         """Returns the tables of the plan as its checkpoints hold them, by variable name."""
         plan = self.job.plan
         return stored_tables(plan, self.graph.table_names) if plan is not None else {}
-
-    def is_over(self) -> bool:
-        """Returns whether SIGTERM ends the run after its step.
-
-        It ends only a training: half of an evaluation would pass for all of it. An evaluation
-        inside of a training goes on, then the training ends.
-        """
-        return self.job.verb == 'train' and self.termination.is_asked()
-
-    def gives_up(self, waited: float) -> bool:
-        """Returns whether SIGTERM ends a wait for a batch; of an evaluation only if it is slow.
-
-        Args:
-          waited: seconds that the batch has been lacking.
-        """
-        return self.termination.is_asked() and (
-            self.job.verb == 'train' or waited > PROMPT_SECONDS)
 
     def config(self) -> bytes:
         """Returns the serialized config of the plan; empty without a plan."""
@@ -106,15 +116,10 @@ class Run:
             return b''
         return plan_to_config(plan).SerializeToString(deterministic=True)
 
-    def execute(self, creator: tf.train.SessionCreator,
-                hooks: Sequence[tf.train.SessionRunHook], fetches: dict[str, Any], *,
-                wanted: Callable[[], int]) -> dict[str, Any]:
+    def execute(self, parts: RunParts, *, wanted: Callable[[], int]) -> dict[str, Any]:
         """Runs until a hook asks for the end, the data ends, or something fails.
 
         Args:
-          creator: makes sessions.
-          hooks: in order.
-          fetches: of every run of the session.
           wanted: returns the step at which the job should end, once a session exists.
 
         Returns:
@@ -124,52 +129,92 @@ class Run:
           tf.errors.OutOfRangeError: if the data ended first; hooks have ended by then.
           Whatever failed first, in whichever thread.
         """
-        values: dict[str, Any] = dict.fromkeys(fetches)
+        values: dict[str, Any] = dict.fromkeys(parts.fetches)
         with contextlib.ExitStack() as stack:
             if self.job.verb == 'train':
-                stack.enter_context(self.termination.awaited())
+                stack.enter_context(self._termination.awaited())
             stack.enter_context(woken_by_interrupt(self.infeed.interrupt))
-            for values in self.results(creator, hooks, fetches):
+            for values in self.results(parts):
                 pass
         if self._has_data_ended:
             raise self._end_of_data(wanted())
         return values
 
-    def results(self, creator: tf.train.SessionCreator,
-                hooks: Sequence[tf.train.SessionRunHook], fetches: dict[str, Any]
-                ) -> Generator[dict[str, Any], None, None]:
+    def results(self, parts: RunParts) -> Generator[dict[str, Any], None, None]:
         """Runs like `execute`, but yields the values of every run, and ends when the data ends.
 
         While a caller holds values, only the threads of the infeed run. They have ended when the
         generator has ended, also if it was closed early.
         """
+        hooks = self._hooks(parts)
         self._announce()
-        _prepare_for_tasks(self.job, self.graph, fetches)
-        with self._threads_ended(), \
-                tf.train.MonitoredSession(SessionCreator(
-                    creator, self.job.cluster, self.shutdown, self.report,
-                    self.termination.proceed), hooks) as session:
+        self._prepare_for_tasks(parts.fetches)
+        creator = SessionCreator(
+            self.job, parts.scaffold, parts.prefix, shutdown=self._shutdown, report=self.report,
+            proceed=self._termination.proceed)
+        with self._threads_ended(), tf.train.MonitoredSession(creator, hooks) as session:
             try:
                 while not session.should_stop():
                     began = time.monotonic()
                     try:
-                        values = session.run(fetches)
+                        values = session.run(parts.fetches)
                     finally:
                         self.report.add_run(time.monotonic() - began)
                     yield values
             except tf.errors.OutOfRangeError as error:
                 if self.job.verb != 'train':
-                    self.termination.proceed()
+                    self._termination.proceed()
                 # Left alone, MonitoredSession takes every such error for the end of data.
-                self._has_data_ended = (self.failures.root_cause() is None
+                self._has_data_ended = (self._failures.root_cause() is None
                                         and self.infeed.ended_input() is not None)
-                if not self._has_data_ended and not self.termination.is_asked():
+                if not self._has_data_ended and not self._termination.is_asked():
                     raise RuntimeError(str(Problem(
                         'E526', 'model_fn', 'OutOfRangeError in the model', str(error),
                         'The data has not ended: look for a queue or an iterator that model_fn '
                         'made.'))) from error
             finally:
                 self.infeed.stop()  # While the session that the threads use is still there.
+
+    def _hooks(self, parts: RunParts) -> Hooks:
+        """Returns all hooks in the order of the original; the last one makes the steps."""
+        of_model = self.graph.outputs[0].hooks
+        keeps_input = any(isinstance(hook, CheckpointInputPipelineHook)
+                          for hook in [*parts.given, *of_model])
+        if keeps_input and parts.ops.lookahead is not None:
+            tf.logging.warning('Look-ups run a step ahead: a resumed run skips one batch.')
+        given = [FeedsKept(hook) for hook in parts.given]
+        own = [FeedsKept(hook) for hook in of_model]
+        of_feed = [FeedsKept(parts.feed)] if parts.feed is not None else []
+        measured = self.graph.measured
+        clock = clock_of(measured.looked_up, tf.group(measured.trained, *parts.results),
+                         parts.ops.operation)
+        makes_steps = StepsPerRun(
+            parts.schedule,
+            BatchSupply(self.infeed, self.report, ahead=self.graph.input.ahead,
+                        draws_ahead=not keeps_input, gives_up=self._gives_up),
+            StepCaller(parts.ops, clock, [*given, *of_feed, *own], parts.host_call_every),
+            self.report, self._failures, is_over=self._is_over)
+        profiler = [self._profiler] if self._profiler else []
+        return [*parts.first, *given, SessionStart(self.graph.start), SummaryWriters(), *profiler,
+                *(of_feed or [self.infeed]), *parts.middle, *own, *parts.last, SummariesSurvive(),
+                makes_steps]
+
+    def _is_over(self) -> bool:
+        """Returns whether SIGTERM ends the run after its step.
+
+        It ends only a training: half of an evaluation would pass for all of it. An evaluation
+        inside of a training goes on, then the training ends.
+        """
+        return self.job.verb == 'train' and self._termination.is_asked()
+
+    def _gives_up(self, waited: float) -> bool:
+        """Returns whether SIGTERM ends a wait for a batch; of an evaluation only if it is slow.
+
+        Args:
+          waited: seconds that the batch has been lacking.
+        """
+        return self._termination.is_asked() and (
+            self.job.verb == 'train' or waited > PROMPT_SECONDS)
 
     def _announce(self) -> None:
         """Tells the user that the run begins."""
@@ -185,7 +230,7 @@ class Run:
             tf.logging.info('%s', plan)
         announce(line)
         if plan is not None and job.placement.is_remote:
-            announce(f'{job.verb}: {admission.shares(plan)}')
+            announce(f'{job.verb}: {shares(plan)}')
 
     @contextlib.contextmanager
     def _threads_ended(self) -> Iterator[None]:
@@ -193,7 +238,7 @@ class Run:
         try:
             yield
         except Exception as error:
-            cause = self.failures.root_cause()
+            cause = self._failures.root_cause()
             better = cause if cause is not None else typed(error)
             if isinstance(better, tf.errors.OutOfRangeError):
                 # Callers would take it for the end of data, but it came from begin or end of hooks.
@@ -205,8 +250,8 @@ class Run:
             raise
         finally:
             self.infeed.stop()
-            if self.profiler is not None:
-                self.profiler.save()
+            if self._profiler is not None:
+                self._profiler.save()
             if self.job.cluster is not None:
                 self.report.answers = self.job.cluster.answers()
             self.report.finish()
@@ -226,31 +271,27 @@ class Run:
             'Call .repeat() on the dataset, or ask for fewer steps. The steps that were run are '
             'complete.')
 
+    def _prepare_for_tasks(self, fetches: Any) -> None:
+        """Moves Python to the client and packs what crosses; a job without tasks stays as it is.
 
-def _prepare_for_tasks(job: Job, graph: StepGraph, fetches: Any) -> None:
-    """Moves Python to the client and packs what crosses; a job without tasks stays as it is.
+        Args:
+          fetches: nested tensors and operations that every step is fetched with.
 
-    Args:
-      job: the job.
-      graph: of the job. No session has run it.
-      fetches: nested tensors and operations that every step is fetched with.
-
-    Raises:
-      ConfigError: E731, E732 for what cannot work where it is.
-    """
-    if job.placement.is_remote:
-        whole, placement = graph.global_step.graph, job.placement
+        Raises:
+          ConfigError: E731, E732 for what cannot work where it is.
+        """
+        placement, step = self.job.placement, self.graph.step
+        if not placement.is_remote:
+            return
+        whole = self.graph.global_step.graph
         put_python_on_client(whole, placement)
         require_engines(whole, placement)
-        pack_crossings(whole, _results_of(graph, fetches), placement.client)
-
-
-def _results_of(graph: StepGraph, fetches: Any) -> list[Sequence[tf.Tensor | tf.Operation]]:
-    """Returns the results of each kind of run that is made again and again."""
-    step = graph.step
-    runs = [[step.operation, step.loss, *(step.refused or ()), *tf.nest.flatten(fetches)]]
-    if step.host_call is not None:
-        runs.append([step.host_call])
-    if step.lookahead is not None:
-        runs.append([step.lookahead.begin])
-    return [*runs, *[[feed.step, feed.counts, feed.has_data] for feed in graph.input.feeds]]
+        # Each kind of run that is made again and again.
+        runs = [[step.operation, step.loss, *(step.refused or ()), *tf.nest.flatten(fetches)]]
+        if step.host_call is not None:
+            runs.append([step.host_call])
+        if step.lookahead is not None:
+            runs.append([step.lookahead.begin])
+        pack_crossings(whole, [*runs, *[
+            [feed.step, feed.counts, feed.has_data] for feed in self.graph.input.feeds]],
+            placement.client)

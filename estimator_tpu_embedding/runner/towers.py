@@ -22,23 +22,24 @@ Three things make every tower believe that it is alone in the graph:
 
 from __future__ import annotations
 
+import contextlib
 import contextvars
 import copy
+import dataclasses
+import logging
+import random
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Generic, TypeVar, cast
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar, cast
 
+import numpy as np
 import tensorflow.compat.v1 as tf
 
 from .. import _tf
 from ..errors import ConfigError, Problem
 from ..hosts.placement import Placement
-from . import writes
 from .replica_sums import added, each_added, group_of, unequal
-from .shared_variables import SharedVariables
-from .tower_logs import folded
-from .tower_states import Tower, copy_collections, copy_of, put_view, view_of
-from .turns import Abandoned, Turns
+from .tower_variables import SharedVariables, leave_to_first
 
 T = TypeVar('T')
 R = TypeVar('R')
@@ -119,7 +120,6 @@ class Towers(Generic[T]):
         """Prepares towers.
 
         Args:
-          count: how many.
           placement: the hosts of the cores, if sums over replicas are to be made in two steps:
             on each host, then of the hosts in their order. It does not matter for the values
             whether the hosts are remote.
@@ -177,7 +177,7 @@ class Towers(Generic[T]):
             put_view(self._graph, base._replace(collections=own.collections))
             raise self._turns.failure
         self._keep_collections()
-        self.silenced = writes.leave_to_first(self.operations(), self._variables.initializers())
+        self.silenced = leave_to_first(self.operations(), self._variables.initializers())
         return [tower.result for tower in self._towers]
 
     def _repeats(self) -> _tf.Repeats | None:
@@ -291,3 +291,186 @@ class Towers(Generic[T]):
                      for item in tower.view.collections.get(key, [])]
             view.collections.setdefault(key, [])[:] = {id(item): item for item in items}.values()
         put_view(self._graph, view)
+
+
+class View(NamedTuple):
+    """The state of graph and process as one tower sees it.
+
+    Attributes:
+      collections: of the graph; the graph itself holds them while the tower runs.
+      layer_names: the counters by which Keras names layers.
+      random_states: of Python and NumPy.
+    """
+
+    collections: dict[Any, list[Any]]
+    layer_names: dict[Any, Any]
+    random_states: tuple[Any, Any]
+
+
+@dataclasses.dataclass(slots=True, eq=False)
+class Tower:
+    """The state of one tower between its turns.
+
+    Attributes:
+      core: the core that it is built for.
+      view: the state of graph and process, as the tower sees it.
+      scope: its variable scope, and the counters of names in it.
+      num_sums: how often it met the others.
+      result: of its build.
+      ranges: the positions of its operations in the graph.
+      repeats: its operations on shapes, which it makes once. Users know those of tower 0 by name.
+    """
+
+    core: int
+    view: View
+    scope: tuple[Any, dict[str, int]]
+    num_sums: int = 0
+    result: Any = None
+    ranges: list[slice] = dataclasses.field(default_factory=list)
+    repeats: _tf.Repeats = dataclasses.field(default_factory=_tf.Repeats)
+
+    def begin(self, base: View) -> None:
+        """Prepares another build, which begins with the collections of `base`."""
+        # Keys that are not strings are TensorFlow's own stores, which must not be shared.
+        self.view = base._replace(collections={
+            key: list(items) for view, is_text in ((base, True), (self.view, False))
+            for key, items in view.collections.items() if isinstance(key, str) is is_text})
+        self.ranges = []
+
+
+def view_of(graph: tf.Graph) -> View:
+    """Returns the current state."""
+    return View(_tf.collections_of(graph), _tf.keras_name_counters(graph),
+                random_states())
+
+
+def put_view(graph: tf.Graph, view: View) -> None:
+    """Makes a state the current one."""
+    _tf.put_collections(graph, view.collections)
+    _tf.put_keras_name_counters(graph, view.layer_names)
+    put_random_states(view.random_states)
+
+
+def copy_collections(source: View, target: View) -> None:
+    """Makes the collections of two states alike; lists of `target` stay the same objects."""
+    for key in {*source.collections, *target.collections}:
+        target.collections.setdefault(key, [])[:] = source.collections.get(key, [])
+
+
+def copy_of(view: View) -> View:
+    """Returns a state with collections of its own."""
+    return view._replace(
+        collections={key: list(items) for key, items in view.collections.items()})
+
+
+class Abandoned(BaseException):
+    """Unwinds a thread after another one failed."""
+
+
+class Turns:
+    """Whose turn it is. The first thread begins.
+
+    Attributes:
+      failure: what the first failing thread raised, or `None`.
+    """
+
+    def __init__(self, count: int):
+        """Prepares turns of `count` threads."""
+        self.failure: BaseException | None = None
+        lock = threading.Lock()
+        # One for each, so that a turn wakes one thread, however many there are.
+        self._conditions = [threading.Condition(lock) for _ in range(count)]
+        self._is_done = [False] * count
+        self._running: int | None = 0
+
+    def wait(self, own: int) -> None:
+        """Waits for the turn of thread `own`. Unbounded: another thread runs user code.
+
+        Raises:
+          Abandoned: if another thread failed.
+        """
+        with self._conditions[own]:
+            self._conditions[own].wait_for(
+                lambda: self._running == own or self.failure is not None)
+        if self.failure is not None:
+            raise Abandoned
+
+    def hand_over(self, own: int, is_done: bool = False) -> None:
+        """Gives the turn to the next thread that is not done, which may be the same one."""
+        count = len(self._conditions)
+        with self._conditions[own]:
+            self._is_done[own] = is_done
+            self._running = next((each % count for each in range(own + 1, own + 1 + count)
+                                  if not self._is_done[each % count]), None)
+            if self._running is not None:
+                self._conditions[self._running].notify()
+
+    def fail(self, error: BaseException) -> None:
+        """Lets all threads give up."""
+        with self._conditions[0]:
+            self.failure = self.failure or error
+            for condition in self._conditions:
+                condition.notify()
+
+
+@contextlib.contextmanager
+def folded(core_of_thread: Callable[[], int | None]) -> Iterator[None]:
+    """Leaves out what other cores log as core 0 did, unless TensorFlow's logger debugs.
+
+    Args:
+      core_of_thread: returns the core whose model the calling thread builds; `None` outside.
+    """
+    if logging.getLogger('tensorflow').isEnabledFor(logging.DEBUG):
+        yield
+        return
+    of_first: set[tuple[str, int, str]] = set()
+
+    def is_news(record: logging.LogRecord) -> bool:
+        core = core_of_thread()
+        if core is None:
+            return True
+        try:
+            key = record.name, record.levelno, record.getMessage()
+        except Exception:  # Its handler will tell of a format that does not fit.
+            return True
+        if core == 0:
+            of_first.add(key)
+        return core == 0 or key not in of_first
+
+    loggers = [logging.getLogger(), *logging.Logger.manager.loggerDict.values()]
+    handlers = {handler for logger in loggers if isinstance(logger, logging.Logger)
+                for handler in logger.handlers}
+    for handler in handlers:
+        handler.addFilter(is_news)
+    try:
+        yield
+    finally:
+        for handler in handlers:
+            handler.removeFilter(is_news)
+
+
+def random_states() -> tuple[Any, Any]:
+    """Returns the current states of `random` and `numpy.random`."""
+    return random.getstate(), np.random.get_state()
+
+
+def put_random_states(states: tuple[Any, Any]) -> None:
+    """Puts back states that `random_states` returned."""
+    random.setstate(states[0])
+    np.random.set_state(states[1])
+
+
+@contextlib.contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Seeds Python's and NumPy's generators; puts their states of before back at the end.
+
+    Models draw from them while they are built. Keras, for example, takes the seeds of its
+    initializers from `random`.
+    """
+    before = random_states()
+    random.seed(seed)
+    np.random.seed(seed % 2**32)
+    try:
+        yield
+    finally:
+        put_random_states(before)

@@ -1,4 +1,4 @@
-"""Makes the hooks of a training: guards, savers, summaries, logs, in the order of the original."""
+"""Makes the hooks of a training: guards, savers, summaries and logs."""
 
 from __future__ import annotations
 
@@ -10,22 +10,18 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from .. import _tf
-from ..checkpoint.saver import CommittingSaver, Lineage, graph_written
+from ..checkpoint.saver import CommittingSaver, Lineage
 from ..checkpoint.vocabularies import recorded
 from ..hosts.placement import worker_at
-from ..proto.graph_text import graph_text
-from .async_saver import AsyncCheckpointSaverHook
-from .background import Background
 from .finite import FiniteLoss, FiniteWeights
 from .input_state import CheckpointInputPipelineHook
 from .measures import summarize_tables
 from .model import concatenate
-from .pace import FixedPace, TimedPace
 from .progress import RateHook
-from .run import Run
-from .run_hooks import HookPlaces, Hooks, RunSteps, hooks_of
-from .schedule import TrainingSchedule
-from .stop_at_step import StopAtStep
+from .run import Hooks, Run, RunParts
+from .saving import AsyncCheckpointSaverHook, Background, SaverHook, SavesFinished
+from .schedule import StopAtStep, TrainingSchedule
+from .sessions import Recovery
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +38,7 @@ class Cadence:
       summary_steps: steps between summaries; 0 or `None` writes none.
       log_steps: steps between log lines, or `None`.
       save_graph_def: whether checkpoints come with the graph.
-      host_call_every: see `run_hooks.RunSteps`.
+      host_call_every: see `run.RunParts`.
     """
 
     steps_per_run: int
@@ -74,36 +70,35 @@ class Saving:
     background: Background
 
 
-def training_hooks(run: Run, cadence: Cadence, stop: StopAtStep,
-                   hooks: Sequence[tf.train.SessionRunHook], saving: Saving) -> Hooks:
-    """Returns all hooks of a training.
+def training_parts(run: Run, cadence: Cadence, stop: StopAtStep,
+                   hooks: Sequence[tf.train.SessionRunHook], saving: Saving) -> RunParts:
+    """Returns the hooks and the steps of a training.
 
     They have the order of the original, with one change. The guards against a loss and weights
     that are not finite come before the saver, so that it does not save values that they refuse.
 
     Args:
-      run: the run.
       cadence: how often it saves, logs and writes summaries.
       stop: ends the run; one of `hooks`.
       hooks: of the user, and `stop`.
-      saving: how it saves.
     """
     own = run.graph.outputs[0].hooks
+    step = run.graph.step
     saving = dataclasses.replace(saving, listeners=[
         *[hook.listener() for hook in (*hooks, *own)
           if isinstance(hook, CheckpointInputPipelineHook)], *saving.listeners])
     savers, last = _saver_hooks(run, cadence, [*hooks, *own], saving)
-    guards: Hooks = [FiniteLoss(run.graph.step.loss)]
+    guards: Hooks = [FiniteLoss(step.loss)]
     if not run.job.deployment.has_copies:  # As in the original, where BROADCAST goes without.
         guards.append(FiniteWeights())
-    places = HookPlaces(
+    recovery = Recovery(run.job, run.stored_tables(), saving.lineage, saving.background)
+    return RunParts(
+        scaffold=saving.scaffold, prefix=recovery.prefix, ops=step,
+        schedule=TrainingSchedule(stop, cadence.steps_per_run, cadence.secs_per_run),
+        fetches={'loss': step.loss, 'step': step.operation},
+        host_call_every=cadence.host_call_every,
         first=[*guards, *savers, *_summary_hooks(run, saving.scaffold, cadence)], given=hooks,
         middle=_log_hooks(run, cadence), last=last, feed=_feed_hook(run))
-    pace = (FixedPace(cadence.steps_per_run) if cadence.secs_per_run is None
-            else TimedPace(cadence.secs_per_run))
-    return hooks_of(run, places, RunSteps(
-        ops=run.graph.step, schedule=TrainingSchedule(pace, stop),
-        host_call_every=cadence.host_call_every))
 
 
 def _feed_hook(run: Run) -> tf.train.SessionRunHook | None:
@@ -114,32 +109,6 @@ def _feed_hook(run: Run) -> tf.train.SessionRunHook | None:
     signals = [output.signals for output in run.graph.distinct_outputs if output.signals]
     joined = {signals[0][0]: concatenate(signals)} if signals else {}
     return run.job.feed_hook(run.infeed, joined)
-
-
-class SaverHook(tf.train.CheckpointSaverHook):
-    """Saves checkpoints, and first the graph, for which the disk may have no room."""
-
-    def begin(self) -> None:
-        """Opens the events, which begin with the graph."""
-        with _tf.graph_def_kept(tf.get_default_graph()):
-            super().begin()
-
-    def after_create_session(self, session: tf.Session, coord: tf.train.Coordinator) -> None:
-        """Writes the graph, and the first checkpoint."""
-        with graph_written(self._checkpoint_dir), _tf.graph_def_kept(session.graph):
-            _tf.begin_saving(self, session, graph_text)
-
-
-class SavesFinished(tf.train.SessionRunHook):
-    """Ends a training only when its last checkpoint is committed."""
-
-    def __init__(self, saver: CommittingSaver):
-        """Waits for `saver`."""
-        self._saver = saver
-
-    def end(self, session: tf.Session) -> None:
-        """Waits for the last save; raises its error."""
-        self._saver.finish()
 
 
 def _saver_hooks(run: Run, cadence: Cadence, given: Sequence[tf.train.SessionRunHook],

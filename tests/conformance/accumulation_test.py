@@ -20,7 +20,7 @@ from estimator_tpu_embedding.core.optimizers import (
 )
 from estimator_tpu_embedding.core.plan import resolve
 from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology
-from estimator_tpu_embedding.hosts.delayed import DelayedBackend
+from estimator_tpu_embedding.hosts.pipelined import DelayedBackend
 
 pytestmark = pytest.mark.no_rerun
 ROWS, SAMPLES = 9, 2
@@ -45,20 +45,21 @@ def trained(backend, place, optimizer, cores, *, start=1., steps=1, delayed=Fals
         Topology(num_hosts=hosts, cores_per_host=cores_per_host), strategy=strategy,
         batch_size=SAMPLES * hosts * cores_per_host, optimizer=optimizer)
     with graphs.building(backend), graphs.session_of(backend) as session:
-        made = graphs.BACKENDS[backend](plan, {'t': 't'}, tf.train.create_global_step(), **kwargs)
+        step = tf.train.create_global_step()
+        made = graphs.BACKENDS[backend](plan, {'t': 't'}, step, **kwargs)
         if delayed:
-            made = DelayedBackend(made)
+            made = DelayedBackend(made.engine, step)
         enqueue = [made.enqueue({name: graphs.id_batch(ids) for name, (ids, _) in zip(names, own)},
-                                host=core // cores_per_host, core=core)
+                                core=core)
                    for core, own in enumerate(cores)]
         looked_up = [made.lookup(core=core) for core in range(len(cores))]
         update = made.update([receipt for _, receipt in looked_up], [
             {name: tf.reshape(tf.constant(gradient, tf.float32), [SAMPLES, 1])
              for name, (_, gradient) in zip(names, own)} for own in cores])
         retrieve = made.retrieve()
-        session.run([tf.global_variables_initializer(), made.open()])
+        session.run([tf.global_variables_initializer(), made.engine.open()])
         graphs.assign_rows(session, plan, made.tables['t'], np.full([ROWS, 1], start))
-        session.run(made.load())
+        session.run(made.engine.load())
         for _ in range(steps):
             session.run(enqueue)
             refused = session.run(update)

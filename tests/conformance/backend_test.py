@@ -63,9 +63,7 @@ class Run:
         self.tables = self.backend.tables
         cores = range(plan.topology.num_cores)
         self.ids = [graphs.placeholders(plan) for _ in cores]
-        self.enqueue = [
-            self.backend.enqueue(self.ids[core], host=host, core=core)
-            for host in range(plan.topology.num_hosts) for core in plan.topology.cores_of(host)]
+        self.enqueue = [self.backend.enqueue(self.ids[core], core=core) for core in cores]
         self.looked_up = [self.backend.lookup(core=core) for core in cores]
         self.gradients = [{
             feature.name: tf.placeholder(tf.float32, plan.output_shape(feature))
@@ -74,10 +72,10 @@ class Run:
             [receipt for _, receipt in self.looked_up], self.gradients
         ) if plan.mode == 'training' else tf.no_op()
         self.session = graphs.session_of(backend)
-        self.session.run([tf.global_variables_initializer(), self.backend.open()])
+        self.session.run([tf.global_variables_initializer(), self.backend.engine.open()])
         for name, table in self.tables.items():
             graphs.assign_rows(self.session, plan, table, self.rows[name])
-        self.session.run(self.backend.load())
+        self.session.run(self.backend.engine.load())
 
     def __call__(self, batches, gradients, weights={}):
         """One step; returns the activations of the global batch by feature."""
@@ -203,7 +201,7 @@ def test_overwriting_part_1_with_zeros_changes_exactly_the_activations_of_host_1
         batches = {'friend': [[one % 7] for one in range(6)], 'self': [[]] * 6, 'side': [[0]] * 6}
         before = run(batches, {})['friend']
         run.tables['user'].rows[1].load(np.zeros([3, 3], np.float32), run.session)
-        run.session.run(run.backend.load())
+        run.session.run(run.backend.engine.load())
         after = run(batches, {})['friend']
         on_host_1 = [3 <= one < 7 and one >= 4 if strategy == 'div' else one % 2 == 1
                      for one in range(6)]  # div: 7 = 4 + 3 rows
@@ -312,7 +310,7 @@ def test_closing_ends_a_wait_for_ids(backend, waits_in):
         ids = {name: graphs.id_batch([[0]] * 3) for name in ('friend', 'self', 'side')}
         wait = run.looked_up[0][0]
         if waits_in == 'enqueue':
-            wait = run.backend.enqueue(ids, host=0, core=0)
+            wait = run.backend.enqueue(ids, core=0)
             for _ in range(QUEUE_CAPACITY):
                 run.session.run(wait)  # until it is full
         close, ended = run.backend.close(), []

@@ -16,7 +16,7 @@ from estimator_tpu_embedding.core.optimizers import (
 from estimator_tpu_embedding.core.plan import resolve
 from estimator_tpu_embedding.core.rates import DynamicRate
 from estimator_tpu_embedding.core.specs import FeatureSpec, Quantization, TableSpec, Topology
-from estimator_tpu_embedding.hosts.delayed import DelayedBackend
+from estimator_tpu_embedding.hosts.pipelined import DelayedBackend
 
 pytestmark = pytest.mark.no_rerun
 STEPS, LENGTH, BATCH = 3, 2, 12
@@ -70,10 +70,9 @@ def run(backend, plan, delayed=False):
     with graphs.building(backend):
         step = tf.train.create_global_step()
         made = graphs.BACKENDS[backend](plan, {name: name for name in ROWS}, step)
-        made = DelayedBackend(made) if delayed else made
+        made = DelayedBackend(made.engine, step) if delayed else made
         ids = [graphs.placeholders(plan) for _ in cores]
-        enqueue = [made.enqueue(ids[core], host=core // plan.topology.cores_per_host, core=core)
-                   for core in cores]
+        enqueue = [made.enqueue(ids[core], core=core) for core in cores]
         looked_up = [made.lookup(core=core) for core in cores]
         places = [{feature.name: tf.placeholder(tf.float32, plan.output_shape(feature))
                    for feature in plan.features} for _ in cores]
@@ -83,11 +82,11 @@ def run(backend, plan, delayed=False):
         with tf.control_dependencies([update]):
             following = step.assign_add(1)
         with graphs.session_of(backend) as session:
-            session.run([tf.global_variables_initializer(), made.open()])
+            session.run([tf.global_variables_initializer(), made.engine.open()])
             for name, table in made.tables.items():
                 graphs.assign_rows(session, plan, table, np.random.default_rng(5).normal(
                     size=(ROWS[name], table.spec.dimension)))
-            session.run(made.load())
+            session.run(made.engine.load())
             for number in range(STEPS):
                 batches, weights, gradients = global_step(plan, generator)
                 feed = {}
@@ -159,7 +158,7 @@ def test_what_is_bad_at_one_owner_keeps_the_rows_of_all_owners(backend, skips, b
         made = graphs.BACKENDS[backend](plan, {'t': 't', 'u': 'u'},
                                         tf.train.create_global_step(), skips_nonfinite=skips)
         enqueue = [made.enqueue({name: graphs.id_batch([[1], [1], [0], [2]])
-                                 for name in ('f', 'g')}, host=core, core=core)
+                                 for name in ('f', 'g')}, core=core)
                    for core in range(3)]
         looked_up = [made.lookup(core=core) for core in range(3)]
         gradient = tf.placeholder(tf.float32, [4])
@@ -167,10 +166,10 @@ def test_what_is_bad_at_one_owner_keeps_the_rows_of_all_owners(backend, skips, b
             {'f': tf.reshape(gradient if core == 0 else tf.ones([4]), [4, 1]),
              'g': tf.ones([4, 1])} for core in range(3)])
         with graphs.session_of(backend) as session:
-            session.run([tf.global_variables_initializer(), made.open()])
+            session.run([tf.global_variables_initializer(), made.engine.open()])
             for table in made.tables.values():
                 graphs.assign_rows(session, plan, table, np.zeros([3, 1]))
-            session.run(made.load())
+            session.run(made.engine.load())
 
             def step(first):
                 session.run(enqueue)

@@ -96,9 +96,8 @@ class Engine:
             self.plan, {case.table: case.table for case in self.cases}, step)
         self.fed = [{shape: self._placeholders(shape) for shape in cases.SHAPES}
                     for _ in range(hosts * cores)]
-        self.enqueue = [
-            self.backend.enqueue(self._ids(core), host=host, core=core)
-            for host in range(hosts) for core in self.plan.topology.cores_of(host)]
+        self.enqueue = [self.backend.enqueue(self._ids(core), core=core)
+                        for core in range(hosts * cores)]
         looked_up = [self.backend.lookup(core=core) for core in range(hosts * cores)]
         update = self.backend.update([receipt for _, receipt in looked_up], [
             {f'{case.table}/{name}': case.scale * fed[case.shape][name, 'gradient']
@@ -107,7 +106,7 @@ class Engine:
             self.update = step.assign_add(1)
         self.activations = [activations for activations, _ in looked_up]
         self.start = tf.global_variables_initializer()
-        self.open = [self.backend.open(), self.backend.load()]
+        self.open = [self.backend.engine.open(), self.backend.engine.load()]
         self.retrieve = self.backend.retrieve()
         # Grappler takes longer for a graph of this size than all the rest; what it does to an
         # engine is part of every test that is a job.

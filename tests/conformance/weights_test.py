@@ -45,7 +45,7 @@ class Step:
         """The activations by core, then feature."""
         session.run([backend.enqueue({name: graphs.id_batch(
             ids, self.weights[core][name] if name in self.weighted[core] else None)
-            for name, ids in batch.items()}, host=0, core=core)
+            for name, ids in batch.items()}, core=core)
             for core, batch in enumerate(self.ids)])
         looked_up = [backend.lookup(core=core) for core in range(CORES)]
         update = backend.update([receipt for _, receipt in looked_up], [
@@ -76,9 +76,9 @@ def test_batches_with_weights_and_without_agree_with_the_reference(backend, weig
     with graphs.building(backend), graphs.session_of(backend) as session:
         plan = make_plan(combiner, weighted)
         made = graphs.BACKENDS[backend](plan, {'t': 't'}, tf.train.create_global_step())
-        session.run([tf.global_variables_initializer(), made.open()])
+        session.run([tf.global_variables_initializer(), made.engine.open()])
         graphs.assign_rows(session, plan, made.tables['t'], rows)
-        session.run(made.load())
+        session.run(made.engine.load())
         reference = ReferenceTable(rows, plan.tables[0].optimizer, combiner)
         for of_cores in WEIGHTED:
             step = Step(generator, of_cores)
@@ -95,4 +95,4 @@ def test_weights_that_no_queue_of_the_stock_engine_has_room_for_are_not_dropped(
             make_plan('sum', False), {'t': 't'}, tf.train.create_global_step())
         batch = {name: graphs.id_batch([[1]], [[2.]]) for name in FEATURES}
         with pytest.raises(ValueError, match='no weights for feature "first"'):
-            made.enqueue(batch, host=0, core=0)
+            made.enqueue(batch, core=0)

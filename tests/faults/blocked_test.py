@@ -16,9 +16,9 @@ from harness.processes import started
 
 from estimator_tpu_embedding.checkpoint.recover import recover
 from estimator_tpu_embedding.errors import InputPipelineError
-from estimator_tpu_embedding.runner import feed_watch, progress, shutdown
+from estimator_tpu_embedding.runner import ending, infeed, progress
 from estimator_tpu_embedding.runner.faults import Failures
-from estimator_tpu_embedding.runner.feed_progress import FeedProgress
+from estimator_tpu_embedding.runner.infeed import FeedProgress
 
 pytestmark = pytest.mark.serial  # Signals to this process.
 
@@ -86,8 +86,7 @@ def test_h09_every_minute_a_line_names_the_hosts_and_at_the_deadline_they_are_on
     hosts.request(1, 0)
     closed = []
     monkeypatch.setattr(hosts, 'await_change', lambda seconds: blocks.set())
-    feed_watch.FeedWatch(hosts, 180., 0, failures=failures, report=report,
-                         close=lambda: closed.append(1))._watch()
+    infeed.watch(hosts, 180., 0, lambda: closed.append(1))
     lines = [line for level, line in logged if level == 'warning']
     assert lines == [f'Step 3 waits for input: host 0 and host 1 has produced nothing for {one} s.'
                      for one in (60, 120)]
@@ -128,7 +127,7 @@ def test_h09_sigterm_ends_the_wait_of_an_end(tmp_path, blocker, survives_sigterm
             os.kill(os.getpid(), signal.SIGTERM)
 
     monkeypatch.setattr(tf.logging, 'warning', warn)
-    monkeypatch.setattr(shutdown, '_QUIET_SECONDS', .5)
+    monkeypatch.setattr(ending, '_QUIET_SECONDS', .5)
     with pytest.raises(InputPipelineError, match='E522'):  # The deadline came before the signal.
         blocking_job.run('train', 'generator', tmp_path / 'job', blocker, hosts=2,
                          shutdown=600.)

@@ -21,12 +21,12 @@ def step(backend, samples, ids, batch_size):
                    optimizer=StochasticGradientDescent(learning_rate=2.**-10))
     with graphs.building(backend), graphs.session_of(backend) as session:
         made = graphs.BACKENDS[backend](plan, {'t': 't'}, tf.train.create_global_step())
-        session.run([tf.global_variables_initializer(), made.open()])
+        session.run([tf.global_variables_initializer(), made.engine.open()])
         graphs.assign_rows(session, plan, made.tables['t'], np.ones([5, 1]))
-        session.run(made.load())
+        session.run(made.engine.load())
         batch = IdBatch(tf.placeholder(tf.int32, [None]), tf.placeholder(tf.int64, [None]),
                         batch_size, None)
-        enqueue = made.enqueue({'f': batch}, host=0, core=0)
+        enqueue = made.enqueue({'f': batch}, core=0)
         found, receipt = made.lookup(core=0)
         update = made.update([receipt], [{'f': tf.ones([batch_size, 1])}])
         values = []

@@ -227,12 +227,12 @@ def one_step(rate_fn):
     """Rows of ones after a step with gradients of ones, in the default graph."""
     plan = plan_of(DynamicRate(function=rate_fn))
     backend = graphs.stock_backend(plan, {'movie': 'movie'}, tf.train.create_global_step())
-    enqueue = backend.enqueue({'f': graphs.id_batch([[0], [1]])}, host=0, core=0)
+    enqueue = backend.enqueue({'f': graphs.id_batch([[0], [1]])}, core=0)
     _, receipt = backend.lookup(core=0)
     update = backend.update([receipt], [{'f': tf.ones([2, 1])}])
     rows = backend.tables['movie'].rows
     with tf.Session() as session:
-        session.run([tf.global_variables_initializer(), backend.open()])
+        session.run([tf.global_variables_initializer(), backend.engine.open()])
         graphs.assign_rows(session, plan, backend.tables['movie'], np.ones([3, 1]))
         try:
             session.run([enqueue, update])

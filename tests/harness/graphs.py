@@ -14,9 +14,9 @@ from estimator_tpu_embedding.core.kernels import Kernels
 from estimator_tpu_embedding.core.optimizers import Adagrad
 from estimator_tpu_embedding.core.plan import resolve
 from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology
-from estimator_tpu_embedding.hosts.choice import make_backend
-from estimator_tpu_embedding.hosts.engine_backend import EngineBackend
-from estimator_tpu_embedding.hosts.native_tables import make_engine
+from estimator_tpu_embedding.hosts.backend import Backend
+from estimator_tpu_embedding.hosts.choice import choose_engine
+from estimator_tpu_embedding.hosts.native import make_engine
 from estimator_tpu_embedding.hosts.placement import Placement, on
 from estimator_tpu_embedding.hosts.stock import StockEngine
 from estimator_tpu_embedding.hosts.tables import create_tables
@@ -35,19 +35,19 @@ needs_native = pytest.mark.skipif(
 def stock_backend(plan, variable_names, global_step, **kwargs):
     """One of stock operations, with tables of its own."""
     tables = create_tables(plan, variable_names)
-    return EngineBackend(StockEngine(plan, tables, **kwargs), global_step)
+    return Backend(StockEngine(plan, tables, **kwargs), global_step)
 
 
 def native_backend(plan, variable_names, global_step, **kwargs):
     """One of native kernels with two threads, with tables of its own."""
-    return EngineBackend(make_engine(plan, variable_names, None, threads=2, **kwargs),
-                         global_step)
+    return Backend(make_engine(plan, variable_names, None, threads=2, **kwargs), global_step)
 
 
 def owners_backend(plan, variable_names, global_step, *, placement=None, **kwargs):
     """One with an owner per host, all of them in this process unless a placement says more."""
-    return make_backend(plan, variable_names, global_step, kernels=Kernels('native', 2),
-                        placement=placement or Placement(plan.topology), **kwargs)
+    return Backend(choose_engine(plan, variable_names, kernels=Kernels('native', 2),
+                                 placement=placement or Placement(plan.topology), **kwargs),
+                   global_step)
 
 
 def hosts_backend(plan, variable_names, global_step, **kwargs):

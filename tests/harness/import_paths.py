@@ -79,7 +79,7 @@ PATHS = [  # a statement, what it names then, and what that must be
      'tpu_embedding_gradient.create_dummy_table_variables',
      E + 'estimator.tpu_embedding_gradient.create_dummy_table_variables'),
     ('from tensorflow.python.tpu.async_checkpoint import AsyncCheckpointSaverHook',
-     'AsyncCheckpointSaverHook', E + 'runner.async_saver.AsyncCheckpointSaverHook'),
+     'AsyncCheckpointSaverHook', E + 'runner.saving.AsyncCheckpointSaverHook'),
     ('from tensorflow.python.tpu import session_support', 'session_support.GracefulShutdownHook',
      E + 'estimator.session_support.GracefulShutdownHook'),
     ('from tensorflow.python.training import training_ops', 'training_ops',

@@ -6,8 +6,8 @@ import tensorflow.compat.v1 as tf
 from estimator_tpu_embedding.core.optimizers import StochasticGradientDescent
 from estimator_tpu_embedding.core.plan import resolve
 from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology
-from estimator_tpu_embedding.hosts.engine_backend import EngineBackend
-from estimator_tpu_embedding.hosts.native_tables import make_engine
+from estimator_tpu_embedding.hosts.backend import Backend
+from estimator_tpu_embedding.hosts.native import make_engine
 from estimator_tpu_embedding.native import library
 from estimator_tpu_embedding.native.variables import in_place
 
@@ -35,11 +35,11 @@ class Run:
         samples = plan.batch_size_per_core
         ids = [[core] + [[]] * (samples - 1) for core in cores] if ids is None else ids
         ids = [[one if isinstance(one, list) else [one] for one in of_core] for of_core in ids]
-        self.backend = EngineBackend(make_engine(plan, {'t': 't'}, None, **options),
-                                     tf.train.create_global_step())
+        self.backend = Backend(make_engine(plan, {'t': 't'}, None, **options),
+                               tf.train.create_global_step())
         self.table = self.backend.tables['t']
         self.parts = self.table.rows
-        self.feed = tf.group(*[self.backend.enqueue({'f': id_batch(of_core)}, host=0, core=core)
+        self.feed = tf.group(*[self.backend.enqueue({'f': id_batch(of_core)}, core=core)
                                for core, of_core in enumerate(ids)])
         looked_up = [self.backend.lookup(core=core) for core in cores]
         self.activations = [activations['f'] for activations, _ in looked_up]
@@ -48,8 +48,8 @@ class Run:
             gradients = [{'f': tf.fill(plan.output_shape(plan.features[0]), self.gradient)}
                          for _ in cores]
         self.update = self.backend.update([receipt for _, receipt in looked_up], gradients)
-        self.load = self.backend.load()
-        engine, = self.backend.open().outputs
+        self.load = self.backend.engine.load()
+        engine, = self.backend.engine.open().outputs
         self.detached = library.load().ete_detached(
             engine=engine, values=[in_place(part.handle) for part in self.parts])
         self.session = self.new_session()
@@ -57,7 +57,7 @@ class Run:
     def new_session(self):
         session = tf.Session()
         session.run(tf.global_variables_initializer())
-        session.run([self.load, self.backend.open()])
+        session.run([self.load, self.backend.engine.open()])
         return session
 
     def __call__(self, session=None):

@@ -22,8 +22,8 @@ def without_library(monkeypatch):
 
 def chosen(kernels, **options):
     with tf.Graph().as_default():
-        return choice.make_backend(graphs.small_plan(), {'t': 't'}, tf.zeros([], tf.int64),
-                                   kernels=Kernels(kernels), **options).kernels
+        return choice.choose_engine(graphs.small_plan(), {'t': 't'},
+                                    kernels=Kernels(kernels), **options).kernels
 
 
 @graphs.needs_native

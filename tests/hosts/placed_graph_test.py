@@ -7,7 +7,7 @@ from harness.tasks import Tasks
 
 from estimator_tpu_embedding.core.specs import Topology
 from estimator_tpu_embedding.errors import ConfigError
-from estimator_tpu_embedding.hosts import native_tables, placed_graph
+from estimator_tpu_embedding.hosts import native, placed_graph
 from estimator_tpu_embedding.hosts.placement import Placement, on
 from estimator_tpu_embedding.native import library
 
@@ -67,7 +67,7 @@ def test_python_that_uses_a_variable_of_a_host_is_refused(graph):
 def engine_on(host):
     """The number of an engine."""
     with on(PLACEMENT.host(host)):
-        return native_tables.make_engine(graphs.small_plan(), {'t': f'table_{host}'}, None).handle
+        return native.make_engine(graphs.small_plan(), {'t': f'table_{host}'}, None).handle
 
 
 def close_engine(number):

@@ -60,10 +60,10 @@ def test_i06_weights_of_any_sign_give_numbers_in_either_engine(backend, pair, co
                    batch_size=1, optimizer=Adagrad(learning_rate=.1))
     with graphs.building(backend), graphs.session_of(backend) as session:
         made = graphs.BACKENDS[backend](plan, {'t': 't'}, tf.train.create_global_step())
-        session.run([tf.global_variables_initializer(), made.open()])
+        session.run([tf.global_variables_initializer(), made.engine.open()])
         graphs.assign_rows(session, plan, made.tables['t'], [[1.], [3.]])
-        session.run(made.load())
-        session.run(made.enqueue({'f': graphs.id_batch([[0, 1]], [pair])}, host=0, core=0))
+        session.run(made.engine.load())
+        session.run(made.enqueue({'f': graphs.id_batch([[0, 1]], [pair])}, core=0))
         found, receipt = made.lookup(core=0)
         ones = {'f': tf.ones([1, 1])}
         value, _ = session.run([found['f'], made.update([receipt], [ones])])

@@ -18,8 +18,8 @@ from estimator_tpu_embedding.core.specs import Topology
 from estimator_tpu_embedding.errors import ConfigError
 from estimator_tpu_embedding.estimator import workers
 from estimator_tpu_embedding.hosts.placement import Placement
-from estimator_tpu_embedding.runner import input_placement
-from estimator_tpu_embedding.runner.input_placement import built_on_host
+from estimator_tpu_embedding.runner import input_graph
+from estimator_tpu_embedding.runner.input_graph import built_on_host
 from estimator_tpu_embedding.runner.input_state import CheckpointInputPipelineHook
 
 TOPOLOGY = Topology(num_hosts=2, cores_per_host=2)
@@ -234,6 +234,6 @@ def test_no_thread_tunes_a_dataset_of_a_cluster_unless_its_options_say_so():
     dataset = tf.data.Dataset.range(3)
     tuned, options = dataset, tf.data.Options()
     options.autotune.enabled = True
-    assert input_placement.without_tuner(dataset).options().autotune.enabled is False
-    assert input_placement.without_tuner(tuned.with_options(options)).options().autotune.enabled
-    assert input_placement.without_tuner('no dataset') == 'no dataset'
+    assert input_graph.without_tuner(dataset).options().autotune.enabled is False
+    assert input_graph.without_tuner(tuned.with_options(options)).options().autotune.enabled
+    assert input_graph.without_tuner('no dataset') == 'no dataset'

@@ -97,16 +97,6 @@ def test_copies_give_the_same_batch_to_every_core():
     assert first[0].tolist() == second[0].tolist() == [0, 1, 2]
 
 
-def test_tensors_have_the_next_values_in_every_step():
-    with tf.Graph().as_default(), tf.Session() as session:
-        tensor = tf.data.make_one_shot_iterator(tf.data.Dataset.range(4).batch(2)).get_next()
-        drawn = opened(({'x': tensor}, tensor), cores=2, share='split')
-        batches = [batch.features['x'] for batch in drawn.batches]
-        assert [value.tolist() for value in session.run(batches)] == [[0], [1]]
-        assert [value.tolist() for value in session.run(batches)] == [[2], [3]]
-        assert not drawn.is_dataset
-
-
 @pytest.mark.parametrize('element', [np.arange(5), np.arange(3), np.int64(3)])
 def test_a_batch_of_another_size_than_the_cores_take_is_refused(element):
     with tf.Graph().as_default(), pytest.raises(InputShapeError, match='E511 input of host 0: '):

@@ -64,22 +64,6 @@ def test_either_goes_on_where_the_other_ended(trained, tmp_path):
     assert_equal(stored(tmp_path / 'native'), stored(tmp_path / 'stock'))
 
 
-@pytest.mark.soak
-def test_either_evaluates_and_predicts_what_the_other_trained(trained):
-    found = {}
-    for kernels, other in (('native', 'stock'), ('stock', 'native')):
-        job = make(trained[other], kernels)
-        found[kernels] = (
-            job.evaluate(jobs.input_fn_of(SECOND), steps=3),
-            [row['y'] for row in job.predict(jobs.input_fn_of(SECOND))])
-    native, stock = found['native'], found['stock']
-    assert native[0].keys() == stock[0].keys()
-    for name, value in native[0].items():
-        np.testing.assert_allclose(value, stock[0][name], rtol=1e-5)
-    assert len(native[1]) == 24
-    np.testing.assert_allclose(native[1], stock[1], rtol=1e-5, atol=1e-6)
-
-
 def test_estimators_that_train_side_by_side_have_rows_and_threads_of_their_own(trained, tmp_path):
     """Each gives, bit for bit, what one that was alone on all cores gave."""
     def train(threads):

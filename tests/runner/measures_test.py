@@ -9,7 +9,7 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 import estimator_tpu_embedding as ete
-from estimator_tpu_embedding.runner import batch_supply, progress
+from estimator_tpu_embedding.runner import progress, steps_per_run
 from tests.harness import jobs
 
 PHASES = {f'tpu_embedding/secs_per_step/{name}'
@@ -116,7 +116,7 @@ def test_time_goes_on_the_account_of_what_took_it(tmp_path, monkeypatch):
         return endless(params).map(wait).with_options(options)
 
     shared_job(tmp_path / 'dense', 1, Clock(monkeypatch).slow, iterations=4).train(endless, steps=8)
-    monkeypatch.setattr(batch_supply, 'time', Ticks())
+    monkeypatch.setattr(steps_per_run, 'time', Ticks())
     shared_job(tmp_path / 'input', 1, iterations=4).train(slow_input, steps=8)
     by_dense, by_input = (report.time for report in progress.reports())
     assert (by_dense.lookup, by_dense.dense, by_dense.update) == (0, 8 * .25, 0)

@@ -239,28 +239,6 @@ def test_several_predictions_may_be_under_way_and_another_run_between_their_rows
     assert rows == [0, 0, 1, 1, 2, 2, *range(3, 9), *range(3, 9)]
 
 
-def test_hooks_of_the_call_and_of_the_model_see_every_step_and_the_end(tmp_path):
-    class Log(tf.train.SessionRunHook):
-        def __init__(self, name):
-            self.name = name
-
-        def before_run(self, run_context):
-            events.append(f'before {self.name}')
-
-        def after_run(self, run_context, run_values):
-            events.append(f'after {self.name}')
-
-        def end(self, session):
-            events.append(f'end {self.name}')
-
-    events = []
-    estimator = plain(tmp_path, lambda x: {'x': x}, prediction_hooks=[Log('model')])
-    assert len(list(estimator.predict(numbers_input_fn(6), hooks=[Log('call')]))) == 6
-    step = ['before call', 'before model', 'after call', 'after model']
-    # Before the third there is no data: the run that would find none does not begin.
-    assert events == step * 2 + step[:2] + ['end call', 'end model']
-
-
 def test_a_prediction_whose_session_is_lost_does_not_give_rows_twice(tmp_path):
     class Lose(tf.train.SessionRunHook):
         runs = 0

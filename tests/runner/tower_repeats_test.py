@@ -54,28 +54,12 @@ def in_control_flow(make):
     return tf.cond(tf.equal(tf.placeholder(tf.int32, []), 0), make, make)
 
 
-def after_another(make):
-    with tf.control_dependencies([tf.no_op()]):
-        return make()
-
-
 def on_a_device(make):
     with tf.device('/cpu:0'):
         return make()
 
 
-def beside_another(make):
-    with tf.colocate_with(tf.placeholder(tf.float32, [])):
-        return make()
-
-
-def with_attributes(make):
-    with tf.get_default_graph()._attr_scope({'_mark': tf.AttrValue(i=1)}):
-        return make()
-
-
-@pytest.mark.parametrize(
-    'where', [in_control_flow, after_another, on_a_device, beside_another, with_attributes])
+@pytest.mark.parametrize('where', [in_control_flow, on_a_device])
 def test_what_is_made_elsewhere_is_another_operation(where):
     tf.disable_control_flow_v2()
     try:

@@ -72,14 +72,6 @@ def test_hooks_come_in_the_order_of_the_original(tmp_path, sessions):
          'SummariesSurvive', 'StepsPerRun']]
 
 
-def test_a_saver_hook_of_the_spec_is_the_only_one_and_that_is_logged(tmp_path, sessions, caplog):
-    with caplog.at_level(logging.INFO, 'tensorflow'):
-        make(tmp_path, [tf.train.CheckpointSaverHook(str(tmp_path), save_steps=3)]).train(
-            jobs.input_fn_of(STEPS), steps=4)
-    assert 'Bypassing TPUEstimator hook' in caplog.text
-    assert 'SaverHook' not in sessions[0]
-
-
 @pytest.mark.parametrize('iterations, save_steps, want', [
     (4, 2, [0, 4, 8, 10]), (4, 5, [0, 8, 10]), (4, 8, [0, 8, 10]), (1, 5, [0, 5, 10]),
     (40, 3, [0, 10])])

@@ -23,7 +23,8 @@ from sessions import Engine, config_of
 from estimator_tpu_embedding.cluster.choice import ClusterChoice
 from estimator_tpu_embedding.cluster.cluster import Cluster
 from estimator_tpu_embedding.core.specs import Topology
-from estimator_tpu_embedding.hosts.choice import make_backend
+from estimator_tpu_embedding.hosts.backend import Backend
+from estimator_tpu_embedding.hosts.choice import choose_engine
 from estimator_tpu_embedding.hosts.placement import Placement, on
 from estimator_tpu_embedding.ops.ids import IdBatch
 
@@ -59,9 +60,9 @@ class HostsEngine(Engine):
                   for core in range(hosts)]
         feeds = workload.feeds()
         with tf.Graph().as_default(), on(placement.client):
-            backend = make_backend(
+            backend = Backend(choose_engine(
                 self.plan, {table.name: table.name for table in self.plan.tables},
-                tf.train.create_global_step(), placement=placement if has_owners else None)
+                placement=placement if has_owners else None), tf.train.create_global_step())
             enqueues, starts = [], []
             for core in range(hosts):
                 with on(inputs[core]):
@@ -70,16 +71,15 @@ class HostsEngine(Engine):
                     ids = iterator.get_next()
                 starts.append(iterator.initializer)
                 with on(placement.core(core)):
-                    enqueues.append(backend.enqueue(self._batch(workload, ids), host=core,
-                                                    core=core))
+                    enqueues.append(backend.enqueue(self._batch(workload, ids), core=core))
             activations, receipts = zip(*[backend.lookup(core=core) for core in range(hosts)])
             step = tf.group(backend.update(receipts, activations))
             config = config_of('tuned')
             self._session = tf.Session('' if cluster is None else cluster.target,
                                        config=config if cluster is None else cluster.config(config))
             self._session.run([tf.global_variables_initializer(), starts])
-            self._session.run(backend.open())
-            self._session.run(backend.load())
+            self._session.run(backend.engine.open())
+            self._session.run(backend.engine.load())
             self._whole = None
             self._enqueue = self._session.make_callable(tf.group(*enqueues))
             self._step = self._session.make_callable(step)

@@ -10,7 +10,8 @@ from estimator_tpu_embedding.core.kernels import Kernels
 from estimator_tpu_embedding.core.optimizers import Adagrad
 from estimator_tpu_embedding.core.plan import resolve
 from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology
-from estimator_tpu_embedding.hosts.choice import make_backend
+from estimator_tpu_embedding.hosts.backend import Backend
+from estimator_tpu_embedding.hosts.choice import choose_engine
 from estimator_tpu_embedding.ops.ids import IdBatch
 
 ADAGRAD = Adagrad(learning_rate=RATE, initial_accumulator=ACCUMULATOR)
@@ -37,15 +38,16 @@ def _build(workload, places, *, kernels, **options):
     """Builds a step whose gradients are the activations, as for a loss of halved sums of squares.
     """
     plan = plan_of(workload, **options)
-    backend = make_backend(plan, {table.name: table.name for table in plan.tables},
-                           tf.train.create_global_step(), kernels=kernels)
+    backend = Backend(choose_engine(plan, {table.name: table.name for table in plan.tables},
+                                    kernels=kernels), tf.train.create_global_step())
     hosts, size = plan.topology.num_hosts, plan.batch_size_per_core
     enqueues = [backend.enqueue({
         f'f{k:03}': IdBatch(tf.constant(workload.samples(feature)[:size * feature.per_sample]),
                             tf.split(ids, hosts)[host] if hosts > 1 else ids, size)
-        for k, (feature, ids) in enumerate(zip(workload.features, places))}, host=host, core=host)
+        for k, (feature, ids) in enumerate(zip(workload.features, places))}, core=host)
         for host in range(hosts)]
     activations, receipts = zip(*[backend.lookup(core=core) for core in range(hosts)])
     step = backend.update(receipts, activations).op
     enqueue = tf.group(*enqueues)
-    return Built([backend.open(), backend.load()], tf.group(enqueue, step), enqueue, step)
+    return Built([backend.engine.open(), backend.engine.load()], tf.group(enqueue, step),
+                 enqueue, step)

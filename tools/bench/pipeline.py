@@ -34,7 +34,8 @@ import tensorflow.compat.v1 as tf  # noqa: E402
 from estimator_tpu_embedding.core.optimizers import Adagrad  # noqa: E402
 from estimator_tpu_embedding.core.plan import resolve  # noqa: E402
 from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology  # noqa: E402
-from estimator_tpu_embedding.hosts.choice import make_backend  # noqa: E402
+from estimator_tpu_embedding.hosts.backend import Backend  # noqa: E402
+from estimator_tpu_embedding.hosts.choice import choose_engine  # noqa: E402
 from estimator_tpu_embedding.hosts.pipelined import PipelinedBackend  # noqa: E402
 from estimator_tpu_embedding.ops.ids import IdBatch  # noqa: E402
 
@@ -101,14 +102,13 @@ class Engine:
                       for _ in range(BATCHES)]
         with tf.Graph().as_default():
             step = tf.train.create_global_step()
-            backend = make_backend(plan, {table.name: table.name for table in plan.tables}, step)
-            if pipelined:
-                backend = PipelinedBackend(backend, step)
+            engine = choose_engine(plan, {table.name: table.name for table in plan.tables})
+            backend = (PipelinedBackend if pipelined else Backend)(engine, step)
             self._ids = [tf.placeholder(tf.int64, [batch * PER_SAMPLE]) for _ in range(TABLES)]
             samples = tf.constant(np.repeat(np.arange(batch), PER_SAMPLE).astype(np.int32))
             self._enqueue = backend.enqueue({
                 feature.name: IdBatch(samples, ids, batch)
-                for feature, ids in zip(plan.features, self._ids)}, host=0, core=0)
+                for feature, ids in zip(plan.features, self._ids)}, core=0)
             activations, receipt = backend.lookup(core=0)
             amount, has_next = tf.placeholder(tf.float32, []), tf.placeholder(tf.bool, [])
             # A value of each: what is only waited for, grappler leaves out.

@@ -1,7 +1,7 @@
-"""Ends a run by signals: by Ctrl-C at once, by SIGTERM after the current step.
+"""Ends a run, or a call of a user, from outside: by signals and by deadlines.
 
-Python runs its handlers of signals only between calls of TensorFlow's C++. A step is one long
-call, so a thread waits for Ctrl-C.
+Ctrl-C ends a run at once, SIGTERM after the current step. Python runs its handlers of signals only
+between calls of TensorFlow's C++. A step is one long call, so a thread waits for Ctrl-C.
 """
 
 from __future__ import annotations
@@ -11,12 +11,20 @@ import functools
 import signal
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 
 import tensorflow.compat.v1 as tf
 
-from ..errors import Problem
+from ..errors import InputPipelineError, Problem
+from .faults import nothing_came
 
+PROMPT_SECONDS = 2.0
+"""The seconds that are left of the deadline of the end once SIGTERM has come."""
+WARN_SECONDS = 60.0
+"""From one line about an input that does not come to the next."""
+_QUIET_SECONDS = 5.0
+_SLICE_SECONDS = 0.2
 _AGAIN = .2
 """Seconds until a call that SIGTERM is to end is woken again."""
 
@@ -188,3 +196,124 @@ def _warn_of_thread() -> None:
         'W531', 'train', 'signals reach only what runs in the main thread',
         f'a training in thread "{threading.current_thread().name}"', 'It works, but SIGTERM does '
         'not save it before the process ends, and Ctrl-C does not end it.'))
+
+
+class Shutdown:
+    """Waits for threads at the end of a run; all waits together have one deadline."""
+
+    def __init__(self, seconds: float, is_urgent: Callable[[], bool] = lambda: False):
+        """Prepares the end.
+
+        Args:
+          seconds: for all waits together, from the first one on.
+          is_urgent: asked during a wait. Once it returns true, `PROMPT_SECONDS` are left.
+        """
+        self._seconds, self._is_urgent = seconds, is_urgent
+        self._end: float | None = None
+        self._is_urgent_now = False
+
+    def restart(self) -> None:
+        """Gives the end of another session, which has begun, a deadline of its own."""
+        self._end, self._is_urgent_now = None, False
+
+    def wait_for(self, thread: threading.Thread, what: str,
+                 unless: Callable[[], bool] = lambda: False) -> bool:
+        """Waits until a thread has ended or the deadline is over.
+
+        Args:
+          thread: any but the current one.
+          what: describes the thread, for the line that says what the wait is for.
+          unless: asked during the wait; ends it if it returns true.
+
+        Returns:
+          Whether the thread has ended. Ctrl-C ends all waits.
+        """
+        quiet_until: float | None = time.monotonic() + _QUIET_SECONDS
+        try:
+            thread.join(_SLICE_SECONDS)  # Also when the deadline is over: most end at once.
+            while thread.is_alive() and not unless() and (left := self._left()) > 0:
+                if quiet_until is not None and time.monotonic() > quiet_until:
+                    quiet_until = None
+                    tf.logging.warning(
+                        'The end of the run waits for %s, %.0f s at most: '
+                        'RunConfig(shutdown_deadline_secs=%g). Ctrl-C ends the wait.',
+                        what, left, self._seconds)
+                thread.join(min(left, _SLICE_SECONDS))  # In slices, to see whether it gets urgent.
+        except BaseException:
+            self._end = 0.0
+            raise
+        return not thread.is_alive()
+
+    def _left(self) -> float:
+        """Returns the seconds that are left; the first call starts the clock."""
+        now = time.monotonic()
+        if self._end is None:
+            self._end = now + self._seconds
+        if not self._is_urgent_now and self._is_urgent():
+            self._is_urgent_now = True
+            self._end = min(self._end, now + PROMPT_SECONDS)
+        return self._end - now
+
+
+@contextlib.contextmanager
+def called_in_time(name: str, deadline: float) -> Iterator[None]:
+    """Warns while the body does not return, and ends it after the deadline.
+
+    The call in the body stays in its thread, since it may use objects that belong there. So only a
+    signal can end it, as Ctrl-C does. SIGURG serves for that, since it does nothing by itself. The
+    call goes on, with a line per minute in the log, where Python has no signals: outside of the
+    main thread. It also goes on if the user handles SIGURG.
+
+    Args:
+      name: of the invocation of input_fn.
+      deadline: seconds that the body may take.
+
+    Raises:
+      InputPipelineError: E522, if the body takes longer.
+    """
+    caller = threading.current_thread()
+    has_ended, late = threading.Event(), list[InputPipelineError]()
+
+    def interrupt(number: int, frame: object) -> None:
+        if late:  # Otherwise somebody else sent it, and it does nothing by itself.
+            raise late[0]
+
+    may_end = (caller is threading.main_thread()
+               and signal.getsignal(signal.SIGURG) is signal.SIG_DFL)
+
+    def wake() -> None:
+        if may_end:
+            assert caller.ident is not None
+            signal.pthread_kill(caller.ident, signal.SIGURG)
+
+    def watch() -> None:
+        waited = 0.0
+        while not has_ended.wait(pause := _pause(waited, deadline)):
+            waited += pause
+            if waited < deadline or late:
+                tf.logging.warning('input_fn of %s has not returned for %.0f s.', name, waited)
+            else:
+                late.append(nothing_came(name, waited))
+                tf.logging.error('%s', '\n'.join([str(late[0]), *late[0].__notes__]))
+            if late:
+                wake()
+
+    watcher = threading.Thread(target=watch, name='infeed-call', daemon=True)
+    if may_end:
+        signal.signal(signal.SIGURG, interrupt)
+    watcher.start()
+    try:
+        with Termination.ends_call(wake):
+            yield
+    finally:
+        has_ended.set()
+        try:
+            watcher.join()
+        finally:  # The signal may come as late as here.
+            if may_end:
+                signal.signal(signal.SIGURG, signal.SIG_DFL)
+
+
+def _pause(waited: float, deadline: float) -> float:
+    """Returns the seconds to the next line: there is one per minute and one at the deadline."""
+    return min(WARN_SECONDS, deadline - waited) if waited < deadline else WARN_SECONDS

@@ -1,16 +1,23 @@
-"""Hands the variables that tower 0 makes to the other towers; see `towers.py`."""
+"""The variables of towers: tower 0 makes and changes them, and the others share them.
+
+On the hardware each replica changes a copy of its own, all in the same way. Towers share their
+variables, so only the changes by tower 0 count. Operations that wait for the n-th change of a
+variable in another tower wait for the n-th change in tower 0 instead.
+"""
 
 from __future__ import annotations
 
 import collections
 import sys
 import types
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import tensorflow.compat.v1 as tf
 
+from .. import _tf
 from ..errors import ConfigError, Problem
+from ..hosts.operations import functions_of, functions_of_node
 
 _CONSTANT = ('Const', 'VarHandleOp')
 
@@ -78,7 +85,6 @@ class SharedVariables:
 
         Args:
           core: the tower, which makes an operation.
-          inputs: of the operation.
           losses: the regularization losses of tower 0. The tower gets those of the variables.
         """
         for tensor in inputs:
@@ -133,3 +139,72 @@ def _handles(loss: tf.Tensor) -> set[tf.Operation]:
         seen |= new
         pending += new
     return {operation for operation in seen if operation.type == 'VarHandleOp'}
+
+
+_TYPES = ('Assign', 'ResourceApply', 'ResourceSparseApply', 'ResourceScatter',
+          'ResourceStridedSliceAssign')
+
+
+def leave_to_first(towers: Sequence[Sequence[tf.Operation]],
+                   initializers: Collection[tf.Operation]) -> set[tf.Operation]:
+    """Lets the operations of the first tower alone change variables.
+
+    Args:
+      towers: the operations of each tower, in order. No session has run the graph since.
+      initializers: of the first tower's variables; they do not count as changes.
+
+    Returns:
+      The changes by the other towers. Nothing waits for them any more.
+
+    Raises:
+      ConfigError: for a change within control flow, which cannot be found from outside.
+    """
+    first = _by_variable(each for each in towers[0] if each not in initializers)
+    silenced: set[tf.Operation] = set()
+    seen: set[str] = set()
+    for operations in towers[1:]:
+        _refuse_within_functions(operations, seen)
+        for variable, writes in _by_variable(operations).items():
+            for number, write in enumerate(writes):
+                if _tf.is_in_control_flow(write):
+                    raise _within(write.name)
+                _tf.wait_instead(write, first.get(variable, [])[number:number + 1])
+                silenced.add(write)
+    return silenced
+
+
+def _by_variable(operations: Iterable[tf.Operation]) -> dict[str, list[tf.Operation]]:
+    """Returns the operations that change a variable, by the name of the variable, in order."""
+    found = collections.defaultdict(list)
+    for operation in operations:
+        if operation.type.startswith(_TYPES) and operation.inputs and (
+                operation.inputs[0].dtype == tf.resource):
+            found[operation.inputs[0].op.name].append(operation)
+    return found
+
+
+def _refuse_within_functions(operations: Iterable[tf.Operation], seen: set[str]) -> None:
+    """Raises ConfigError if an operation calls a function that changes a variable.
+
+    Args:
+      seen: the names of functions that change none; it gets those that are called here.
+    """
+    for operation in operations:
+        if all(each.dtype != tf.resource for each in operation.inputs):
+            continue
+        pending = functions_of(operation)
+        while pending:
+            name = pending.pop()
+            definition = None if name in seen else _tf.function_of(operation.graph, name)
+            seen.add(name)
+            for node in definition.node_def if definition is not None else ():
+                if node.op.startswith(_TYPES):
+                    raise _within(operation.name)
+                pending += functions_of_node(node)
+
+
+def _within(name: str) -> ConfigError:
+    return ConfigError(Problem(
+        'E459', 'model_fn', 'on several cores variables must be changed outside of tf.cond, '
+        'tf.while_loop and tf.function: each core would change them again', f'"{name}"',
+        'Change them always, by a value that is 0 where nothing is to change.'))
