@@ -19,7 +19,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from . import aliases, roads
+from . import import_paths
 
 ArgSpec = collections.namedtuple('ArgSpec', 'args varargs keywords defaults', module='inspect')
 _ABC = ('AsyncGenerator AsyncIterable AsyncIterator Awaitable ByteString Callable Collection '
@@ -55,9 +55,10 @@ def put_in_place(say: Callable[[str], None]) -> None:
     -2
     """
     for path in {name.rpartition('.')[0] for name in (*SAME, *_OWN)}:
-        aliases.add(importlib.import_module(path), functools.partial(_look_up, path, say, set()))
+        import_paths.look_up_in(importlib.import_module(path),
+                                functools.partial(_look_up, path, say, set()))
     if importlib.util.find_spec('imp') is None:
-        roads.move({'imp': f'{__package__}.old_imp'})
+        import_paths.move({'imp': f'{__package__}.old_imp'})
 
 
 def _look_up(module: str, say: Callable[[str], None], told: set[str], name: str) -> Any:
@@ -86,7 +87,7 @@ def _user() -> str:
     It is the first file that is neither ours nor an importer's. `hasattr` and `getattr` are calls.
     """
     frame = sys._getframe(2)
-    own = (__file__, aliases.__file__)
+    own = (__file__, import_paths.__file__)
     while frame.f_back is not None and (frame.f_code.co_filename in own
                                         or 'importlib' in frame.f_code.co_filename):
         frame = frame.f_back
@@ -105,36 +106,6 @@ def _getargspec(func: Any) -> ArgSpec:
         raise ValueError('Function has keyword-only parameters or annotations, use '
                          'inspect.signature() API which can support them')
     return ArgSpec(found.args, found.varargs, found.varkw, found.defaults)
-
-
-def _formatargspec(
-        args: Any, varargs: Any = None, varkw: Any = None, defaults: Any = None,
-        kwonlyargs: Any = (), kwonlydefaults: Any = None, annotations: Any = None,
-        formatarg: Callable[[Any], str] = str,
-        formatvarargs: Callable[[Any], str] = '*{}'.format,
-        formatvarkw: Callable[[Any], str] = '**{}'.format,
-        formatvalue: Callable[[Any], str] = '={!r}'.format,
-        formatreturns: Callable[[Any], str] = ' -> {}'.format,
-        formatannotation: Callable[[Any], str] = inspect.formatannotation) -> str:
-    """Returns the text of arguments, as `inspect.formatargspec` did: `(a, b=1, *c)`."""
-    annotations = annotations or {}
-
-    def text(name: Any, values: dict[Any, Any]) -> str:
-        typed = f': {formatannotation(annotations[name])}' if name in annotations else ''
-        return formatarg(name) + typed + (formatvalue(values[name]) if name in values else '')
-
-    last = dict(zip(args[-len(defaults):], defaults, strict=True)) if defaults else {}
-    parts = [text(name, last) for name in args]
-    if varargs is not None:
-        parts.append(formatvarargs(text(varargs, {})))
-    elif kwonlyargs:
-        parts.append('*')
-    parts += [text(name, kwonlydefaults or {}) for name in kwonlyargs]
-    if varkw is not None:
-        parts.append(formatvarkw(text(varkw, {})))
-    after = (formatreturns(formatannotation(annotations['return']))
-             if 'return' in annotations else '')
-    return f'({", ".join(parts)}){after}'
 
 
 def _gcd(a: Any, b: Any) -> Any:
@@ -187,5 +158,5 @@ _OWN: dict[str, Any] = {
     'numpy.NINF': -float('inf'), 'numpy.NZERO': -0., 'numpy.PZERO': 0.,
     'numpy.asscalar': operator.methodcaller('item'),
     'inspect.getargspec': _getargspec, 'inspect.ArgSpec': ArgSpec,
-    'inspect.formatargspec': _formatargspec, 'fractions.gcd': _gcd,
+    'fractions.gcd': _gcd,
     'time.clock': time.process_time, 'asyncio.coroutine': _coroutine}

@@ -18,9 +18,6 @@ try:
     inspect.getargspec(lambda *, a: 0)
 except ValueError as error:
     assert 'keyword-only' in str(error)
-assert inspect.formatargspec(['a', 'b'], 'c', 'd', (1,)) == '(a, b=1, *c, **d)'
-assert inspect.formatargspec(['a'], None, None, None, ['k'], {'k': 2}, {'a': int, 'return': str}
-                             ) == '(a: int, *, k=2) -> str'
 assert np.float is float and np.int is int and np.object is object and np.str is str
 assert np.string_ is np.bytes_ and np.unicode_ is np.str_ and np.float_ is np.float64
 assert np.asscalar(np.int64(3)) == 3 and np.NINF == -math.inf and math.copysign(1, np.NZERO) == -1
@@ -130,10 +127,10 @@ WITHOUT = """
 import importlib.util, sys
 real = importlib.util.find_spec
 importlib.util.find_spec = lambda name: None if name == 'imp' else real(name)
-from estimator_tpu_embedding.compat import old_python, roads
+from estimator_tpu_embedding.compat import import_paths, old_python
 for _ in range(2):
     old_python.put_in_place(print)
-roads.move({'tensorflow.python.estimator': 'json'})
+import_paths.move({'tensorflow.python.estimator': 'json'})
 import imp
 assert imp.__name__.endswith('old_imp') and imp.reload(imp) is imp
 assert len([each for each in sys.meta_path if type(each).__name__ == '_Moved']) == 2

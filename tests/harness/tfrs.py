@@ -15,7 +15,7 @@ import tensorflow as tf
 from harness import replicas
 
 from estimator_tpu_embedding._tf import distribute
-from estimator_tpu_embedding.compat import roads, tf2
+from estimator_tpu_embedding.compat import import_paths, tf2
 
 TO_HOST = tf.distribute.InputOptions(experimental_fetch_to_device=False)
 _REPLACED = ('TPUStrategy', 'TPUStrategyV1', 'TPUStrategyV2', 'InputOptions', 'TPUEmbedding')
@@ -25,9 +25,8 @@ _REPLACED = ('TPUStrategy', 'TPUStrategyV1', 'TPUStrategyV2', 'InputOptions', 'T
 def names_in_place():
     """Puts the emulated classes where TFRS looks for them, and TensorFlow's own back at the end."""
     modules = [distribute.tpu_strategy_module(), *(
-        module for root in roads.ROOTS
-        for path in ('distribute', 'distribute.experimental', 'tpu.experimental.embedding')
-        for module in roads.namespaces(roads.joined(root, path)))]
+        module for path in ('distribute', 'distribute.experimental', 'tpu.experimental.embedding')
+        for module in import_paths.namespaces(path))]
     before = [(module, name, getattr(module, name)) for module in modules for name in _REPLACED
               if hasattr(module, name)]
     tf2.put_in_place()

@@ -17,7 +17,7 @@ RUN_CONFIG = E + 'estimator.run_config.RunConfig'
 STRATEGY, EMBEDDING = E + 'midlevel.strategy.', E + 'midlevel.embedding.TPUEmbedding'
 V1, V2 = 'tensorflow_estimator._api.v1.', 'tensorflow_estimator._api.v2.'
 
-ROADS = [  # a statement, what it names then, and what that must be
+PATHS = [  # a statement, what it names then, and what that must be
     ('import tensorflow as tf', 'tf.estimator.tpu.TPUEstimator', ESTIMATOR + 'TPUEstimator'),
     ('import tensorflow as tf', 'tf.estimator.Estimator', NIGHTLY + 'estimator.EstimatorV2'),
     ('import tensorflow as tf', 'tf.estimator.DNNClassifier',
@@ -51,7 +51,7 @@ ROADS = [  # a statement, what it names then, and what that must be
     ('from tensorflow.compat.v2.compat.v1 import estimator', 'estimator', V1 + 'estimator'),
     ('from tensorflow._api.v2.compat.v1 import estimator', 'estimator', V1 + 'estimator'),
     ('from tensorflow.compat.v1.tpu.experimental import AdamParameters', 'AdamParameters',
-     E + 'estimator.parameters_averages.AdamParameters'),
+     E + 'estimator.parameters.AdamParameters'),
     ('from tensorflow.python.distribute.cluster_resolver import TPUClusterResolver',
      'TPUClusterResolver', E + 'compat.resolver.TPUClusterResolver'),
     ('from tensorflow_estimator.python.estimator.api._v1 import estimator',
@@ -66,7 +66,7 @@ ROADS = [  # a statement, what it names then, and what that must be
     ('from tensorflow_estimator.python.estimator.tpu import tpu_config', 'tpu_config.RunConfig',
      RUN_CONFIG),
     ('from tensorflow_estimator.python.estimator.tpu.tpu_estimator import BatchConfig',
-     'BatchConfig', E + 'estimator.export.BatchConfig'),
+     'BatchConfig', E + 'estimator.tpu_estimator_names.BatchConfig'),
     ('from tensorflow_estimator.python.estimator.tpu._tpu_estimator_embedding import '
      'MomentumParameters', 'MomentumParameters', E + 'estimator.parameters.MomentumParameters'),
     ('from tensorflow.python.tpu import tpu_estimator', 'tpu_estimator.TPUEstimator',
@@ -107,7 +107,7 @@ def resolved(name):
 
 
 def taken(statement, expression):
-    """Returns the object that a road leads to."""
+    """Returns the object that a path leads to."""
     namespace = {}
     exec(statement, namespace)
     return eval(expression, namespace)
@@ -123,25 +123,25 @@ def problem(function, *arguments):
 
 
 def leads_to(statement, expression, path):
-    """Raises unless a road leads to the very object that has a path."""
+    """Raises unless a path leads to the very object that has a path."""
     found, wanted = taken(statement, expression), resolved(path)
     if found is not wanted:
         raise AssertionError(f'{found!r} is not {wanted!r}')
 
 
 def main():
-    """Prints the error of each road, and of each name in the golden."""
+    """Prints the error of each path, and of each name in the golden."""
     from harness.tools import load
 
     import estimator_tpu_embedding
     from estimator_tpu_embedding.compat import lost_names
     estimator_tpu_embedding.install()
     with contextlib.redirect_stdout(io.StringIO()):
-        roads = [problem(leads_to, *road) for road in ROADS]
+        paths = [problem(leads_to, *each) for each in PATHS]
         names = {name: problem(resolved, name) for name in load('make_api_table').all_lost()}
         uses = {name: problem(resolved(name), None, None) for name in names
                 if lost_names.rule_of(name).fate == 'refused'}
-    json.dump({'roads': roads, 'names': names, 'uses': uses}, sys.stdout)
+    json.dump({'paths': paths, 'names': names, 'uses': uses}, sys.stdout)
 
 
 if __name__ == '__main__':
