@@ -6,7 +6,7 @@ writes other files, and an equal job goes on counting where the first stopped. I
 run at the same time, the file of the one that writes last stays.
 
 A file is a JSON object with the attributes of `core.table_profile.TableProfile`, `format` and
-`created_by`. `heavy` is a list of pairs of an id and its count.
+`created_by`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from ..core.table_profile import FeatureUse, HostLoad, Subject, TableProfile
+from ..core.table_profile import Subject, TableProfile
 from ..errors import CheckpointError, Problem, shown
 from ..proto import files, json_objects
 from ..proto.reading import label, unreadable
@@ -27,7 +27,7 @@ from ..version import VERSION
 from .files import make_writable, set_aside, write_atomically
 
 SUFFIX = '.profile'
-FORMAT = 2
+FORMAT = 3
 MAX_FILES = 10_000
 MAX_BYTES = 128 * 2**20
 """The most bytes of all profiles of a directory."""
@@ -97,8 +97,7 @@ def write(directory: str, profile: TableProfile) -> Problem | None:
     """Writes a profile atomically; returns the reason if it could not, or `None`."""
     content = json.dumps({
         'format': FORMAT, 'created_by': f'estimator_tpu_embedding {VERSION}',
-        **dataclasses.asdict(profile), 'subject': profile.subject._asdict(),
-        'heavy': sorted(profile.heavy.items())}).encode()
+        **dataclasses.asdict(profile), 'subject': profile.subject._asdict()}).encode()
     try:
         if len(content) > MAX_BYTES_OF_ONE:
             raise ValueError(f'it has more than {MAX_BYTES_OF_ONE:,} bytes')
@@ -165,10 +164,8 @@ def decoded(content: bytearray) -> TableProfile:
         fields = _counts(found)
         subject = fields.pop('subject')
         profile = TableProfile(
-            subject=Subject(**{**subject, 'table': str(subject['table'])}),
-            features=tuple(FeatureUse(*one) for one in fields.pop('features')),
-            heavy=dict(fields.pop('heavy')),
-            loads={name: HostLoad(*load) for name, load in fields.pop('loads').items()}, **fields)
+            subject=Subject(**{**subject, 'table': str(subject['table']), 'features': tuple(
+                (str(name), length) for name, length in subject['features'])}), **fields)
         possible = profile.is_possible()
     except (TypeError, KeyError, AttributeError, IndexError, RecursionError) as error:
         raise ValueError('it is not the profile of a table') from error

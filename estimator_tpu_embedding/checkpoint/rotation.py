@@ -4,10 +4,22 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
 
-from ..errors import CheckpointError, Problem
-from .file_names import beginning_of_files, index_of, label, manifest_path, partial_of
+from ..errors import CheckpointError, CorruptCheckpointError, EteError, Problem
+from .file_names import (
+    INDEX,
+    MANIFEST,
+    beginning_of_files,
+    by_checkpoint,
+    index_of,
+    label,
+    manifest_path,
+    partial_of,
+)
+
+_T = TypeVar('_T')
 
 LOOKS = 50
 """The most looks at something that a job keeps changing, as it saves and deletes."""
@@ -39,6 +51,68 @@ def rotated_away(checkpoint: str) -> CheckpointError:
         'is read', 'a job deleted it meanwhile, to make room for newer ones', 'Name a newer one, '
         'or the directory alone; or let the job keep more, by keep_checkpoint_max of its '
         'RunConfig.'))
+
+
+def steady(look: Callable[[], _T], state: Callable[[], object], is_doubtful: Callable[[_T], object],
+           errors: type[EteError] = CorruptCheckpointError) -> _T:
+    """Looks at something, and again as long as a job changes it and may so have spoilt the look.
+
+    What a job deleted is not damaged, so nobody may report it as damaged.
+
+    Args:
+      look: returns a result.
+      state: returns something that differs when a job has changed what is looked at.
+      is_doubtful: whether a change may explain a result; any other is returned at once.
+      errors: what a change may explain too.
+    """
+    for _ in range(LOOKS - 1):
+        before = state()
+        try:
+            found = look()
+        except errors:
+            if before == state():
+                raise
+        else:
+            if not is_doubtful(found) or before == state():
+                return found
+    return look()
+
+
+def watch(path: str) -> Callable[[], object]:
+    """Returns a `state` for `steady`.
+
+    Args:
+      path: a checkpoint that is there, or a directory in which one is chosen. The function raises
+        E628 if a job deleted that checkpoint.
+    """
+    first = signature(path)
+
+    def state() -> object:
+        if os.path.isdir(path):
+            with contextlib.suppress(OSError):  # The look says that it cannot be read.
+                return sorted(name for name in os.listdir(path) if name.endswith((MANIFEST, INDEX)))
+        now = signature(path)
+        folder, name = os.path.split(path)
+        if is_gone(path) and (now != first or os.path.lexists(partial_of(path))
+                              or name not in by_checkpoint(os.listdir(folder or '.'))):
+            raise rotated_away(path)
+        return now
+
+    return state
+
+
+def steady_each(checkpoints: Iterable[str], look: Callable[[str], _T],
+                is_doubtful: Callable[[_T], object]) -> tuple[list[_T], list[str]]:
+    """Looks at several checkpoints that are there; returns results, and those deleted meanwhile."""
+    found, deleted = [], []
+    for checkpoint in checkpoints:
+        try:
+            found.append(steady(lambda: look(checkpoint), watch(checkpoint), is_doubtful))
+        except CheckpointError as error:
+            if error.code != GONE:
+                raise
+            deleted.append(checkpoint)
+    return found, deleted
 
 
 def _stats(checkpoint: str) -> Iterator[tuple[str, int, int, int, int]]:

@@ -7,9 +7,9 @@ complete: the sources use each code that is here, and no other.
 from __future__ import annotations
 
 import argparse
-import difflib
-import itertools
 from typing import NamedTuple
+
+from ..errors import did_you_mean
 
 
 class Entry(NamedTuple):
@@ -24,19 +24,6 @@ class Entry(NamedTuple):
     topic: str
 
 
-def nearest(text: str) -> str:
-    """Returns the code most similar to `text`, for the message about an unknown code.
-
-    >>> nearest('e4123')
-    'E412'
-    """
-    def likeness(code: str) -> tuple[int, float]:
-        same = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(code, text.upper()))
-        return len(list(same)), difflib.SequenceMatcher(None, code, text.upper()).ratio()
-
-    return max(ENTRIES, key=likeness)
-
-
 def add_selection(parser: argparse.ArgumentParser) -> None:
     """Adds `--select` and `--ignore`: tuples of beginnings of codes. Without them all count."""
     parser.add_argument('--select', metavar='CODES', type=_argument, default=('',),
@@ -49,8 +36,8 @@ def _argument(text: str) -> tuple[str, ...]:
     found = tuple(part.strip().upper() for part in text.split(','))
     for prefix in found:
         if not prefix or not any(code.startswith(prefix) for code in ENTRIES):
-            raise argparse.ArgumentTypeError(f'no code begins with {prefix[:20]!r}; did you mean '
-                                             f'{nearest(prefix[:20])}?')
+            raise argparse.ArgumentTypeError(
+                f'no code begins with {prefix[:20]!r}.  {did_you_mean(prefix, ENTRIES)}'.rstrip())
     return found
 
 
@@ -208,7 +195,6 @@ E481 file too large
 E482 empty input
 E483 text that is no config
 E484 binary that is no config
-E485 word that is no config
 E486 text that is not UTF-8
 E487 too many parts
 E488 graph without a config

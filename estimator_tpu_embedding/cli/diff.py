@@ -9,27 +9,55 @@ JSON:
 | `differences` | a list of objects, see below |
 | `breaking`, `safe` | numbers of differences |
 
-A difference has `kind` (`changed`, `added`, `removed` or `renamed`), `where` (a table, or `""` for
-the run), `what`, `before`, `after`, `breaking` and `why`.
+A difference has the members of `Difference`.
+
+A checkpoint holds the rows and slots of tables by name. A difference is breaking if a training
+could not restore the checkpoint without an option of `checkpoint/options.py`. Renamed and removed
+tables, other shapes and missing slots are breaking. Learning rates, features, the number of hosts
+and all other differences are safe: they may change the training, but not the restored values.
 """
 
 from __future__ import annotations
 
 import argparse
+import collections
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..errors import ConfigError, Problem, UnreadableConfigError, quoted
 from ..proto.codec import Config
 from ..proto.reading import Source
 from . import inputs
-from .config_differences import Difference, differences
-from .config_view import view_of
+from .config_view import FeatureView, TableView, Value, View, view_of
 from .inspect import value_text
 from .report import Grid, Line, Report, as_command
 
 _SIGNS = {'changed': '~', 'added': '+', 'removed': '-', 'renamed': '>'}
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """One difference.
+
+    Attributes:
+      kind: `'changed'`, `'added'`, `'removed'` or `'renamed'`.
+      where: name of a table, or `''` for the run as a whole. It is the name in the second config;
+        for a removed table, in the first.
+      what: the part that differs, such as `'rows'`.
+      before: in the first config; `None` if absent.
+      after: in the second.
+      breaking: whether a checkpoint of the first does not fit the second.
+      why: why it is breaking or safe, in a few words.
+    """
+
+    kind: str
+    where: str
+    what: str
+    before: Any = None
+    after: Any = None
+    breaking: bool = False
+    why: str
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -108,3 +136,146 @@ def _side(value: Any) -> str:
     if isinstance(value, tuple) and all(isinstance(one, str) for one in value):
         return ', '.join(value) or 'none'
     return f'{value:,}' if type(value) is int else value_text(value)
+
+
+def differences(a: View, b: View) -> list[Difference]:
+    """Returns all differences of two configs: first of the run, then by table."""
+    return [*_of_run(a, b), *sorted(_of_tables(a, b), key=lambda one: (one.where, one.kind))]
+
+
+def _of_run(a: View, b: View) -> Iterator[Difference]:
+    reordered = False, 'rows get the new order when they are restored'
+    names, batch = ('mode', 'strategy', 'hosts', 'cores', 'batch_size_per_core'), _batch(a, b)
+    yield from _changed('', ({
+        **{name: getattr(one, name) for name in names},
+        'features without a table': _features(one.strays, batch), **one.settings}
+        for one in (a, b)), {'strategy': reordered, 'hosts': reordered})
+
+
+def _changed(where: str, both: Iterable[Mapping[str, Any]], effects: Mapping[
+        str, tuple[bool, str]]) -> Iterator[Difference]:
+    """Compares facts; `effects` says which are breaking, and why. No others are in a checkpoint."""
+    a, b = both
+    for what in {**a, **b}:
+        before, after = a.get(what), b.get(what)
+        breaking, why = effects.get(what, (False, 'not in a checkpoint'))
+        if before != after:
+            yield Difference(kind='changed', where=where, what=what, before=before, after=after,
+                             breaking=breaking, why=why)
+
+
+def _of_tables(a: View, b: View) -> Iterator[Difference]:
+    pairs, removed, added = _paired(a.tables, b.tables, lambda table: table.name)
+    batch = _batch(a, b)
+    of_a, of_b = (_functions(same, rest) for same, rest in (
+        ([one for one, _ in pairs], removed), ([one for _, one in pairs], added)))
+    functions = {**{id(table): of_a for table in removed}, **{id(table): of_b for table in added}}
+    renamed, removed, added = _paired(
+        removed, added, lambda table: _content(table, batch, functions[id(table)]))
+    for before, after in renamed:
+        yield Difference(kind='renamed', where=after.name, what='table', before=before.name,
+                         after=after.name, breaking=True,
+                         why='same shape, optimizer and features')
+    for table in removed:
+        yield Difference(kind='removed', where=table.name, what='table', before=_shape(table),
+                         breaking=True, why='training would lose it')
+    for table in added:
+        yield Difference(kind='added', where=table.name, what='table', after=_shape(table),
+                         why='it begins with initial values')
+    for before, after in pairs:
+        rates: list[Value] = [one.learning_rate if one.tag is None else f'tag {one.tag}'
+                              for one in (before, after)]
+        if _rate(before, of_a) == _rate(after, of_b):
+            rates[0] = rates[1]
+        elif rates[0] == rates[1]:  # Equal tags that stand for different functions.
+            rates = [f'{rates[0]}, as table {pairs[numbers[one.tag or 0]][0].name}'
+                     for one, numbers in ((before, of_a), (after, of_b))]
+        kept = _effect_of_slots(before, after)
+        yield from _changed(after.name, ({
+            'rows': one.rows, 'dimension': one.dimension, 'optimizer': one.optimizer,
+            'slots': one.slots if before.optimizer == after.optimizer else None,
+            'learning_rate': rate, **one.settings, 'features': _features(one.features, batch)}
+            for one, rate in zip((before, after), rates)), {
+                'rows': _effect_of_rows(before, after, a, b), 'optimizer': kept, 'slots': kept,
+                'dimension': (True, 'another shape')})
+
+
+def _paired(a: Iterable[TableView], b: Iterable[TableView], key: Callable[[TableView], Hashable]
+            ) -> tuple[list[tuple[TableView, TableView]], list[TableView], list[TableView]]:
+    """Pairs of tables with an equal key, in order, and the tables of `a` and of `b` without a
+    partner.
+    """
+    waiting: dict[Hashable, collections.deque[TableView]] = collections.defaultdict(
+        collections.deque)
+    for table in a:
+        waiting[key(table)].append(table)
+    pairs, added = [], []
+    for table in b:
+        if waiting[key(table)]:
+            pairs.append((waiting[key(table)].popleft(), table))
+        else:
+            added.append(table)
+    return pairs, [table for tables in waiting.values() for table in tables], added
+
+
+def _functions(paired: Sequence[TableView], rest: Iterable[TableView]) -> dict[int, int]:
+    """Numbers for the tags of a config, which can be compared with those of the other.
+
+    A tag is a number that stands for a function. TensorFlow numbers the functions of a job in an
+    order that varies from run to run. So two tags are the same if the same tables share them in
+    both configs: a tag gets the number of its first table among those that both have, and the
+    other tags their order of appearance.
+    """
+    found: dict[int, int] = {}
+    for number, table in enumerate(paired):
+        if table.tag is not None:
+            found.setdefault(table.tag, number)
+    first = len(paired) - len(found)
+    for table in rest:
+        if table.tag is not None:
+            found.setdefault(table.tag, first + len(found))
+    return found
+
+
+def _content(table: TableView, batch: int, functions: Mapping[int, int]) -> Hashable:
+    """All facts of a table but its name, to find a renamed table."""
+    return (table.rows, table.dimension, table.optimizer, table.slots, _rate(table, functions),
+            tuple(sorted(table.settings.items())), _features(table.features, batch))
+
+
+def _rate(table: TableView, functions: Mapping[int, int]) -> Hashable:
+    return table.learning_rate, None if table.tag is None else functions[table.tag]
+
+
+def _batch(a: View, b: View) -> int:
+    """How many dimensions of a shape are the batch of the run; features may have their own."""
+    return 0 if None in (a.batch_size_per_core, b.batch_size_per_core) else 1
+
+
+def _features(features: Iterable[FeatureView], batch: int) -> tuple[str, ...]:
+    """Names and shapes past the batch; positions depend on other tables."""
+    return tuple(f'{feature.name or "unnamed"}{list(feature.shape[batch:]) or ""}'
+                 for feature in features)
+
+
+def _shape(table: TableView) -> str:
+    return f'{table.rows} x {table.dimension}'
+
+
+def _effect_of_rows(a: TableView, b: TableView, of_a: View, of_b: View) -> tuple[bool, str]:
+    """Compares rows. A config has the rows of its job, but at least as many as hosts."""
+    least, others = (1 if table.rows == view.hosts else table.rows
+                     for table, view in ((a, of_a), (b, of_b)))
+    if max(least, others) <= min(a.rows, b.rows):
+        return False, ('the checkpoint decides: a config has no fewer rows than hosts, the job may '
+                       'have')
+    return True, 'another shape'
+
+
+def _effect_of_slots(a: TableView, b: TableView) -> tuple[bool, str]:
+    if a.slots is None or b.slots is None:
+        return True, 'the slots are not known'
+    missing = [slot for slot in b.slots if slot not in a.slots]
+    if missing:
+        return True, f'a checkpoint lacks the slots {", ".join(missing)}'
+    return False, 'slots that are left out are not read'

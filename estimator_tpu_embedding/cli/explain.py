@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import argparse
 
-from .codes import ENTRIES, nearest
+from ..errors import did_you_mean
+from .codes import ENTRIES
 from .report import Line, Report, as_command
 from .rules import SEVERITIES
 
@@ -23,7 +24,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def _code(text: str) -> str:
     if text.upper() not in ENTRIES:
         raise argparse.ArgumentTypeError(
-            f'unknown code {text[:20]!r}; did you mean {nearest(text[:20])}?')
+            f'unknown code {text[:20]!r}.  {did_you_mean(text.upper(), ENTRIES)}'.rstrip())
     return text.upper()
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from ..checkpoint import file_names, pointer
 from ..checkpoint.manifest import read_manifest
-from ..checkpoint.rotation import LOOKS, is_gone, rotated_away
+from ..checkpoint.rotation import steady, watch
 from ..core.plan import Plan
 from ..errors import CorruptCheckpointError, UnreadableConfigError, shown
 from ..proto import files, reading
@@ -44,16 +44,8 @@ def load(source: str) -> list[Source]:
     if not os.path.isdir(source):
         return _of_checkpoint(source, [], source)
     graphs = [os.path.join(source, 'graph.pbtxt')]
-    for _ in range(LOOKS):
-        prefix = newest(source)
-        was_there = prefix is not None and not is_gone(prefix)
-        try:
-            return _of_checkpoint(prefix, graphs, source)
-        except UnreadableConfigError:
-            if prefix is None or not (was_there and is_gone(prefix)):
-                raise
-    assert prefix is not None
-    raise UnreadableConfigError(*rotated_away(prefix).problems)
+    return steady(lambda: _of_checkpoint(newest(source), graphs, source), watch(source),
+                  lambda found: False, UnreadableConfigError)
 
 
 def may_be_checkpoint(source: str) -> bool:

@@ -31,7 +31,7 @@ from ..errors import CorruptCheckpointError, UnreadableConfigError, bytes_text
 from ..proto.reading import Source
 from . import inputs
 from .config_view import FeatureView, TableView, Value, View, view_of
-from .report import Grid, Line, Report, as_command
+from .report import Grid, Line, Report, as_command, as_data, as_lines
 
 _MOST_FEATURES = 4
 _HEAD = ('table', '>rows', '>dim', '>pad', 'optimizer', 'rate', '>slots', 'features', '>bytes',
@@ -50,8 +50,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def _report(parsed: argparse.Namespace) -> Report:
     if inputs.may_be_checkpoint(parsed.input):
-        from .stored import steady
-        return steady.report_of([parsed.input], lambda: _of_checkpoint(parsed.input))
+        from .stored.opened import report_of
+        return report_of([parsed.input], lambda: _of_checkpoint(parsed.input))
     return _of_configs(inputs.load(parsed.input))
 
 
@@ -63,7 +63,7 @@ def _of_configs(sources: Sequence[Source]) -> Report:
 
 def _of_checkpoint(path: str) -> Report:
     """Returns the report of `checkpoint show`, and the configs of the checkpoint."""
-    from .stored import show, texts
+    from .stored import show
     try:
         sources = inputs.load(path)
     except UnreadableConfigError as error:
@@ -77,7 +77,7 @@ def _of_checkpoint(path: str) -> Report:
             raise
         # A job that has not saved yet has a graph all the same.
         found = error.problems if isinstance(error, CorruptCheckpointError) else ()
-        shown = Report(texts.as_lines(found), {'findings': texts.as_data(found)}, len(found[:1]))
+        shown = Report(as_lines(found), {'findings': as_data(found)}, len(found[:1]))
     configs = _of_configs(sources)
     return Report([*shown.blocks, *configs.blocks], {
         'checkpoint': shown.data, 'findings': shown.data['findings'], **configs.data}, shown.status)

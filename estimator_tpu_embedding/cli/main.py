@@ -52,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             importlib.import_module(f'.{name}', __package__).configure(command)
     rest: list[str] = []
     if given[:1] == ['run']:
-        from .run_options import split_at_script
+        from .run import split_at_script
         head, rest = split_at_script(given[1:])
         given = ['run', *head]
     elif given[:1] == ['--format'] and given[2:3] and given[2] == chosen:

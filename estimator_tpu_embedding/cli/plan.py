@@ -10,10 +10,36 @@ JSON: `"plans"`, a list of one object per config:
 | `rows_of_host`, `bytes_of_host`, `padded_bytes_of_host` | lists by host |
 | `slots_unknown` | as in `size` |
 | `findings` | a list of messages |
-| `stats` | see `stats.py`; `null` without --stats |
+| `stats` | see below; `null` without --stats |
 
 `hosts_of_newest` says, by strategy, how many hosts share the newest 1 % of the ids. The rows of a
 config are at least the number of hosts, as TensorFlow writes them.
+
+`"stats"` has what `profile_data_directory` measured:
+
+| member | content |
+|---|---|
+| `directory` | place of the profiles |
+| `tables` | one object per table with a profile, see below |
+| `without_profile` | names of the other tables |
+| `unused` | profiles of no table: `table`, `rows`, `dimension` |
+| `bytes_per_example_of_host` | looked-up bytes, by strategy, a list by host |
+| `imbalance` | most over mean of these, by strategy |
+| `recommended` | a strategy, or `null` |
+
+A table:
+
+| member | content |
+|---|---|
+| `name` | of the table |
+| `first_step`, `last_step`, `steps`, `sampled_steps` | the steps that were measured |
+| `run` | the measured run: `hosts`, `cores_per_host`, `batch_size`, `strategy` |
+| `ids_per_example` | mean |
+| `features` | objects with `name` and `ids_per_example` |
+| `load` | by strategy, see below |
+
+A `load` has `imbalance`, which is most over mean of the ids per host. `uncertain` is the part of
+the ids whose host is estimated.
 """
 
 from __future__ import annotations
@@ -23,18 +49,34 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from ..checkpoint import profile_files
 from ..core.partition import STRATEGIES
+from ..core.plan import BYTES_PER_ELEMENT
 from ..core.specs import Topology
 from ..core.table_profile import TableProfile
 from ..errors import ConfigError, Problem, bytes_text
 from . import inputs
-from . import stats as measured
 from .advice import newest_spread
-from .config_view import TableView, View, extent, extent_text, per_host, rows_extent, view_of
-from .report import Grid, Line, Report, as_command
+from .config_view import (
+    TableView,
+    View,
+    extent,
+    extent_text,
+    imbalance,
+    per_host,
+    rows_extent,
+    view_of,
+)
+from .report import Grid, Line, Report, as_command, names_text
 from .size import unknown_slots
 
 _ALL_UP_TO, _AT_EACH_END = 8, 3
+
+_MIN_GAIN = 0.1
+"""A strategy is recommended if the fullest host has so much less than under the other."""
+
+_Loads = dict[str, tuple[list[float], int]]
+"""By strategy what `TableProfile.load` gives."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -56,7 +98,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def _report(parsed: argparse.Namespace) -> Report:
     views = [view_of(source) for source in inputs.load(parsed.input)]
-    profiles = None if parsed.stats is None else measured.read(parsed.stats, views)
+    profiles = None if parsed.stats is None else list(profile_files.read_all(parsed.stats))
     plans = [_planned(view, parsed, profiles) for view in views]
     return Report([block for _, blocks in plans for block in blocks],
                   {'plans': [data for data, _ in plans]},
@@ -68,7 +110,7 @@ def _planned(view: View, parsed: argparse.Namespace, profiles: Sequence[TablePro
     """Returns the reports about one config, for programs and for people."""
     topology = _topology(view, parsed)
     hosts = topology.num_hosts
-    stats = None if profiles is None else measured.data(view, hosts, parsed.stats, profiles)
+    stats = None if profiles is None else _measured(view, hosts, parsed.stats, profiles)
     tables = [_raised(table, hosts) for table in view.tables]
     newest = [{strategy: newest_spread(table, strategy, hosts) for strategy in (
         (parsed.strategy,) if parsed.strategy else STRATEGIES)} for table in tables]
@@ -87,7 +129,7 @@ def _planned(view: View, parsed: argparse.Namespace, profiles: Sequence[TablePro
         Grid(('host', '>rows', '>bytes', '>padded'), list(_host_rows(rows, raw, padded))),
         Line(f'rows per host {extent_text(extent(rows), str)}; padded bytes '
              f'{extent_text(extent(padded), bytes_text)}'),
-        *unknown_slots(view), *(measured.blocks(stats, view) if stats else ()),
+        *unknown_slots(view), *(_blocks_of_stats(stats) if stats else ()),
         *([Line(str(problem), 'bad')] if problem else [])]
     return {
         'where': view.where, 'hosts': hosts, 'cores_per_host': topology.cores_per_host,
@@ -145,3 +187,83 @@ def _host_rows(rows: list[int], raw: list[int], padded: list[int]) -> Iterator[t
                 yield ('...',) * 4
             continue
         yield str(host), f'{rows[host]:,}', bytes_text(raw[host]), bytes_text(padded[host])
+
+
+def _measured(view: View, hosts: int, directory: str, found: Sequence[TableProfile]
+              ) -> dict[str, Any]:
+    """Returns the measured look-ups of the tables of a config, for so many hosts.
+
+    A table may have several profiles. A profile of the planned number of hosts comes first, then
+    the one with the most steps.
+    """
+    best: dict[str, TableProfile] = {}
+    by_name = {table.name: table for table in view.tables}
+    for profile in sorted(found, key=lambda one: (one.subject.hosts == hosts, one.sampled_steps)):
+        table = by_name.get(profile.subject.table)
+        if table is not None and _is_of(profile, table, view.hosts):
+            best[table.name] = profile
+    tables, of_host = [], {strategy: [0.0] * hosts for strategy in STRATEGIES}
+    for name, profile in sorted(best.items()):
+        loads = {strategy: profile.load(strategy, hosts) for strategy in STRATEGIES}
+        tables.append(_table(profile, loads))
+        weight = BYTES_PER_ELEMENT * by_name[name].padded_dimension / max(profile.examples, 1)
+        for strategy, (load, _) in loads.items():
+            of_host[strategy] = [so_far + ids * weight
+                                 for so_far, ids in zip(of_host[strategy], load)]
+    uneven = {strategy: imbalance(load) for strategy, load in of_host.items()}
+    better = min(uneven, key=uneven.__getitem__)
+    used = {id(profile) for profile in best.values()}
+    return {
+        'directory': directory, 'tables': tables,
+        'without_profile': [table.name for table in view.tables if table.name not in best],
+        'unused': [{'table': one.subject.table, 'rows': one.subject.vocabulary_size,
+                    'dimension': one.subject.dimension} for one in found if id(one) not in used],
+        'bytes_per_example_of_host': {
+            strategy: [round(one, 6) for one in load] for strategy, load in of_host.items()},
+        'imbalance': {strategy: round(value, 6) for strategy, value in uneven.items()},
+        'recommended': better if uneven[better] < max(uneven.values()) * (1 - _MIN_GAIN) else None}
+
+
+def _is_of(profile: TableProfile, table: TableView, hosts: int) -> bool:
+    """Whether a profile belongs to a table. A config raises the rows to its number of hosts."""
+    rows = profile.subject.vocabulary_size
+    return table.rows in (rows, max(rows, hosts)) and table.dimension == profile.subject.dimension
+
+
+def _table(profile: TableProfile, loads: _Loads) -> dict[str, Any]:
+    subject, ids, examples = profile.subject, profile.ids or 1, profile.examples or 1
+    return {
+        'name': subject.table, 'first_step': profile.first_step, 'last_step': profile.last_step,
+        'steps': profile.steps, 'sampled_steps': profile.sampled_steps,
+        'run': {'hosts': subject.hosts, 'cores_per_host': subject.cores_per_host,
+                'batch_size': subject.batch_size, 'strategy': subject.strategy},
+        'ids_per_example': round(profile.ids / examples, 6),
+        'features': [{'name': name, 'ids_per_example': round(count / examples, 6)}
+                     for (name, _), count in zip(subject.features, profile.features)],
+        'load': {strategy: {'imbalance': round(imbalance(load), 6),
+                            'uncertain': round(uncertain / ids, 6)}
+                 for strategy, (load, uncertain) in loads.items()}}
+
+
+def _blocks_of_stats(stats: dict[str, Any]) -> Iterator[Line | Grid]:
+    """Returns the report for people, from that for programs."""
+    yield Line(f'look-ups measured, from {stats["directory"]}:')
+    if stats['tables']:
+        head = 'table', '>steps', '>ids per example', *(f'>max/mean, {one}' for one in STRATEGIES)
+        yield Grid(head, list(map(_cells_of_stats, stats['tables'])))
+        advice = stats['recommended']
+        yield Line('bytes of looked-up rows by host, max/mean: ' + ', '.join(
+            f'{strategy} {value:.2f}' for strategy, value in stats['imbalance'].items()) + (
+            f'; {advice} balances better' if advice else ''))
+    if stats['without_profile']:
+        yield Line(f'without a profile: {names_text(stats["without_profile"])}')
+    if stats['unused']:
+        yield Line('profiles not used: ' + names_text(
+            f'{one["table"]}, {one["rows"]:,} x {one["dimension"]}' for one in stats['unused']))
+
+
+def _cells_of_stats(one: dict[str, Any]) -> tuple[str, ...]:
+    return (one['name'], f'{one["sampled_steps"]:,} of {one["steps"]:,}',
+            f'{one["ids_per_example"]:.2f}',
+            *(f'{"~" if load["uncertain"] else ""}{load["imbalance"]:.2f}'
+              for load in one['load'].values()))

@@ -11,15 +11,17 @@ from __future__ import annotations
 import argparse
 import contextlib
 import dataclasses
+import datetime
 import errno
 import functools
 import itertools
 import json
+import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ..errors import EteError, quoted
+from ..errors import EteError, Problem, quoted
 
 FORMATS = ('text', 'json')
 MAX_CELL, MAX_LINE = 60, 400
@@ -110,6 +112,46 @@ def share_text(count: float, whole: float) -> str:
     return '< 0.1 %' if 0 < share < .1 else f'{share:,.1f} %'
 
 
+def as_data(problems: Iterable[Problem]) -> list[dict[str, Any]]:
+    """Returns problems for programs: a code and a message each."""
+    return [{'code': problem.code, 'message': str(problem)} for problem in problems]
+
+
+def as_lines(problems: Iterable[Problem], tone: str = 'bad') -> list[Line]:
+    """Returns problems for people."""
+    return [Line(str(problem), tone) for problem in problems]
+
+
+def count_text(count: int, thing: str) -> str:
+    """Returns a number of things.
+
+    >>> count_text(1, 'row'), count_text(1200, 'row')
+    ('1 row', '1,200 rows')
+    """
+    return f'{count:,} {thing}' if count == 1 else f'{count:,} {thing}s'
+
+
+def time_text(seconds: float) -> str:
+    """Returns a time for people; nothing if there is none."""
+    try:
+        return datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc).strftime(
+            '%Y-%m-%d %H:%M:%S UTC') if seconds else ''
+    except (OverflowError, ValueError, OSError):  # A manifest may say any number.
+        return '?'
+
+
+def json_number(value: float) -> float | str:
+    """Returns a number as JSON can hold it."""
+    return value if math.isfinite(value) else str(value)
+
+
+def number_text(value: float | str | None) -> str:
+    """Returns a number, or its text in JSON, for people."""
+    if isinstance(value, float):
+        return f'{value:.6g}'
+    return f'{value:,}' if isinstance(value, int) else str('?' if value is None else value)
+
+
 def as_command(parser: argparse.ArgumentParser, work: Callable[[argparse.Namespace], Report],
                *inputs: str, flag: str = '--format') -> None:
     """Sets up the parser of a reporting command: its `--format`, errors and exit status.
@@ -121,9 +163,9 @@ def as_command(parser: argparse.ArgumentParser, work: Callable[[argparse.Namespa
       flag: chooses the form of the report, if `--format` means something else there.
     """
     for name in inputs:
-        parser.add_argument(name.lower(), metavar=name, help='a file with a config as text, '
-                            'binary or base64, or another file with one; a checkpoint; - is '
-                            'standard input')
+        parser.add_argument(name.lower(), metavar=name, help='a file with a config as text '
+                            'or binary, or another file with one; a checkpoint; - is standard '
+                            'input')
     parser.add_argument(flag, dest='report_format', choices=FORMATS, default='text',
                         help='of the output; text has colours on a terminal')
     parser.set_defaults(command=functools.partial(_run, parser.prog, work), refuse=parser.error)

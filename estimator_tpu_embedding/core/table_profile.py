@@ -1,9 +1,9 @@
 """The profile of one table: counts of the ids that a job looks up, from a sample of its steps.
 
-A profile has a bounded size, however large the table is. It counts each of the most frequent ids.
-It counts all other ids in groups: by range of the vocabulary, and by remainder. From these counts
-follows how many ids each host would hold under `div` and `mod`, for any number of hosts.
-`core/tally.py` counts. This module needs no NumPy, so tools start fast.
+A profile has a bounded size, however large the table is. It counts ids in groups: by range of the
+vocabulary, and by remainder. From these counts follows how many ids each host would hold under
+`div` and `mod`, for any number of hosts. `core/tally.py` counts. This module needs no NumPy, so
+tools start fast.
 """
 
 from __future__ import annotations
@@ -15,10 +15,7 @@ from . import limits
 from .partition import REMAINDERS, STRATEGIES, Partition
 from .plan import Plan
 
-HEAVY = 4096
-"""The most ids whose look-ups are counted one by one."""
 MAX_RANGES = 1024
-MAX_BUCKETS = 33
 
 _SAMPLED_OF_2_32 = 2**32 // 32
 _GOLDEN = 0x9E3779B9
@@ -77,32 +74,6 @@ def subject_of(plan: Plan, table: str) -> Subject:
         batch_size=plan.global_batch_size, strategy=plan.strategy)
 
 
-class FeatureUse(NamedTuple):
-    """The use of one feature by a job.
-
-    Attributes:
-      ids: number of ids looked up, without ids that were missing, dropped or cut off.
-      most: the largest number of ids of one example.
-      histogram: how many examples had 0, 1, 2 to 3, 4 to 7, ... ids.
-    """
-
-    ids: int = 0
-    most: int = 0
-    histogram: tuple[int, ...] = (0,) * MAX_BUCKETS
-
-
-class HostLoad(NamedTuple):
-    """The ids of the run by the host that holds them, under one strategy.
-
-    Attributes:
-      ids: number of ids, by host.
-      unique_ids: distinct ids of each step, summed; so many rows are read.
-    """
-
-    ids: tuple[int, ...]
-    unique_ids: tuple[int, ...]
-
-
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class TableProfile:
     """The counts of one table over all sampled steps, exact unless stated otherwise.
@@ -113,15 +84,10 @@ class TableProfile:
       last_step: the global step of the last run when the profile was written.
       steps: number of steps; a step that ran again after a restart counts again.
       sampled_steps: number of steps whose ids were counted.
-      features: in the order of the subject's features.
-      unique_ids: distinct ids of each sampled step, summed.
-      heavy: least number of look-ups of each of the most frequent ids. The true number is up to
-        `undercount` higher. Any other id was looked up at most `undercount` times.
-      undercount: at most 1 / 4,097 of all ids. While no more than 4,096 different ids were
-        looked up it is 0: then `heavy` is complete and exact.
+      features: ids of each feature of the subject, without those missing, dropped or cut off.
       ranges: number of ids in each of equal ranges of the vocabulary.
       remainders: number of ids with each remainder of a division by `REMAINDERS`.
-      loads: the load of each host, by strategy.
+      loads: by strategy the number of ids on each host of the run.
     """
 
     subject: Subject
@@ -129,78 +95,54 @@ class TableProfile:
     last_step: int = 0
     steps: int = 0
     sampled_steps: int = 0
-    features: tuple[FeatureUse, ...]
-    unique_ids: int = 0
-    heavy: dict[int, int] = dataclasses.field(default_factory=dict)
-    undercount: int = 0
+    features: tuple[int, ...]
     ranges: tuple[int, ...]
     remainders: tuple[int, ...]
-    loads: dict[str, HostLoad]
+    loads: dict[str, tuple[int, ...]]
 
     @classmethod
     def empty(cls, subject: Subject) -> TableProfile:
         """Returns the profile of a run that made no step."""
-        none = (0,) * subject.hosts
-        return cls(subject=subject, features=(FeatureUse(),) * len(subject.features),
+        return cls(subject=subject, features=(0,) * len(subject.features),
                    ranges=(0,) * min(subject.vocabulary_size, MAX_RANGES),
                    remainders=(0,) * min(subject.vocabulary_size, REMAINDERS),
-                   loads={strategy: HostLoad(none, none) for strategy in STRATEGIES})
+                   loads={strategy: (0,) * subject.hosts for strategy in STRATEGIES})
 
     @property
     def ids(self) -> int:
         """The number of ids of all features."""
-        return sum(feature.ids for feature in self.features)
+        return sum(self.features)
 
     @property
     def examples(self) -> int:
         """The number of samples of the steps that were counted."""
         return self.sampled_steps * self.subject.batch_size
 
-    def heaviest(self, count: int) -> list[tuple[int, int]]:
-        """Pairs of a frequent id and its least number of look-ups, most frequent first."""
-        return sorted(self.heavy.items(), key=lambda pair: (-pair[1], pair[0]))[:count]
-
     def load(self, strategy: str, num_hosts: int) -> tuple[list[float], int]:
         """Returns how many of the ids each of `num_hosts` hosts would hold.
 
         Returns:
           `(load, uncertain)` as `Partition.spread` gives them. The load is exact, and `uncertain`
-          0, for the number of hosts of the run and for up to 4,096 different ids. The same holds
-          under `mod` if the number of hosts divides 3,840.
+          0, for the number of hosts of the run, and under `mod` if the number of hosts divides
+          3,840.
         """
         if num_hosts == self.subject.hosts:
-            return list(map(float, self.loads[strategy].ids)), 0
+            return list(map(float, self.loads[strategy])), 0
         partition = self.subject.partition(strategy, num_hosts)
-        load, uncertain = partition.spread(*self._light())
-        for id, count in self.heavy.items():
-            load[partition.locate(id, max)[0]] += count
-        return load, uncertain
-
-    def _light(self) -> tuple[list[int], list[int]]:
-        """Returns `ranges` and `remainders` without the ids that are in `heavy`."""
-        ranges, remainders = list(self.ranges), list(self.remainders)
-        for id, count in self.heavy.items():
-            ranges[id * len(ranges) // self.subject.vocabulary_size] -= count
-            remainders[id % REMAINDERS] -= count
-        return ranges, remainders
+        return partition.spread(self.ranges, self.remainders)
 
     def is_possible(self) -> bool:
         """Whether counting may have given these numbers, all of which are >= 0."""
         about = self.subject
-        whole = (self.first_step, self.last_step, self.steps, self.sampled_steps, self.unique_ids,
-                 self.undercount)
+        whole = (self.first_step, self.last_step, self.steps, self.sampled_steps)
         if sum(whole) < 0 or min(about.dimension, about.cores_per_host, about.batch_size) < 1 or (
                 not 1 <= about.vocabulary_size <= limits.MAX_VOCABULARY_SIZE) or (
                 not 1 <= about.hosts <= limits.MAX_HOSTS):
             return False
-        if self._lengths() != TableProfile.empty(about)._lengths() or len(self.heavy) > HEAVY or (
-                0 in self.heavy.values() or max(self.heavy, default=0) >= about.vocabulary_size):
-            return False
-        sums = [sum(self.ranges), sum(self.remainders),
-                *(sum(load.ids) for load in self.loads.values())]
-        return min(map(min, self._light())) >= 0 and sums == [self.ids] * len(sums)
+        sums = [sum(self.ranges), sum(self.remainders), *map(sum, self.loads.values())]
+        return self._lengths() == TableProfile.empty(about)._lengths() and (
+            sums == [self.ids] * len(sums))
 
     def _lengths(self) -> list[object]:
-        return [len(self.ranges), len(self.remainders), sorted(
-            (name, *map(len, load)) for name, load in self.loads.items()),
-            [len(use.histogram) for use in self.features]]
+        return [len(self.features), len(self.ranges), len(self.remainders), sorted(
+            (name, len(load)) for name, load in self.loads.items())]

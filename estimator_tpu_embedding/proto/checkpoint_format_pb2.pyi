@@ -110,3 +110,66 @@ class ObjectGraph(_message.Message):
     NODES_FIELD_NUMBER: _ClassVar[int]
     nodes: _containers.RepeatedCompositeFieldContainer[ObjectGraph.Node]
     def __init__(self, nodes: _Optional[_Iterable[_Union[ObjectGraph.Node, _Mapping]]] = ...) -> None: ...
+
+class Graph(_message.Message):
+    __slots__ = ("node", "library", "versions")
+    class Attribute(_message.Message):
+        __slots__ = ("key", "value")
+        class Value(_message.Message):
+            __slots__ = ("s",)
+            S_FIELD_NUMBER: _ClassVar[int]
+            s: bytes
+            def __init__(self, s: _Optional[bytes] = ...) -> None: ...
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: bytes
+        value: Graph.Attribute.Value
+        def __init__(self, key: _Optional[bytes] = ..., value: _Optional[_Union[Graph.Attribute.Value, _Mapping]] = ...) -> None: ...
+    class Node(_message.Message):
+        __slots__ = ("name", "op", "attr")
+        NAME_FIELD_NUMBER: _ClassVar[int]
+        OP_FIELD_NUMBER: _ClassVar[int]
+        ATTR_FIELD_NUMBER: _ClassVar[int]
+        name: bytes
+        op: bytes
+        attr: _containers.RepeatedCompositeFieldContainer[Graph.Attribute]
+        def __init__(self, name: _Optional[bytes] = ..., op: _Optional[bytes] = ..., attr: _Optional[_Iterable[_Union[Graph.Attribute, _Mapping]]] = ...) -> None: ...
+    class Function(_message.Message):
+        __slots__ = ("signature", "node_def")
+        class Signature(_message.Message):
+            __slots__ = ("name",)
+            NAME_FIELD_NUMBER: _ClassVar[int]
+            name: bytes
+            def __init__(self, name: _Optional[bytes] = ...) -> None: ...
+        SIGNATURE_FIELD_NUMBER: _ClassVar[int]
+        NODE_DEF_FIELD_NUMBER: _ClassVar[int]
+        signature: Graph.Function.Signature
+        node_def: _containers.RepeatedCompositeFieldContainer[Graph.Node]
+        def __init__(self, signature: _Optional[_Union[Graph.Function.Signature, _Mapping]] = ..., node_def: _Optional[_Iterable[_Union[Graph.Node, _Mapping]]] = ...) -> None: ...
+    class Library(_message.Message):
+        __slots__ = ("function",)
+        FUNCTION_FIELD_NUMBER: _ClassVar[int]
+        function: _containers.RepeatedCompositeFieldContainer[Graph.Function]
+        def __init__(self, function: _Optional[_Iterable[_Union[Graph.Function, _Mapping]]] = ...) -> None: ...
+    class Versions(_message.Message):
+        __slots__ = ()
+        def __init__(self) -> None: ...
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    LIBRARY_FIELD_NUMBER: _ClassVar[int]
+    VERSIONS_FIELD_NUMBER: _ClassVar[int]
+    node: _containers.RepeatedCompositeFieldContainer[Graph.Node]
+    library: Graph.Library
+    versions: Graph.Versions
+    def __init__(self, node: _Optional[_Iterable[_Union[Graph.Node, _Mapping]]] = ..., library: _Optional[_Union[Graph.Library, _Mapping]] = ..., versions: _Optional[_Union[Graph.Versions, _Mapping]] = ...) -> None: ...
+
+class MetaGraph(_message.Message):
+    __slots__ = ("graph_def",)
+    GRAPH_DEF_FIELD_NUMBER: _ClassVar[int]
+    graph_def: Graph
+    def __init__(self, graph_def: _Optional[_Union[Graph, _Mapping]] = ...) -> None: ...
+
+class SavedModel(_message.Message):
+    __slots__ = ("meta_graphs",)
+    META_GRAPHS_FIELD_NUMBER: _ClassVar[int]
+    meta_graphs: _containers.RepeatedCompositeFieldContainer[MetaGraph]
+    def __init__(self, meta_graphs: _Optional[_Iterable[_Union[MetaGraph, _Mapping]]] = ...) -> None: ...

@@ -1,6 +1,6 @@
 """Finds the embedding configs that the nodes of a graph carry, in its text or binary format.
 
-A graph is a program, but this module treats it as bytes. It imports nothing, builds no function
+A graph is a program, but this module takes it for data. It imports nothing, builds no function
 and looks up no type URL. It reads only the name of a node, its operation and three attributes.
 """
 
@@ -8,18 +8,15 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+
+from google.protobuf.message import DecodeError
 
 from . import text
-from .wire import LENGTH, VARINT, Span, Wire
+from .checkpoint_format_pb2 import Graph, MetaGraph, SavedModel
 
 _ATTRIBUTES = {b'config', b'embedding_config', b'tpu_embedding_config'}
 _COMMON = b'config'
-
-KINDS = {  # name: the wire types of the fields at the top, and the path to the GraphDef
-    'SavedModel': ({1: VARINT, 2: LENGTH}, (2, 2)),
-    'MetaGraphDef': (dict.fromkeys(range(1, 8), LENGTH), (2,)),
-    'GraphDef': ({1: LENGTH, 2: LENGTH, 3: VARINT, 4: LENGTH, 5: LENGTH}, ())}
 
 FIRST_WORDS = {
     'node', 'library', 'versions', 'version', 'debug_info', 'meta_info_def', 'graph_def',
@@ -48,45 +45,49 @@ def _is_carrier(op: bytes) -> bool:
     return b'TPU' in op or op.startswith(b'ComputeDedupData')
 
 
-def in_binary(wire: Wire, path: tuple[int, ...]) -> Iterator[Carrier]:
-    """Yields the carriers of a serialized message.
+def in_binary(content: bytes) -> list[Carrier] | None:
+    """Returns the carriers of a serialized GraphDef, MetaGraphDef or SavedModel.
 
-    Args:
-      wire: the message.
-      path: path to its GraphDef, see `KINDS`.
-
-    Raises:
-      Malformed: if the message is of another kind.
+    Returns:
+      `None` if it is none of these.
     """
-    for graph in wire.all_at(path, wire.whole()):
-        for number, kind, value in wire.fields(graph):
-            if number == 1 and kind == LENGTH:
-                yield from _of_node(wire, value, b'')
-            elif number == 2 and kind == LENGTH:
-                for function in wire.all_at((1,), value):
-                    yield from _of_function(wire, function)
+    is_graph = False
+    for parse in (_of_saved_model, _of_meta_graph, lambda given: [Graph.FromString(given)]):
+        try:
+            graphs = parse(content)
+        except DecodeError:
+            continue
+        if found := [carrier for graph in graphs for carrier in _of_graph(graph)]:
+            return found
+        is_graph |= any(map(_is_graph, graphs))
+    return [] if is_graph else None
 
 
-def _mentions_configs(wire: Wire, span: Span) -> bool:
-    """Whether a message may hold configs; almost all nodes are skipped without a walk."""
-    return wire.content.find(_COMMON, *span) >= 0
+def _of_saved_model(content: bytes) -> list[Graph]:
+    return [one.graph_def for one in SavedModel.FromString(content).meta_graphs]
 
 
-def _of_function(wire: Wire, span: Span) -> Iterator[Carrier]:
-    if _mentions_configs(wire, span):
-        name = wire.last_at((1, 1), span)
-        for node in wire.all_at((3,), span):
-            yield from _of_node(wire, node, name)
+def _of_meta_graph(content: bytes) -> list[Graph]:
+    return [MetaGraph.FromString(content).graph_def]
 
 
-def _of_node(wire: Wire, span: Span, function: bytes) -> Iterator[Carrier]:
-    if not _mentions_configs(wire, span) or not _is_carrier(wire.last_at((2,), span)):
-        return
-    for attribute in wire.all_at((5,), span):
-        if wire.last_at((1,), attribute) in _ATTRIBUTES:
-            config = wire.last_at((2, 2), attribute)
-            if config:
-                yield Carrier(function=function, node=wire.last_at((1,), span), config=config)
+def _is_graph(graph: Graph) -> bool:
+    """Whether a message has what only a graph has: in a config these fields are numbers."""
+    return (graph.HasField('library') or graph.HasField('versions')
+            or any(node.op for node in graph.node))
+
+
+def _of_graph(graph: Graph) -> Iterator[Carrier]:
+    yield from _of_nodes(graph.node, b'')
+    for function in graph.library.function:
+        yield from _of_nodes(function.node_def, function.signature.name)
+
+
+def _of_nodes(nodes: Iterable[Graph.Node], function: bytes) -> Iterator[Carrier]:
+    for node in nodes:
+        for attribute in node.attr if _is_carrier(node.op) else ():
+            if attribute.key in _ATTRIBUTES and attribute.value.s:
+                yield Carrier(function=function, node=node.name, config=attribute.value.s)
 
 
 _STRING = rb'\s*+"([^"\\\n]*+(?:\\.[^"\\\n]*+)*+)"'

@@ -1,14 +1,12 @@
 """Reads embedding configs from files, SavedModels and streams, and trusts none of them.
 
 The bytes of a file tell its kind, not its name. Its first bytes tell how much of it may be read.
-Text is a config, a graph or base64; binary content is a graph or a config. Every problem raises
+Text is a config or a graph; binary content is a graph or a config. Every problem raises
 `UnreadableConfigError`, with one line that is safe to print.
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
 import dataclasses
 import io
 import re
@@ -23,36 +21,30 @@ from ..core import limits
 from ..errors import Problem, UnreadableConfigError, shown
 from . import files, graphs, text
 from .codec import Config
-from .wire import LENGTH, MAX_FIELDS, VARINT, Malformed, Wire
+from .wire import Malformed
 
 MAX_TEXT = 2**20
 MAX_TEXT_GRAPH = 64 * 2**20
-MAX_BINARY_GRAPH = 256 * 2**20
-"""The most bytes that are read, by kind of content; base64 is text.
+MAX_BINARY_GRAPH = 64 * 2**20
+"""The most bytes that are read, by kind of content.
 
-A graph may be larger than the configs in it.
+A graph may be larger than the configs in it. Protobuf makes some thirty times as much of empty
+nodes.
 """
-MAX_CONFIG_BYTES = 16 * 2**20
-"""Bytes of all configs of one source. Protobuf makes more than ten times as much of them: a table
-or feature takes some 100 bytes even if it is empty, so they are counted before it reads them.
-"""
+MAX_CONFIG_BYTES = 8 * 2**20
+"""Bytes of all configs of one source. Protobuf makes some forty times as much of empty tables."""
 MAX_SHAPE = 8
 """Numbers in the `input_shape` of a feature; TF1 writes one or two, TF2 the rank of the samples."""
 MAX_CONFIGS = 100
 """The most different configs in one graph."""
 
 _HEAD = 2**16
-_TABLE, _FEATURE, _INPUT_SHAPE = 1, 10, 3
-_LONGEST_VARINT = 10
-_KINDS = {1: LENGTH, **dict.fromkeys(range(2, 8), VARINT), 9: LENGTH, 10: LENGTH, 11: LENGTH}
-"""The wire types of the fields of a config."""
 NO_CONFIG = 'E488'
 """The code of the error for a whole graph that carries no config."""
 
 SAVED_MODELS = ('saved_model.pb', 'saved_model.pbtxt')
-_ACCEPTED = ('Accepted: a TPUEmbeddingConfiguration (text, binary, base64) or a graph (GraphDef, '
+_ACCEPTED = ('Accepted: a TPUEmbeddingConfiguration (text, binary) or a graph (GraphDef, '
              'MetaGraphDef, SavedModel).')
-_BASE64 = re.compile(rb'[A-Za-z0-9+/_\-\s]++[=\s]*+')
 # Text has none of these; a binary message has one of them within a few bytes.
 _CONTROLS = re.compile(rb'[\x00-\x08\x0b\x0e-\x1f\x7f]')
 _BOM = b'\xef\xbb\xbf'
@@ -182,9 +174,8 @@ def _from_text(content: bytearray, where: str) -> list[Source]:
         raise unreadable('E482', where, 'it must hold a config', 'nothing: it is empty')
     if text.first_word(content) in graphs.FIRST_WORDS:
         return _from_nodes(graphs.in_text(content), where) or _none_in('a text graph', where)
-    if _BASE64.fullmatch(content):
-        return _parsed([(where, _from_base64(content, where))], 'a config')
-    text.check(content)
+    if b'\\' * (text.MAX_BACKSLASHES + 1) in content:
+        raise Malformed(f'more than {text.MAX_BACKSLASHES} backslashes in a row')
     config = Config()
     try:
         text_format.Parse(content.removeprefix(_BOM).decode(), config)
@@ -195,36 +186,16 @@ def _from_text(content: bytearray, where: str) -> list[Source]:
         raise unreadable('E483', where, 'it must be the text of a TPUEmbeddingConfiguration',
                          shown(' '.join(str(error).split()), 160),
                          _ACCEPTED) from error
-    return [_checked(config, where, 'a config')]
-
-
-def _from_base64(content: bytearray, where: str) -> bytes:
-    digits = b''.join(content.split()).rstrip(b'=').translate(bytes.maketrans(b'-_', b'+/'))
-    try:
-        return base64.b64decode(digits + b'=' * (-len(digits) % 4), validate=True)
-    except binascii.Error as error:
-        raise unreadable('E485', where, 'it must be a config', 'one word that is neither a '
-                         'field nor base64', _ACCEPTED) from error
+    _check_counts(len(config.table_descriptor), len(config.feature_descriptor), where, 'a config')
+    return [_checked(config, where)]
 
 
 def _from_binary(content: bytearray, where: str) -> list[Source]:
     """Returns the configs in a serialized graph, or the config that the content itself is."""
-    shape = Wire(content).shape()
-    wire, is_graph = Wire(content), False
-    for types, path in graphs.KINDS.values():
-        if any(types.get(number, wire_type) != wire_type for number, wire_type in shape):
-            continue
-        try:
-            found = _from_nodes(graphs.in_binary(wire, path), where)
-        except Malformed:
-            continue
-        if found:
-            return found
-        is_graph = True
-    # In a config these fields are numbers.
-    if is_graph and ((2, LENGTH) in shape or (4, LENGTH) in shape):
-        return _none_in('a binary graph', where)
-    return _parsed([(where, bytes(content))], 'a config')
+    carriers = graphs.in_binary(bytes(content))
+    if carriers is None:
+        return _parsed([(where, bytes(content))], 'a config')
+    return _from_nodes(carriers, where) or _none_in('a binary graph', where)
 
 
 def _from_nodes(carriers: Iterable[graphs.Carrier], where: str) -> list[Source]:
@@ -257,32 +228,22 @@ def _parsed(named: Iterable[tuple[str, bytes]], what: str) -> list[Source]:
       Malformed: if one is no config.
     """
     sources = []
-    size, left, counts = 0, MAX_FIELDS, {_TABLE: 0, _FEATURE: 0}
+    size = tables = features = 0
     for where, content in named:
-        wire = Wire(content)
-        wire.left, size = left, size + len(content)
+        size += len(content)
         if size > MAX_CONFIG_BYTES:
             raise unreadable('E481', where, f'{what} must have at most {MAX_CONFIG_BYTES:,} bytes',
                              'more')
-        known = False
-        for number, kind, span in wire.fields(wire.whole()):
-            known |= number in _KINDS
-            if _KINDS.get(number, kind) != kind:
-                raise Malformed('neither a TPUEmbeddingConfiguration nor a graph')
-            if number in counts:
-                counts[number] += 1
-                _check_counts(counts[_TABLE], counts[_FEATURE], where, what)
-            if number == _FEATURE and span[1] - span[0] > MAX_SHAPE * _LONGEST_VARINT:
-                _check_shape(sum(1 if type == VARINT else -(-(end - start) // _LONGEST_VARINT)
-                                 for field, type, (start, end) in wire.fields(span)
-                                 if field == _INPUT_SHAPE), where)
-        left = wire.left
-        if not known:
-            raise Malformed('neither a TPUEmbeddingConfiguration nor a graph')
         try:
-            sources.append(_checked(Config.FromString(content), where, what))
+            config = Config.FromString(content)
         except (DecodeError, UnicodeDecodeError) as error:  # UnicodeDecodeError: without C.
             raise Malformed('not a whole TPUEmbeddingConfiguration with names in UTF-8') from error
+        if config.ByteSize() and not config.ListFields():  # All of its fields are unknown.
+            raise Malformed('neither a TPUEmbeddingConfiguration nor a graph')
+        tables += len(config.table_descriptor)
+        features += len(config.feature_descriptor)
+        _check_counts(tables, features, where, what)
+        sources.append(_checked(config, where))
     return sources
 
 
@@ -293,16 +254,11 @@ def _check_counts(tables: int, features: int, where: str, what: str) -> None:
             raise unreadable('E487', where, f'{what} must have at most {most:,} {kind}', 'more')
 
 
-def _check_shape(count: int, where: str) -> None:
-    if count > MAX_SHAPE:
-        raise unreadable('E487', where, 'the input_shape of a feature must have at most '
-                         f'{MAX_SHAPE} numbers', 'more')
-
-
-def _checked(config: Config, where: str, what: str) -> Source:
-    _check_counts(len(config.table_descriptor), len(config.feature_descriptor), where, what)
+def _checked(config: Config, where: str) -> Source:
     for feature in config.feature_descriptor:
-        _check_shape(len(feature.input_shape), where)
+        if len(feature.input_shape) > MAX_SHAPE:
+            raise unreadable('E487', where, 'the input_shape of a feature must have at most '
+                             f'{MAX_SHAPE} numbers', 'more')
     if not config.ListFields():
         raise unreadable('E482', where, 'it must hold a config', 'a message without any field',
                          _ACCEPTED)

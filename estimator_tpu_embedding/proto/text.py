@@ -1,8 +1,4 @@
-"""Splits the text format of protos into tokens, and checks it before protobuf parses it.
-
-Protobuf's parser recurses for each brace. So a pass over the tokens checks every text first; it
-needs one regular expression and no recursion.
-"""
+"""Splits the text format of protos into tokens, by one regular expression and no recursion."""
 
 from __future__ import annotations
 
@@ -11,8 +7,6 @@ from collections.abc import Iterator
 
 from .wire import Malformed
 
-MAX_DEPTH = 32
-MAX_DIGITS = 100
 MAX_STRING = 4 * 2**20
 MAX_BACKSLASHES = 32
 """The most backslashes in a row: protobuf takes a time that grows with their square."""
@@ -43,27 +37,6 @@ def tokens(content: bytes | bytearray) -> Iterator[bytes]:
             raise Malformed(f'a string without an end at byte {found.start()}')
         if token is not None:
             yield token
-
-
-def check(content: bytes | bytearray) -> None:
-    """Requires that a text is safe for protobuf's parser.
-
-    Raises:
-      Malformed: if it is nested too deeply, or holds a number with too many digits or a string
-        with too many backslashes in a row.
-    """
-    depth = 0
-    for token in tokens(content):
-        if token in b'{<[':
-            depth += 1
-            if depth > MAX_DEPTH:
-                raise Malformed(f'it is nested more than {MAX_DEPTH} deep')
-        elif token in b'}>]':
-            depth -= 1
-        elif len(token) > MAX_DIGITS and token[0] in b'0123456789.+-':
-            raise Malformed(f'a number of more than {MAX_DIGITS} digits')
-        if b'\\' * (MAX_BACKSLASHES + 1) in token:
-            raise Malformed(f'a string with more than {MAX_BACKSLASHES} backslashes in a row')
 
 
 def unescaped(content: bytes) -> bytes:

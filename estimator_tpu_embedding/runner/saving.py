@@ -11,7 +11,6 @@ from absl import logging
 
 from .. import _tf
 from ..checkpoint.saver import CommittingSaver, graph_written
-from ..proto.graph_text import graph_text
 
 
 class AsyncCheckpointSaverHook(tf.train.CheckpointSaverHook):
@@ -115,7 +114,7 @@ class SaverHook(tf.train.CheckpointSaverHook):
     def after_create_session(self, session: tf.Session, coord: tf.train.Coordinator) -> None:
         """Writes the graph, and the first checkpoint."""
         with graph_written(self._checkpoint_dir), _tf.graph_def_kept(session.graph):
-            _tf.begin_saving(self, session, graph_text)
+            super().after_create_session(session, coord)
 
 
 class SavesFinished(tf.train.SessionRunHook):

@@ -111,7 +111,7 @@ def test_damaged_files_and_too_many_are_refused(tmp_path, monkeypatch):
 def test_a_profile_has_a_bounded_size(tmp_path):
     ids = [number * 400_000 for number in range(5_000)]
     big = profile_of(subject(2**31 - 1, hosts=64), [ids, ids])
-    assert len(big.heavy) <= 4096 and profile_files.write(str(tmp_path), big) is None
+    assert profile_files.write(str(tmp_path), big) is None
     assert list(profile_files.read_all(str(tmp_path))) == [big]
     path, = tmp_path.iterdir()
     assert path.stat().st_size < profile_files.MAX_BYTES_OF_ONE // 10
@@ -124,11 +124,11 @@ def content(tmp_path):
 
 
 @pytest.mark.parametrize('change, said', [
-    ({'format': 3}, 'reads format 2'), ({'steps': -1}, 'out of range'),
+    ({'format': 2}, 'reads format 3'), ({'steps': -1}, 'out of range'),
     ({'steps': 1.5}, 'out of range'), ({'sampled_steps': 'x'}, 'not the profile'),
     ({'features': 5}, 'not the profile'), ({'more': 5}, 'not the profile'),
-    ({'subject': {}}, 'not the profile'), ({'heavy': [[1, 2, 3]]}, ''),
-    ({'ranges': [1] * 2**19}, 'values'), ({'loads': {'div': [[1], [1]]}}, 'contradict')])
+    ({'subject': {}}, 'not the profile'),
+    ({'ranges': [1] * 2**19}, 'values'), ({'loads': {'div': [1]}}, 'contradict')])
 def test_what_is_no_profile_is_refused_with_a_reason(content, change, said):
     with pytest.raises(ValueError) as caught:
         profile_files.decoded(bytearray(json.dumps({**json.loads(content), **change}).encode()))

@@ -50,22 +50,6 @@ def test_rows_that_differ_are_named_by_their_ids(etpe, tmp_path, both):
                      status=1)['differences'][0]['name'] == f'embedding/user{VALUE}'
 
 
-def test_without_a_map_dense_variables_are_removed_on_one_side_and_added_on_the_other(etpe, both):
-    differences, _ = found(etpe, *both)
-    assert differences == {
-        'dense/kernel': 'removed', 'dense/kernel/Adam': 'removed', 'dense/kernel/Adam_1': 'removed',
-        f'net/w{VALUE}': 'added', f'{M}{VALUE}': 'added', f'{V}{VALUE}': 'added'}
-
-
-def test_moving_averages_of_a_table_are_compared_by_id(etpe, tmp_path):
-    shards = [ROWS[::2], ROWS[1::2]]
-    a = tf1(tmp_path / 'a', strategy='mod', others={f'{USER}/ExponentialMovingAverage': shards})
-    b = tf2(tmp_path / 'b', {'embedding/user': ROWS, 'embedding/user.Saccumulators': ROWS + 100,
-                             'optimizer/iter': np.int64(7), 'mean': ROWS})
-    map = map_of(tmp_path, f'{USER} -> user\n{USER}/ExponentialMovingAverage -> mean')
-    assert found(etpe, a, b, '--map', map, status=0)[0] == {}
-
-
 def test_slots_and_tables_that_one_side_lacks_are_removed_or_added(etpe, tmp_path, both):
     a = both[0]
     objects = {path: value for path, value in OBJECTS.items() if '.S' not in path}
@@ -88,25 +72,6 @@ def test_slots_are_paired_whether_keras_or_the_tpuembedding_made_them(etpe, tmp_
     assert notes[-1] == 'not compared: 3 tensors that the map drops'
 
 
-def test_lines_about_a_slot_or_the_step_pair_them_alone(etpe, tmp_path, both):
-    prefix = tf2(tmp_path / 'c', {
-        **{path: value for path, value in OBJECTS.items() if path not in (M, 'optimizer/iter')},
-        'first': KERNEL + 10, 'count': np.int64(7)})
-    assert found(etpe, both[0], prefix, '--map', map_of(
-        tmp_path, MAP + 'dense/kernel/Adam -> first\nglobal_step -> count\n'
-        'dense/kernel/Adam_1 -> net/w/.OPTIMIZER_SLOT/optimizer/v'), status=0)[0] == {}
-
-
-def test_a_table_with_more_rows_is_resized_and_the_ids_of_both_are_compared(etpe, tmp_path, both):
-    rows = np.concatenate([ROWS, ROWS])
-    prefix = tf2(tmp_path / 'c', **{'embedding/user': rows, 'embedding/user.Saccumulators':
-                                    rows + 100})
-    report = etpe.json('checkpoint', 'diff', both[0], prefix, '--map', map_of(tmp_path, MAP),
-                       status=1)
-    assert [(one['kind'], one['rows'], one['new']) for one in report['differences']] == [
-        ('resized', 0, 7)] * 2
-
-
 def test_without_a_manifest_the_order_must_be_assumed_and_holds_for_tables_alone(etpe, tmp_path):
     others = {name: value for name, value in DENSE.items() if name.startswith('dense/kernel')}
     a = tf1(tmp_path / 'a', strategy='mod', hosts=3, others=others, manifest=False)
@@ -115,11 +80,6 @@ def test_without_a_manifest_the_order_must_be_assumed_and_holds_for_tables_alone
     assert 'E652' in etpe(*arguments, status=2)
     # The kernel and the table of TF2 are matrices too, and stay in their order.
     assert etpe.json(*arguments, '--assume', 'mod:3')['differences'] == []
-
-
-def test_e654_a_map_of_the_other_direction(etpe, tmp_path, both):
-    said = etpe('checkpoint', 'diff', *both, '--map', map_of(tmp_path, BACK), status=2)
-    assert said.count('E654 ') == 2 and 'or of the way back?' in said
 
 
 def test_arguments_that_do_not_apply_are_refused(etpe, tmp_path, both):

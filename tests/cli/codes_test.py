@@ -4,7 +4,7 @@ import re
 import pytest
 
 import estimator_tpu_embedding
-from estimator_tpu_embedding.cli.codes import ENTRIES, nearest
+from estimator_tpu_embedding.cli.codes import ENTRIES
 from estimator_tpu_embedding.cli.docs import topics
 
 PACKAGE = pathlib.Path(estimator_tpu_embedding.__file__).parent
@@ -22,11 +22,30 @@ def test_each_code_has_a_short_title_and_a_page_of_the_documents():
         assert topic in topics()
 
 
-@pytest.mark.parametrize('text, code', [
-    ('e412', 'E412'), ('E4123', 'E412'), ('W41', 'W410')])
-def test_the_nearest_code_begins_most_alike(text, code):
-    assert nearest(text) == code
+def test_all_codes_are_listed_in_order(etpe):
+    lines = etpe('rules').splitlines()
+    assert lines[0].split() == ['code', 'severity', 'title']
+    assert [line.split()[0] for line in lines[1:]] == sorted(ENTRIES)
+    rules = etpe.json('rules')['rules']
+    assert {'code': 'W410', 'severity': 'warning', 'title': 'padding wastes memory'} in rules
+    assert len(rules) == len(ENTRIES)
 
 
-def test_there_is_a_nearest_code_to_anything():
-    assert all(nearest(text) in ENTRIES for text in ('', 'K', 'x' * 99))
+@pytest.mark.parametrize('given', ['E412', 'e412'])
+def test_a_code_is_explained(etpe, given):
+    assert etpe('explain', given) == '''\
+E412 (error): illegal vocabulary size
+The message says what was expected, what came and what to do.
+More: etpe docs configs
+'''
+
+
+def test_programs_get_the_same(etpe):
+    assert etpe.json('explain', 'W420') == {
+        'format': 1, 'command': 'explain', 'code': 'W420', 'severity': 'warning',
+        'title': 'learning rate 0', 'topic': 'configs'}
+
+
+def test_an_unknown_code_names_the_nearest(etpe):
+    assert "unknown code 'E412X'.  Did you mean \"E412\"?" in etpe('explain', 'E412X', status=2)
+    assert "unknown code '\\x1b[31m'" in etpe('explain', '\x1b[31m', status=2)

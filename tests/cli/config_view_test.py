@@ -1,14 +1,12 @@
-import struct
 
 import pytest
 from harness.commands import config_of
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from estimator_tpu_embedding.cli.config_view import (
     TableView,
     extent,
-    imbalance,
     per_host,
     rows_extent,
     view_of,
@@ -50,12 +48,6 @@ def test_hyper_parameters_are_shown_where_they_are_not_the_default():
     assert view(config).tables[0].settings == {'beta2': 0.99, 'clip_gradients': (-1.0, 0.0)}
 
 
-def test_inference_keeps_no_slots():
-    config = config_of()
-    config.mode = config.INFERENCE
-    assert {table.slots for table in view(config).tables} == {()}
-
-
 def test_rarer_fields_are_shown_too():
     config = config_of()
     config.profile_data_directory = '/p'
@@ -72,23 +64,6 @@ def test_rarer_fields_are_shown_too():
         'clip_gradients': (-1.0, 0.0), 'simulated_quantization': 'num_buckets: 16',
         'hot_id_replication': 'status: ENABLED', 'low_dimensional_packing_status': 1}
     assert shown.tables[1].settings['num_features'] == 3
-
-
-def test_a_config_without_features_states_its_batch_itself():
-    config = config_of()
-    config.ClearField('feature_descriptor')
-    config.batch_size_per_tensor_core = 6
-    assert view(config).batch_size_per_core == 6
-
-
-@settings(deadline=None)
-@given(st.floats(width=32, allow_nan=False, allow_infinity=False))
-def test_a_float_is_shown_by_digits_that_give_the_same_float32(number):
-    config = config_of()
-    config.table_descriptor[0].optimization_parameters.learning_rate.constant = number
-    shown = view(config).tables[0].learning_rate
-    assert struct.pack('f', shown) == struct.pack('f', number)
-    assert len(repr(shown)) <= len(repr(number))
 
 
 @pytest.mark.parametrize('dimension, padded', [(1, 8), (8, 8), (9, 16), (0, 0), (-3, 0)])
@@ -121,7 +96,3 @@ def test_the_arithmetic_is_that_of_the_partition(rows, hosts, strategy, data):
     newest = data.draw(st.integers(1, rows))
     assert partition.hosts_of_newest(newest) == len({
         partition.locate(id, max)[0] for id in range(rows - newest, rows)})
-
-
-def test_imbalance_is_the_most_over_the_mean():
-    assert imbalance([4, 4, 3, 2, 2]) == 4 / 3 and imbalance([0, 0]) == 1

@@ -1,6 +1,15 @@
+import dataclasses
+
+import pytest
 from harness import forged_job
-from harness.commands import SEVERAL, config_of, saved
+from harness.commands import CONFIGS, SEVERAL, config_of, saved
 from harness.wire import graph, node
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from estimator_tpu_embedding.cli.config_view import view_of
+from estimator_tpu_embedding.cli.diff import differences
+from estimator_tpu_embedding.proto.reading import Source
 
 ONE, EIGHT = 'census_training_1x1.pbtxt', 'census_training_2x4_mod.pbtxt'
 TEXT = '''\
@@ -55,14 +64,173 @@ def test_a_file_of_several_configs_is_no_side(etpe, tmp_path):
     assert said.startswith('etpe diff: E478 diff: each side must hold one config; got ')
 
 
-def test_the_same_job_with_tags_dealt_out_anew_does_not_differ(etpe, tmp_path):
-    config = config_of('dynamic_rates.pbtxt')
-    rates = [table.optimization_parameters.learning_rate for table in config.table_descriptor]
-    assert {rate.dynamic.tag for rate in rates} == {0, 1, 2}
-    a = saved(tmp_path, config)
-    for rate in rates:
-        rate.dynamic.tag = (rate.dynamic.tag + 1) % 3
-    (tmp_path / 'b').mkdir()
-    assert etpe('diff', a, saved(tmp_path / 'b', config)) == 'no differences\n'
-    rates[0].dynamic.tag = rates[1].dynamic.tag  # Now two tables share that did not.
-    assert 'learning_rate' in etpe('diff', a, saved(tmp_path / 'b', config), status=1)
+def view(config):
+    return view_of(Source(where='here', config=config))
+
+
+def found(change, hosts=2, strategy=1):
+    """What differs after a change: (kind, table, what, before, after, breaking)."""
+    a = config_of()
+    a.num_hosts, a.sharding_strategy = hosts, strategy
+    b = type(a)()
+    b.CopyFrom(a)
+    change(b)
+    return [(one.kind, one.where, one.what, one.before, one.after, one.breaking)
+            for one in differences(view(a), view(b))]
+
+
+def test_what_a_checkpoint_does_not_hold_is_safe():
+    def change(config):
+        config.num_tensor_cores, config.pipeline_execution_with_tensor_core = 8, False
+        for feature in config.feature_descriptor:
+            feature.input_shape[0] = 3
+        config.feature_descriptor[0].name = 'shown'
+        parameters = config.table_descriptor[0].optimization_parameters
+        parameters.learning_rate.dynamic.tag = 2
+        parameters.ClearField('gradient_clipping_limits')
+
+    assert found(change) == [
+        ('changed', '', 'cores', 4, 8, False),
+        ('changed', '', 'batch_size_per_core', 2, 3, False),
+        ('changed', '', 'pipelined', True, False, False),
+        ('changed', 'a', 'learning_rate', 0.5, 'tag 2', False),
+        ('changed', 'a', 'clip_gradients', (-1.0, 0.0), None, False),
+        ('changed', 'a', 'features', ('unnamed',), ('shown',), False)]
+
+
+def test_another_shape_is_breaking():
+    def change(config):
+        config.table_descriptor[0].vocabulary_size, config.table_descriptor[1].dimension = 3, 6
+
+    assert found(change) == [('changed', 'a', 'rows', 2, 3, True),
+                             ('changed', 'b', 'dimension', 5, 6, True)]
+
+
+@pytest.mark.parametrize('table, optimizer, before, breaking', [
+    (1, 'proximal_adagrad', 'adagrad', True),  # Its slot is not there.
+    (1, 'stochastic_gradient_descent', 'adagrad', False),  # The slot is left unread.
+    (0, 'adagrad', 'stochastic_gradient_descent', True),
+    (1, 'bounded_adagrad', 'adagrad', True)])  # Its slots are not known.
+def test_another_optimizer_is_breaking_where_it_needs_other_slots(
+        table, optimizer, before, breaking):
+    def change(config):
+        getattr(config.table_descriptor[table].optimization_parameters, optimizer).SetInParent()
+
+    name = 'ab'[table]
+    assert found(change) == [('changed', name, 'optimizer', before, optimizer, breaking)]
+
+
+@pytest.mark.parametrize('strategy', [0, 1])
+def test_another_number_of_hosts_is_safe(strategy):
+    assert found(lambda config: setattr(config, 'num_hosts', 4), strategy=strategy) == [
+        ('changed', '', 'hosts', 2, 4, False)]
+
+
+def test_tables_that_go_are_breaking_and_tables_that_come_are_safe():
+    def change(config):
+        config.table_descriptor[0].name = 'new'
+        config.table_descriptor[0].vocabulary_size = 9
+
+    assert found(change) == [('removed', 'a', 'table', '2 x 4', None, True),
+                             ('added', 'new', 'table', None, '9 x 4', False)]
+
+
+def test_a_table_that_differs_by_its_name_alone_was_renamed():
+    def change(config):
+        config.table_descriptor[2].name = 'cc'
+
+    assert found(change) == [('renamed', 'cc', 'table', 'c', 'cc', True)]
+
+
+def test_the_mode_is_safe_where_slots_are_dropped_and_breaking_where_they_are_needed():
+    training, inference = config_of(), config_of()
+    inference.mode = inference.INFERENCE
+    down = differences(view(training), view(inference))
+    up = differences(view(inference), view(training))
+    # Tables b to e have a slot; a is trained by SGD.
+    assert [(one.what, one.breaking) for one in down] == [('mode', False)] + [('slots', False)] * 4
+    assert [(one.what, one.breaking) for one in up] == [('mode', False)] + [('slots', True)] * 4
+
+
+@pytest.mark.parametrize('rows, hosts, others, on, breaking', [
+    (3, 1, 4, 4, False), (4, 4, 3, 1, False), (2, 2, 4, 4, False), (4, 4, 4, 2, None),
+    (5, 1, 4, 4, True), (3, 1, 6, 4, True), (8, 4, 4, 4, True), (3, 2, 4, 2, True)])
+def test_rows_that_the_number_of_hosts_explains_are_not_breaking(
+        rows, hosts, others, on, breaking):
+    a, b = config_of(), config_of()
+    for config, size, number in ((a, rows, hosts), (b, others, on)):
+        config.num_hosts, config.sharding_strategy = number, 0
+        config.table_descriptor[1].vocabulary_size = size
+    said = [one for one in differences(view(a), view(b)) if (one.where, one.what) == ('b', 'rows')]
+    assert [one.breaking for one in said] == ([] if breaking is None else [breaking])
+    assert all(one.breaking or 'the checkpoint decides' in one.why for one in said)
+
+
+def tagged(*tags, names='abcde'):
+    """A config whose tables have these tags; `None` is a constant rate."""
+    config = config_of()
+    for table, tag, name in zip(config.table_descriptor, tags, names):
+        table.name = name
+        rate = table.optimization_parameters.learning_rate
+        if tag is None:
+            rate.constant = 0.5
+        else:
+            rate.dynamic.tag = tag
+    return view(config)
+
+
+def rates(a, b):
+    """What differs between configs with these tags: (table, before, after)."""
+    return [(one.where, one.before, one.after) for one in differences(tagged(*a), tagged(*b))]
+
+
+@pytest.mark.parametrize('a, b', [
+    ((0, 1, 0, 2, 1), (2, 0, 2, 1, 0)), ((None, 1, 0, 2, 1), (None, 0, 1, 5, 0))])
+def test_tags_that_are_numbered_in_another_order_are_the_same(a, b):
+    assert rates(a, b) == rates(b, a) == []
+
+
+def test_functions_that_are_shared_otherwise_are_a_difference():
+    assert rates((0, 1, 0, 2, 1), (2, 0, 2, 1, 1)) == [
+        ('e', 'tag 1, as table b', 'tag 1, as table d')]
+    assert rates((None, 1, 0, 2, 1), (3, 0, 1, 2, 0)) == [('a', 0.5, 'tag 3')]
+    assert rates((0, 1, 2, 3, 4), (0, 1, 2, 3, 3)) == [('e', 'tag 4', 'tag 3')]
+
+
+def test_a_renamed_table_is_found_whatever_the_number_of_its_tag():
+    for a, b in (((0, 1, 0, 2, 1), (2, 0, 2, 1, 0)), ((0, 1, 0, 2, 3), (1, 0, 1, 3, 2))):
+        found = differences(tagged(*a), tagged(*b, names='abcdz'))
+        assert [(one.kind, one.where) for one in found] == [('renamed', 'z')]
+    found = differences(tagged(0, 1, 0, 2, 1), tagged(0, 1, 0, 2, 0, names='abcdz'))
+    assert [one.kind for one in found] == ['removed', 'added']
+
+
+@st.composite
+def configs(draw):
+    config = config_of(draw(st.sampled_from(sorted(path.name for path in
+                                                   CONFIGS.glob('*.pbtxt')))))
+    config.num_hosts = draw(st.integers(1, 6))
+    config.sharding_strategy = draw(st.integers(0, 1))
+    for table in config.table_descriptor:
+        table.name = draw(st.sampled_from([table.name, 'x', 'y']))
+        table.vocabulary_size = draw(st.sampled_from([table.vocabulary_size, 5]))
+        if draw(st.booleans()):
+            table.optimization_parameters.learning_rate.dynamic.tag = draw(st.integers(0, 2))
+    return config
+
+
+MIRRORED = {'changed': 'changed', 'renamed': 'renamed', 'added': 'removed', 'removed': 'added'}
+
+
+@settings(deadline=None)
+@given(configs(), configs())
+def test_the_difference_the_other_way_round_is_its_mirror_image(a, b):
+    def key(one):
+        where = '' if one.kind == 'renamed' else one.where
+        return one.kind, where, one.what, str(one.before), str(one.after)
+
+    assert differences(view(a), view(a)) == []
+    forth = [key(one) for one in differences(view(a), view(b))]
+    back = [key(dataclasses.replace(one, kind=MIRRORED[one.kind], before=one.after,
+                                    after=one.before)) for one in differences(view(b), view(a))]
+    assert sorted(forth) == sorted(back)

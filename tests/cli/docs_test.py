@@ -14,14 +14,6 @@ def test_the_list_has_a_line_for_each_topic(etpe):
     assert last == 'etpe docs TOPIC prints one of them.'
 
 
-def test_titles_are_the_first_lines_and_short_enough_for_the_list(etpe):
-    listed = etpe('docs')
-    for topic, file in topics().items():
-        title = file.read_text('utf-8').splitlines()[0]
-        assert title.startswith('# ')
-        assert f'{topic}  ' in listed and f'  {title[2:]}\n' in listed
-
-
 def test_a_pipe_gets_the_file_as_it_is(etpe):
     for topic, path in [('checkpoints', 'docs/checkpoints.md'), ('lost-names', 'LOST_NAMES.md'),
                         ('architecture', 'ARCHITECTURE.md')]:

@@ -99,16 +99,6 @@ def test_a_broken_config_is_shown_as_it_is(etpe, tmp_path):
     assert [table['bytes'] for table in shown['tables'][1:3]] == [0, 0]
 
 
-def test_a_table_of_many_features_stays_readable(etpe, tmp_path):
-    config = config_of()
-    for _ in range(1000):
-        config.feature_descriptor.add(table_id=0, input_shape=[2])
-    path = saved(tmp_path, config)
-    # Position 0 is there already, the new ones begin at 6.
-    assert '#0 [2], #6 [2], #7 [2], #8 [2], 997 more' in etpe('inspect', path)
-    assert len(etpe.json('inspect', path)['configs'][0]['tables'][0]['features']) == 1001
-
-
 def test_output_for_programs_is_ascii_and_has_no_number_that_json_lacks(etpe, tmp_path):
     config = config_of()
     config.table_descriptor[0].name = 'naïve\u202e\x1b'

@@ -73,11 +73,6 @@ def test_the_exit_status_is_that_of_the_finding(arguments, status):
     assert (done.stdout == '') == (status == 2) == (done.stderr != '')
 
 
-def test_a_pipe_gets_no_control_code_whatever_the_environment_says():
-    done = run_etpe('validate', SEVERAL, FORCE_COLOR='1', CLICOLOR_FORCE='1', TERM='xterm')
-    assert all(line.isprintable() for line in done.stdout.split('\n'))
-
-
 def closed_early(*arguments):
     """What a command says on standard error whose reader has gone, and its exit status."""
     reader, writer = os.pipe()

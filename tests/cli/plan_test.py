@@ -1,6 +1,10 @@
 import pytest
 from harness.commands import SEVERAL, config_of, saved
+from harness.profiles import profile_of, subject
 from harness.work import calls_of
+
+from estimator_tpu_embedding.checkpoint import profile_files
+from estimator_tpu_embedding.core import table_profile
 
 TEXT = f'''\
 {SEVERAL}: global 8 = 2 hosts x 2 cores x 2, mod
@@ -77,27 +81,6 @@ def test_an_illegal_topology_is_status_2(etpe, arguments):
     assert 'etpe plan: E410 topology' in etpe('plan', SEVERAL, *arguments, status=2)
 
 
-def test_a_config_of_no_topology_can_be_planned_for_one(etpe, tmp_path):
-    config = config_of()
-    config.num_hosts = config.num_tensor_cores = 0
-    path = saved(tmp_path, config)
-    assert 'E410' in etpe('plan', path, status=2)
-    assert '2 hosts x 4 cores, mod' in etpe('plan', path, '--hosts', 2, '--cores', 4)
-
-
-@pytest.mark.parametrize('hosts', [4, 8])
-def test_a_config_planned_for_more_hosts_is_the_config_of_the_same_job_there(
-        etpe, tmp_path, hosts):
-    there = config_of()
-    there.num_hosts, there.num_tensor_cores = hosts, hosts
-    for table in there.table_descriptor:  # As `plan_to_config` and TensorFlow do.
-        table.vocabulary_size = max(table.vocabulary_size, hosts)
-    plans = [etpe.json('plan', source, '--hosts', hosts, '--cores', 1)['plans'][0]
-             for source in (SEVERAL, saved(tmp_path, there))]
-    same = ('tables', 'rows_of_host', 'padded_bytes_of_host')
-    assert [plans[0][name] for name in same] == [plans[1][name] for name in same]
-
-
 def test_cores_that_hosts_cannot_share_are_an_error_and_not_another_topology(etpe, tmp_path):
     config = config_of()
     config.num_hosts, config.num_tensor_cores = 3, 8
@@ -115,3 +98,91 @@ def test_slots_that_are_not_known_are_said_to_be_left_out(etpe, tmp_path):
         assert '\nnot counted: the slots of "b", which are not known\n' in etpe(command, path)
         assert etpe.json(command, path)[key][0]['slots_unknown'] == ['b']
         assert etpe.json(command, SEVERAL)[key][0]['slots_unknown'] == []
+
+
+RUN = {'hosts': 2, 'cores': 2, 'batch_size': 8, 'strategy': 'mod'}
+B = profile_of(subject(10, table='b', dimension=5, **RUN), [[0, 0, 0, 1, 1, 1, 9, 9]])
+C = profile_of(subject(7, table='c', dimension=4, **RUN), [[0, 1, 2, 3]])
+MEASURED = '''\
+look-ups measured, from {directory}:
+table   steps  ids per example  max/mean, div  max/mean, mod
+b      1 of 1             1.00           1.50           1.25
+c      1 of 1             0.50           2.00           1.00
+bytes of looked-up rows by host, max/mean: div 1.67, mod 1.17; mod balances better
+without a profile: "a", "d", "e"
+profiles not used: "b, 11 x 5", "zebra, 10 x 2"
+'''
+# On 2 hosts b has 6 and 2 ids under div, 3 and 5 under mod; c 4 and 0, 2 and 2. All rows are
+# padded to 32 bytes, so of all 12 ids div has 10 on host 0, 10 / 6 = 1.67, and mod 7 on host 1.
+
+
+@pytest.fixture
+def directory(tmp_path):
+    path = tmp_path / 'profiles'
+    path.mkdir()
+    for one in (B, C):
+        profile_files.write(str(path), one)
+    return path
+
+
+def test_what_was_measured_is_shown_and_what_lacks_is_named(etpe, directory):
+    profile_files.write(str(directory), profile_of(subject(table='zebra'), [[1]]))
+    profile_files.write(str(directory), profile_of(subject(11, table='b', dimension=5), [[1]]))
+    said = etpe('plan', SEVERAL, '--stats', directory)
+    assert said == TEXT + MEASURED.format(directory=directory)
+
+
+def test_programs_get_all_that_was_measured(etpe, directory):
+    stats = etpe.json('plan', SEVERAL, '--stats', directory)['plans'][0]['stats']
+    assert (stats['directory'], stats['recommended']) == (str(directory), 'mod')
+    assert stats['imbalance'] == {'div': 1.666667, 'mod': 1.166667}
+    # 32 bytes a row, over 8 examples.
+    assert stats['bytes_per_example_of_host'] == {'div': [40.0, 8.0], 'mod': [20.0, 28.0]}
+    assert (stats['without_profile'], stats['unused']) == (['a', 'd', 'e'], [])
+    b, c = stats['tables']
+    assert b == {
+        'name': 'b', 'first_step': 0, 'last_step': 1, 'steps': 1, 'sampled_steps': 1,
+        'run': {'hosts': 2, 'cores_per_host': 2, 'batch_size': 8, 'strategy': 'mod'},
+        'ids_per_example': 1.0, 'features': [{'name': 'f', 'ids_per_example': 1.0}],
+        'load': {'div': {'imbalance': 1.5, 'uncertain': 0.0},
+                 'mod': {'imbalance': 1.25, 'uncertain': 0.0}}}
+    assert etpe.json('plan', SEVERAL)['plans'][0]['stats'] is None
+
+
+def test_the_load_is_that_of_the_planned_hosts(etpe, directory):
+    stats = etpe.json('plan', SEVERAL, '--stats', directory, '--hosts', 4, '--cores', 1)[
+        'plans'][0]['stats']
+    b, c = (table['load'] for table in stats['tables'])
+    # b on 0 to 2, 3 to 5, 6 and 7, 8 and 9: 6 0 0 2 of 8; mod: 3 5 0 0.
+    assert (b['div']['imbalance'], b['mod']['imbalance']) == (3.0, 2.5)
+    # c on 0 and 1, 2 and 3, 4 and 5, 6: 2 2 0 0 of 4; mod: one each.
+    assert (c['div']['imbalance'], c['mod']['imbalance']) == (2.0, 1.0)
+
+
+def test_estimates_are_marked(etpe, tmp_path, monkeypatch):
+    monkeypatch.setattr(table_profile, 'MAX_RANGES', 2)
+    about = subject(10, table='b', dimension=5, **RUN)
+    profile_files.write(str(tmp_path), profile_of(about, [[3] * 5 + [0, 2, 8]]))
+    said = etpe('plan', SEVERAL, '--stats', tmp_path, '--hosts', 4, '--cores', 1)
+    # Rows 0 to 4 have 7 ids, on hosts 0 and 1: 7 * 3 / 5 = 4.2 on host 0. Under mod 5 are on 3.
+    assert said.splitlines()[-3].split()[-2:] == ['~2.10', '2.50']
+
+
+def test_a_vocabulary_that_the_config_raises_to_its_hosts_is_the_same_table(etpe, tmp_path):
+    config = config_of()
+    config.num_hosts = config.num_tensor_cores = 4
+    config.table_descriptor[0].vocabulary_size = 4  # Of 3 rows that were declared.
+    declared = profile_of(subject(3, table='a', dimension=4, hosts=4, batch_size=8), [[2, 2, 0]])
+    profile_files.write(str(tmp_path), declared)
+    table, = etpe.json('plan', saved(tmp_path, config), '--stats', tmp_path)['plans'][0][
+        'stats']['tables']
+    # 2 of 3 ids on one of 4 hosts.
+    assert (table['name'], table['load']['div']['imbalance']) == ('a', 2.666667)
+
+
+@pytest.mark.parametrize('content', [b'', b'garbage', b'\0' * 3_000_000, b'\x72\x00' * 200_000])
+def test_a_damaged_profile_is_an_error_that_names_it(etpe, directory, content):
+    (directory / 'x\x1b[2J.profile').write_bytes(content)
+    said = etpe('plan', SEVERAL, '--stats', directory, status=2)
+    assert said.startswith('etpe plan: E493 ') and said.count('\n') == 1
+    assert 'x\\x1b[2J.profile: ' in said and said.strip().isprintable()

@@ -31,14 +31,6 @@ def test_runs_are_shown_and_logs_are_kept(quickstart, tmp_path, capsys):
         'I1122 loss = 0.5, step = 100', '[etpe] train: 100 steps', 'I1122 saved']
 
 
-def test_a_terminal_shows_the_newest_step(quickstart, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(sys.stdout, 'isatty', lambda: True)
-    quickstart.run(tmp_path / 'log.txt', sys.executable, '-c', COMMAND, 0)
-    erase = '\r\x1b[K'
-    assert capsys.readouterr().out == (
-        f'{erase}  step 100, loss 0.5{erase}train: 100 steps\n{erase}')
-
-
 def test_a_failure_ends_it_and_names_the_log(quickstart, tmp_path, capsys):
     with pytest.raises(SystemExit) as ended:
         quickstart.run(tmp_path / 'log.txt', sys.executable, '-c', COMMAND, 3)

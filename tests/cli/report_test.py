@@ -4,8 +4,7 @@ import sys
 import pytest
 from harness.commands import config_of, saved
 
-from estimator_tpu_embedding.cli.report import printable, share_text
-from estimator_tpu_embedding.errors import bytes_text
+from estimator_tpu_embedding.cli.report import printable
 
 HOSTILE = 'e\x1b]52;c;x\x07\nvil\u202e\u200f\x00\x9b31m|`<b>'
 
@@ -20,11 +19,6 @@ def test_what_could_steer_a_terminal_is_shown_as_its_escape(text, shown):
 def test_long_text_is_cut_in_its_middle():
     assert printable('a' * 5000 + 'z', 9) == 'aaaa…aaaz'
     assert printable('123456789', 9) == '123456789'
-
-
-def test_bytes_have_a_unit():
-    assert [bytes_text(count) for count in (0, 1023, 1024, 3 * 2**40, 5 * 2**52)] == [
-        '0 B', '1023 B', '1.0 KiB', '3.0 TiB', '20,480.0 TiB']
 
 
 def hostile(tmp_path):
@@ -77,8 +71,3 @@ def test_a_stream_that_cannot_say_a_letter_gets_its_escape(etpe, tmp_path, monke
     from estimator_tpu_embedding.cli.main import main
     assert main(['inspect', str(path)]) == 0
     assert rb'\xe4' in stream.buffer.getvalue()
-
-
-def test_small_shares_are_not_shown_as_nothing():
-    assert [share_text(count, 10_000) for count in (0, 9, 10, 5000, 20_000)] == [
-        '0.0 %', '< 0.1 %', '0.1 %', '50.0 %', '200.0 %']

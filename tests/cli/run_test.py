@@ -2,11 +2,8 @@
 
 import argparse
 import json
-import os
 import re
-import sys
 import textwrap
-import threading
 
 import pytest
 import tensorflow.compat.v1 as tf
@@ -18,9 +15,7 @@ import estimator_tpu_embedding as ete
 from estimator_tpu_embedding import defaults
 from estimator_tpu_embedding.checkpoint.options import CheckpointOptions
 from estimator_tpu_embedding.cli import run as run_command
-from estimator_tpu_embedding.cli import run_options
 from estimator_tpu_embedding.compat import notebook
-from estimator_tpu_embedding.compat import script as programs
 from estimator_tpu_embedding.errors import SetupError
 
 RESULT = re.compile(r'step (\d+): accuracy ([\d.]+), auc ([\d.]+), loss ([\d.]+)')
@@ -212,13 +207,13 @@ def test_usage_errors_are_one_line_after_the_usage_and_status_2(arguments, text)
 
 def test_what_is_meant_by_differences_to_a_checkpoint_reaches_the_options_of_jobs(monkeypatch):
     monkeypatch.setattr(defaults, '_current', defaults.Defaults())
-    head, rest = run_options.split_at_script([
+    head, rest = run_command.split_at_script([
         '--grow', 'a', '--grow=b', '--drop', 'c', '--reset-slots', 'd', '--rename', 'e=x/f',
         '--assume', 'mod:2', '--follow-pointer', 'job.py', '--drop', 'mine'])
     assert rest == ['--drop', 'mine']
     parser = argparse.ArgumentParser()
     run_command.configure(parser)
-    options = run_options.checkpoint_options(parser.parse_args(head))
+    options = run_command.checkpoint_options(parser.parse_args(head))
     assert options == CheckpointOptions(
         grow=['a', 'b'], drop=['c'], reset_slots=['d'], rename={'e': 'x/f'}, assume='mod:2',
         follow_pointer=True)
@@ -249,17 +244,6 @@ def test_a_script_finds_itself_and_what_is_beside_it_as_with_python(tmp_path):
                    for run, command in ((run_etpe, ['run']), (run_python, []))]
     assert (done.returncode, done.stdout) == (plain.returncode, plain.stdout)
     assert done.stdout.startswith(f'True {tmp_path}/job.py') and done.stdout.endswith('True\n')
-
-
-def test_a_pipe_may_be_a_script(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, '__main__', sys.modules['__main__'])
-    pipe = tmp_path / 'pipe'
-    os.mkfifo(pipe)
-    writer = threading.Thread(target=pipe.write_text, args=('ran = __name__',))
-    writer.start()
-    programs.script(str(pipe)).execute()
-    writer.join()
-    assert sys.modules['__main__'].ran == '__main__'
 
 
 def test_a_module_sees_and_ends_as_python_has_it(tmp_path):
@@ -383,3 +367,20 @@ def test_a_program_that_a_missing_name_ended_is_sent_to_the_doctor(tmp_path):
     assert done.stderr.splitlines()[-1] == (
         f'[etpe] "etpe doctor {tmp_path}/job.py" says of each name that is gone what to use '
         'instead')
+
+
+def options():
+    """(name, whether it has a value) of each option that comes before the script."""
+    parser = argparse.ArgumentParser(add_help=False)
+    run_command._add_options(parser)
+    return [(name, action.nargs != 0) for action in parser._actions
+            for name in action.option_strings]
+
+
+@pytest.mark.parametrize('name, has_value', options())
+def test_the_script_comes_after_the_value_of_an_option(name, has_value):
+    before = [name, 'value'] if has_value else [name]
+    assert run_command.split_at_script([*before, 'job.py', name, 'other']) == (
+        [*before, 'job.py'], [name, 'other'])
+    assert run_command.split_at_script([f'{name}=value', 'job.py']) == (
+        [f'{name}=value', 'job.py'], [])

@@ -61,13 +61,6 @@ def test_fit_and_evaluate_are_told_with_the_steps_and_samples_of_the_global_batc
         rf'evaluate or predict 5 steps by TPUEmbedding, {RATE}; native kernels', said)
 
 
-def test_an_evaluation_alone_trains_nothing(tmp_path):
-    _, said = run(tmp_path, LAYER + '    model.evaluate(data(), steps=6, verbose=0)\n', 1,
-                  cores=2)
-    assert re.fullmatch(
-        rf'evaluate or predict 6 steps by TPUEmbedding, {RATE}; native kernels', said)
-
-
 LOOP = '''
     import sys, time
     import tensorflow as tf
@@ -139,20 +132,3 @@ def test_a_run_that_fails_is_told_up_to_its_last_update(tmp_path, pipelined):
     ''', status=1)
     assert re.fullmatch(
         rf'train {6 if pipelined else 5} steps by TPUEmbedding, {RATE}; native kernels', said)
-
-
-def test_features_of_several_batch_sizes_have_a_rate_of_steps(tmp_path):
-    _, said = run(tmp_path, LOOP + '''
-    table = api.TableConfig(10, 2, name='a')
-    one = api.TPUEmbedding([api.FeatureConfig(table, output_shape=[4]),
-                            api.FeatureConfig(table, output_shape=[2])], api.SGD(.1))
-
-    @tf.function
-    def step():
-        one.enqueue([tf.range(4), tf.range(2)])
-        one.apply_gradients(one.dequeue())
-
-    for _ in range(3):
-        step()
-    ''')
-    assert re.fullmatch(r'train 3 steps by TPUEmbedding, [\d,.]+ steps/s; native kernels', said)

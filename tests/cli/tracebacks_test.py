@@ -87,36 +87,6 @@ def test_the_frames_that_tensorflow_writes_into_a_message_are_folded_and_there_o
     assert 'Original stack trace' in full and full.count('  File ') > 10
 
 
-def test_an_error_that_follows_one_with_frames_of_tensorflow_is_shown(ended):
-    shown = ended('''
-        import tensorflow.compat.v1 as tf
-        with tf.Graph().as_default(), tf.Session() as session:
-            x = tf.placeholder(tf.float32)
-            checked = tf.debugging.check_numerics(tf.log(x), 'bad loss')
-            try:
-                session.run(checked, {x: 0.})
-            except tf.errors.OpError as error:
-                raise ValueError('what it means') from error
-    ''')
-    assert 'Original stack trace' not in shown and shown.count('Graph execution error') == 1
-    assert shown.splitlines()[-1] == 'ValueError: what it means'
-
-
-def test_a_traceback_of_python_within_a_message_is_folded(ended):
-    shown = ended('''
-        import json, traceback
-        try:
-            json.loads('x')
-        except ValueError:
-            raise RuntimeError('in a thread:\\n' + traceback.format_exc() + 'end') from None
-    ''')
-    message = shown[shown.index('RuntimeError: in a thread:'):].splitlines()
-    assert [line for line in message if set(line) - set(' ^~')] == [
-        'RuntimeError: in a thread:', 'Traceback (most recent call last):',
-        '  File "job.py", line 4, in <module>', "    json.loads('x')", '  ... 3 frames of python',
-        'json.decoder.JSONDecodeError: Expecting value: line 1 column 1 (char 0)', 'end']
-
-
 def test_a_long_message_is_never_folded(ended):
     message = '\n'.join(f'[[{{node {n}}}]] File "/site-packages/x.py", line {n}'
                         for n in range(500))

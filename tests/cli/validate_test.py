@@ -1,8 +1,6 @@
 import pytest
 from harness.commands import SEVERAL, config_of, saved
 
-from estimator_tpu_embedding.core.optimizers import UNDOCUMENTED
-
 DOUBTS = ['W410', 'W411', 'W410', 'W425', 'W410', 'W425', 'W410', 'W410', 'W425']
 
 
@@ -46,12 +44,6 @@ def test_codes_are_selected_and_ignored_by_their_beginnings(etpe, arguments, lef
     assert codes(etpe.json('validate', SEVERAL, *arguments)) == left
 
 
-@pytest.mark.parametrize('name', ['bare', 'features', 'optimizers'])
-def test_configs_of_tf2_are_legal(etpe, name):
-    report = etpe.json('validate', f'../tf2_configs/{name}.pbtxt')
-    assert report['errors'] == 0
-
-
 def test_an_ignored_error_does_not_count(etpe, tmp_path):
     config = config_of()
     config.batch_size_per_tensor_core = 3
@@ -60,27 +52,12 @@ def test_an_ignored_error_does_not_count(etpe, tmp_path):
     assert codes(etpe.json('validate', path, '--ignore', 'E470,W')) == []
 
 
-@pytest.mark.parametrize('prefixes, near', [('W4111', 'W411'), ('W410,', ''), ('K', '')])
-def test_beginnings_of_no_code_are_a_usage_error(etpe, prefixes, near):
-    said = etpe('validate', SEVERAL, '--ignore', prefixes, status=2)
-    assert f'did you mean {near}' in said
+@pytest.mark.parametrize('prefixes', ['W4111', 'W410,', 'K'])
+def test_beginnings_of_no_code_are_a_usage_error(etpe, prefixes):
+    assert 'no code begins with ' in etpe('validate', SEVERAL, '--ignore', prefixes, status=2)
 
 
 def test_an_unreadable_input_is_status_2(etpe, tmp_path):
     for command in ('inspect', 'validate', 'size', 'plan'):
         said = etpe(command, tmp_path / 'missing.pbtxt', status=2)
         assert said.startswith(f'etpe {command}: E48') and 'Traceback' not in said
-
-
-@pytest.mark.parametrize('field', sorted(UNDOCUMENTED))
-def test_an_optimizer_without_a_documented_formula_is_one_finding_and_no_hindrance(
-        etpe, tmp_path, field):
-    config = config_of('census_training_1x1.pbtxt')
-    getattr(config.table_descriptor[0].optimization_parameters, field).SetInParent()
-    path = saved(tmp_path, config)
-    found = etpe.json('validate', path, '--select', 'E', status=1)
-    assert [finding['got'] for finding in found['findings']] == [field]
-    assert codes(found) == ['E918']
-    assert field in etpe('inspect', path)
-    assert etpe.json('size', path)['format'] == 1
-    assert field in etpe('diff', 'census_training_1x1.pbtxt', path, status=1)

@@ -107,7 +107,7 @@ READERS = {  # What is read: by what, and what it begins and ends with besides n
     'notebook': (read_notebook, [(b'{"cells": [{"cell_type": "code", "source": "', b'"}]}'),
                                  (b'{"cells": [', b']}')]),
     'cell': (read_cell, [(b'"""', b''), (b'x = (', b'')]),
-    'profile': (read_profile, [(b'{"format": 2, "heavy": [', b']}')])}
+    'profile': (read_profile, [(b'{"format": 3, "ranges": [', b']}')])}
 UNITS = [b'\n', b' ', b'\t', b'\r\n', b'"', b"'", b'\\', b'\\\\', b'\\1', b'\\x1', b'\\"', b'#',
          b'#\n', b'0', b'9', b'-', b'1.', b'1e', b'[', b']', b'{', b'}', b'{}', b'[]', b'[{',
          b'{"a":', b'[0,', b'0,', b'"",', b'"a":0,', b'<', b'<>', b'{<', b'/', b'/a', b'../', b'a',

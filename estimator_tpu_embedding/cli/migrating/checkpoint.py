@@ -39,8 +39,8 @@ from ...migration import plan as planning
 from ...migration.contents import TF1, Variable
 from ...migration.naming import NOTHING
 from ...migration.plan import Move, Plan
-from ..report import Grid, Line, Report
-from ..stored import choice, options, texts
+from ..report import Grid, Line, Report, as_data, as_lines, count_text
+from ..stored import choice, options
 from . import choices
 
 HELP = 'take a checkpoint to TF2 or TFRS, or back, and compare every row'
@@ -132,8 +132,8 @@ def _report(parsed: argparse.Namespace, made: Plan, notes: list[str],
         'source': made.contents.bundle.prefix, 'destination': prefix, 'to': parsed.to,
         **_as_data(made, parsed.drop_rest), 'rows': rows, 'cleaned': cleaned,
         'map': parsed.template or parsed.map_back, 'notes': notes,
-        'findings': texts.as_data(skipped)}
-    return Report([*texts.as_lines(skipped, 'warn'), *_blocks(parsed, made, data)], data,
+        'findings': as_data(skipped)}
+    return Report([*as_lines(skipped, 'warn'), *_blocks(parsed, made, data)], data,
                   status=1 if data['unnamed'] and parsed.dry_run else 0)
 
 
@@ -160,16 +160,16 @@ def _blocks(parsed: argparse.Namespace, made: Plan, data: dict[str, Any]
     if parsed.template is None:
         yield from _plan_blocks(made, data)
     if data['cleaned']:
-        yield Line(f'removed what {texts.count_text(data["cleaned"], "save")} that did not end '
+        yield Line(f'removed what {count_text(data["cleaned"], "save")} that did not end '
                    'had left', 'warn')
     size = bytes_text(data['bytes'])
     if parsed.template is not None:
-        count = texts.count_text(len(data['unnamed']), 'variable')
+        count = count_text(len(data['unnamed']), 'variable')
         yield Line(f'{parsed.template}: a map to complete; {count} without a new name', 'good')
     elif data['rows'] is None:
         yield Line(f'dry run: {size} would go to {data["destination"]}', 'warn')
     else:
-        yield Line(f'{data["destination"]}: {size}, {texts.count_text(data["rows"], "row")} '
+        yield Line(f'{data["destination"]}: {size}, {count_text(data["rows"], "row")} '
                    'compared with the source, all equal', 'good')
         if data['map'] is not None:
             yield Line(f'{data["map"]}: the map that leads back', 'good')
@@ -240,7 +240,7 @@ def _plan_blocks(plan: Plan, data: dict[str, Any]) -> Iterator[Line | Grid]:
     if left:
         yield Grid(('left out', 'why'), left)
     if data['unnamed']:
-        count = texts.count_text(len(data['unnamed']), 'variable')
+        count = count_text(len(data['unnamed']), 'variable')
         yield Line(f'without a new name: {count}; --template FILE writes a map with a line for '
                    'each, or --drop-rest leaves them out', 'bad')
 

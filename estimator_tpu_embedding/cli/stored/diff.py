@@ -37,11 +37,12 @@ from ...checkpoint.options import CheckpointOptions
 from ...checkpoint.tables_meant import tables_meant
 from ...checkpoint.tensors import NO_ROW, Tensor
 from ...errors import ConfigError, CorruptCheckpointError, shown
+from ...migration import contents, naming, plan
+from ...migration.map_file import Map
 from ..migrating import choices
-from ..report import Grid, Line, Report
-from . import across, options, steady
-from .opened import Stored, damage, opened
-from .texts import as_data, as_lines, count_text, json_number, number_text
+from ..report import Grid, Line, Report, as_data, as_lines, count_text, json_number, number_text
+from . import options
+from .opened import Stored, damage, opened, report_of
 
 if TYPE_CHECKING:
     from ...checkpoint import rows as stored_rows
@@ -49,6 +50,8 @@ if TYPE_CHECKING:
 HELP = 'compare two checkpoints, row by row in the order of ids'
 _MOST_IDS = 10
 _SIGNS = {'added': '+', 'removed': '-'}
+_ACROSS = ('map', 'object_path', 'optimizer_path')
+"""Arguments that are for checkpoints of different APIs."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -69,7 +72,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def report(parsed: argparse.Namespace) -> Report:
     """Returns the report about two checkpoints."""
-    return steady.report_of([parsed.a, parsed.b], lambda: _report(parsed))
+    return report_of([parsed.a, parsed.b], lambda: _report(parsed))
 
 
 def of_two(a: str, b: str) -> Report:
@@ -88,8 +91,8 @@ def _report(parsed: argparse.Namespace) -> Report:
     notes = [note for one in both for note in one.notes]
     damaged = [problem for one in {one.prefix: one for one in (a, b)}.values()
                for problem in damage(one, given, notes)]
-    if across.is_across(a, b, parsed):
-        pairs, more = across.paired(a, b, parsed, given)
+    if _is_across(a, b, parsed):
+        pairs, more = _paired(a, b, parsed, given)
     else:
         pairs, more = _pairs(a, b, given), _notes_on_order(a, b)
     notes += [*more, *_notes_on_words(a, b)]
@@ -153,6 +156,44 @@ def _pairs(a: Stored, b: Stored, given: CheckpointOptions) -> list[tuple[str, st
     compared = {target for _, target in pairs}
     pairs += [('', name) for name in b.bundle.tensors if name not in compared]
     return sorted(pairs, key=lambda pair: pair[0] or pair[1])
+
+
+def _is_across(a: Stored, b: Stored, parsed: argparse.Namespace) -> bool:
+    """Whether two checkpoints are of different APIs; arguments that do not fit end the command."""
+    found = contents.is_tf2(a.bundle) != contents.is_tf2(b.bundle)
+    if found and parsed.rename:
+        parsed.refuse('argument --rename: one of both is of TF2; --map names tables and variables')
+    for name in _ACROSS:
+        if not found and getattr(parsed, name) is not None:
+            parsed.refuse(f'argument --{name.replace("_", "-")}: both checkpoints are of one API')
+    return found
+
+
+def _paired(a: Stored, b: Stored, parsed: argparse.Namespace, given: CheckpointOptions
+           ) -> tuple[list[tuple[str, str]], list[str]]:
+    """Pairs tensors, and lets both know how the rows of their tables are ordered.
+
+    Returns:
+      Pairs of tensors, sorted, `''` if one has none; and notes for the user.
+
+    Raises:
+      ConfigError: E651 if the map cannot be read, E653 if there are no tables at the path, E654 if
+        the map is about another checkpoint.
+      IncompatibleCheckpointError: E652 if nothing says how rows are ordered.
+    """
+    map = choices.read_map(parsed)
+    of_a, of_b = (plan.read(one.prefix, choices.paths(parsed), names, given)
+                  for one, names in ((a, map), (b, Map())))
+    found = naming.pairs(of_a, of_b, map)
+    for one, its in ((a, of_a), (b, of_b)):
+        one.partitions = dict(naming.orders(its))
+    notes = []
+    if found.ignored:
+        notes.append(f'not compared: {count_text(len(found.ignored), "tensor")} that only one API '
+                     'has, such as counters and rates of TF2')
+    if found.dropped:
+        notes.append(f'not compared: {count_text(len(found.dropped), "tensor")} that the map drops')
+    return sorted(found.tensors, key=lambda pair: pair[0] or pair[1]), notes
 
 
 def _differences(a: Stored, b: Stored, pairs: Iterable[tuple[str, str]]

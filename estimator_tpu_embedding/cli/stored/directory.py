@@ -6,14 +6,13 @@ import contextlib
 import dataclasses
 import os
 from collections.abc import Collection, Mapping
-from typing import NamedTuple
 
 from ...checkpoint import file_names, pointer
 from ...checkpoint.bundle import Bundle
-from ...checkpoint.file_names import POINTER, label, manifest_path, partial_of
+from ...checkpoint.file_names import POINTER, label, manifest_path
 from ...checkpoint.layout import Held, check_manifest
 from ...checkpoint.manifest import Manifest, read_manifest
-from ...checkpoint.rotation import LOOKS
+from ...checkpoint.rotation import steady, steady_each
 from ...errors import CorruptCheckpointError, Problem, shown
 from ...proto import reading
 from ..inputs import named_in_state
@@ -80,26 +79,10 @@ class Directory:
 def directory(path: str) -> Directory:
     """Lists a directory; of data files it reads only the sizes.
 
-    It looks again as long as a job changes files of a checkpoint that does not seem whole.
-
     Raises:
       UnreadableConfigError: E645 if it is none, or cannot be read.
     """
-    changing: set[str] = set()
-    for _ in range(LOOKS):
-        before = _entries(path)
-        seen = _look(path, before)
-        doubtful = [one for one in seen.checkpoints if one.state != COMMITTED]
-        if not doubtful and seen.problem is None:
-            return seen
-        after = _entries(path)
-        changed = {name for name in {*before, *after} if before.get(name) != after.get(name)}
-        changing = {one.name for one in doubtful if changed & {
-            *one.files, manifest_path(one.name), partial_of(one.name)}}
-        if not changing and not (seen.problem and POINTER in changed):
-            return seen
-    return dataclasses.replace(seen, checkpoints=[
-        one for one in seen.checkpoints if one.name not in changing])
+    return steady(lambda: _look(path), lambda: _pointer_state(path), lambda seen: seen.problem)
 
 
 def require_readable_format(prefix: str, files: Collection[str]) -> None:
@@ -118,42 +101,36 @@ def require_readable_format(prefix: str, files: Collection[str]) -> None:
             'Restore it with TensorFlow, and save it with write_version=tf.train.SaverDef.V2.'))
 
 
-class _Entry(NamedTuple):
-    """What changes if a file is deleted, made or written."""
+def _look(path: str) -> Directory:
+    """Lists a directory once, and looks at each of its checkpoints until nobody changes it."""
+    names = set(_names(path))
+    partial = _partial(names)
+    whole = [os.path.join(path, name) for name in file_names.by_checkpoint(names)
+             if name not in partial]
+    found, _ = steady_each(whole, _found, lambda one: one.state != COMMITTED)
+    named = named_in_state(path, names)
+    return Directory(
+        checkpoints=sorted(found, key=lambda one: (-1 if one.step is None else one.step, one.name)),
+        pointer=named,
+        problem=_pointer_problem(path) if POINTER in names and named is None else None,
+        stages=sorted(name for name in names if file_names.is_stage(name)
+                      or file_names.replaced_by(name) is not None), partial=partial)
 
-    size: int
-    inode: int
-    time: int
 
-
-def _entries(path: str) -> dict[str, _Entry]:
-    """Returns the entries of a directory, by name."""
-    found = {}
+def _names(path: str) -> list[str]:
     try:
-        with os.scandir(path) as listed:
-            for one in listed:
-                with contextlib.suppress(FileNotFoundError):  # Deleted since it was listed.
-                    status = one.stat(follow_symlinks=False)
-                    found[one.name] = _Entry(status.st_size, status.st_ino, status.st_mtime_ns)
+        return os.listdir(path)
     except OSError as error:
         raise reading.unreadable(
             'E645', reading.label(path) or '""', 'it must be a directory that can be read',
             shown(error.strerror), 'Name the directory that the checkpoints are in.') from error
-    return found
 
 
-def _look(path: str, entries: Mapping[str, _Entry]) -> Directory:
-    """Lists a directory once."""
-    partial = _partial(entries)
-    found = [_found(os.path.join(path, name), {file: entries[file].size for file in files})
-             for name, files in file_names.by_checkpoint(entries).items() if name not in partial]
-    named = named_in_state(path, set(entries))
-    return Directory(
-        checkpoints=sorted(found, key=lambda one: (-1 if one.step is None else one.step, one.name)),
-        pointer=named,
-        problem=_pointer_problem(path) if POINTER in entries and named is None else None,
-        stages=sorted(name for name in entries if file_names.is_stage(name)
-                      or file_names.replaced_by(name) is not None), partial=partial)
+def _pointer_state(path: str) -> object:
+    with contextlib.suppress(OSError):
+        status = os.lstat(os.path.join(path, POINTER))
+        return status.st_ino, status.st_size, status.st_mtime_ns
+    return None
 
 
 def _partial(entries: Collection[str]) -> list[str]:
@@ -163,9 +140,14 @@ def _partial(entries: Collection[str]) -> list[str]:
                   and manifest_path(part.checkpoint) not in entries)
 
 
-def _found(prefix: str, sizes: dict[str, int]) -> Found:
-    """Looks at one checkpoint, whose files have these sizes."""
+def _found(prefix: str) -> Found:
+    """Looks at one checkpoint."""
     problem, manifest = None, None
+    folder, name = os.path.split(prefix)
+    sizes = {}
+    for file in file_names.by_checkpoint(_names(folder)).get(name, ()):
+        with contextlib.suppress(FileNotFoundError):  # Deleted since it was listed.
+            sizes[file] = os.lstat(os.path.join(folder, file)).st_size
     try:
         require_readable_format(prefix, sizes)
         manifest = read_manifest(prefix)

@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING, Any
 from ...checkpoint import evidence
 from ...checkpoint.file_names import label
 from ...errors import CorruptCheckpointError, IncompatibleCheckpointError, bytes_text
-from ..report import Grid, Line, Report
-from . import options, steady
-from .opened import Stored, damage, opened
-from .texts import as_data, as_lines
+from ..report import Grid, Line, Report, as_data, as_lines
+from . import options
+from .opened import Stored, damage, opened, report_of
 
 if TYPE_CHECKING:  # The command alone needs NumPy.
     from ...migration.rows.outgoing import Chosen
@@ -49,7 +48,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def report(parsed: argparse.Namespace) -> Report:
     """Returns the report about an export."""
-    return steady.report_of([parsed.path], lambda: _report(parsed))
+    return report_of([parsed.path], lambda: _report(parsed))
 
 
 def _report(parsed: argparse.Namespace) -> Report:

@@ -20,11 +20,9 @@ from ...checkpoint.options import CheckpointOptions
 from ...checkpoint.tables_meant import meant
 from ...errors import CheckpointError, ConfigError, CorruptCheckpointError, Problem, quoted, shown
 from ...proto import reading
-from .. import restore_arguments
-from ..report import Grid, Line, Report
-from . import steady
-from .opened import Opened, damage, opened
-from .texts import as_data, as_lines, count_text
+from ..report import Grid, Line, Report, as_data, as_lines, count_text
+from .opened import Opened, damage, opened, report_of
+from .options import renames
 
 if TYPE_CHECKING:  # The command alone needs NumPy.
     from ...migration.rows.built import Base
@@ -61,7 +59,7 @@ def report(parsed: argparse.Namespace) -> Report:
     """Returns the report about an import."""
     if parsed.base is None:
         return _report(parsed)
-    return steady.report_of([parsed.base], lambda: _report(parsed))
+    return report_of([parsed.base], lambda: _report(parsed))
 
 
 def _report(parsed: argparse.Namespace) -> Report:
@@ -122,7 +120,7 @@ def _incoming(parsed: argparse.Namespace, base: Base | None) -> tuple[list[Incom
             'E669', '--table', f'{files.LISTING} says what the files of DIR are', 'both',
             f'Leave --table and --ids out, or move {files.LISTING} away.'))
     found, step = exported
-    renamed = _renamed([one.name for one in found], restore_arguments.renames(parsed.rename))
+    renamed = _renamed([one.name for one in found], renames(parsed.rename))
     return [one._replace(name=_in_base(renamed[one.name], there, '--rename'))
             for one in found], step
 

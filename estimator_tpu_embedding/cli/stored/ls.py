@@ -19,9 +19,8 @@ import argparse
 from typing import Any
 
 from ...errors import Problem, bytes_text
-from ..report import Grid, Line, Report
+from ..report import Grid, Line, Report, as_data, as_lines, count_text, time_text
 from .directory import COMMITTED, INCOMPLETE, LEGACY, V1, Found, directory
-from .texts import as_data, as_lines, count_text, time_text
 
 HELP = 'list the checkpoints in a directory'
 _TONES = {COMMITTED: '', LEGACY: 'warn', V1: 'bad', INCOMPLETE: 'bad'}

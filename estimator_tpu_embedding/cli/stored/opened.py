@@ -5,19 +5,22 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ...checkpoint import bundle, layout
 from ...checkpoint.bundle import Bundle
-from ...checkpoint.file_names import manifest_path
+from ...checkpoint.file_names import manifest_path, parse
 from ...checkpoint.layout import Held, partition_of
 from ...checkpoint.manifest import StoredTable, read_manifest, tensors_of
 from ...checkpoint.options import CheckpointOptions
+from ...checkpoint.rotation import signature, steady, watch
 from ...checkpoint.tensors import NO_ROW, Tensor
 from ...core.partition import Partition
 from ...core.vocabulary import Vocabulary
 from ...errors import CorruptCheckpointError, Problem
 from ...proto import files, reading
+from ..report import Report
 from . import choice
 
 _NOT_VERIFIED = 'not verified: only the sizes of its files were looked at'
@@ -139,3 +142,21 @@ def damage(one: Stored, options: CheckpointOptions, notes: list[str]) -> tuple[P
 def _can_be_table(tensor: Tensor) -> bool:
     return (len(tensor.shape) == 2 and tensor.rows > 0 and tensor.is_float
             and all(piece.first_row != NO_ROW for piece in tensor.pieces))
+
+
+def report_of(paths: Sequence[str], look: Callable[[], Report]) -> Report:
+    """Returns a report, which is made again if a job deleted one of its checkpoints meanwhile.
+
+    Args:
+      paths: of checkpoints, or of directories in which one is chosen.
+      look: makes the report.
+
+    Raises:
+      CheckpointError: E628 if a checkpoint that was named was deleted.
+      CorruptCheckpointError: if `look` raises it and nothing changed.
+    """
+    names = [path if os.path.isdir(path) or (part := parse(path)) is None else part.checkpoint
+             for path in paths]
+    states = [watch(name) for name in names if os.path.isdir(name) or signature(name)]
+    return steady(look, lambda: [state() for state in states],
+                  lambda report: report.data.get('findings'))

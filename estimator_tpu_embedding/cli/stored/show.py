@@ -27,10 +27,9 @@ from typing import Any
 
 from ...checkpoint.manifest import tensors_of
 from ...errors import bytes_text
-from ..report import Grid, Line, Report
-from . import options, steady
-from .opened import Stored, damage, opened
-from .texts import as_data, as_lines, json_number, number_text, time_text
+from ..report import Grid, Line, Report, as_data, as_lines, json_number, number_text, time_text
+from . import options
+from .opened import Stored, damage, opened, report_of
 
 HELP = 'show the tables and variables of a checkpoint'
 
@@ -64,7 +63,7 @@ def _id(text: str) -> int:
 
 def report(parsed: argparse.Namespace) -> Report:
     """Returns the report about one checkpoint."""
-    return steady.report_of([parsed.path], lambda: _report(parsed))
+    return report_of([parsed.path], lambda: _report(parsed))
 
 
 def quick(path: str) -> Report:

@@ -18,12 +18,11 @@ from ...checkpoint import scan
 from ...checkpoint.file_names import label
 from ...checkpoint.layout import check_manifest, held_in
 from ...checkpoint.manifest import StoredFile, read_manifest
-from ...checkpoint.rotation import LOOKS, is_gone, rotated_away, signature
+from ...checkpoint.rotation import LOOKS, rotated_away, steady_each
 from ...errors import CorruptCheckpointError, Problem, shown
 from ...proto import reading
-from ..report import Grid, Line, Report
+from ..report import Grid, Line, Report, as_data, count_text
 from . import choice
-from .texts import as_data, count_text
 
 HELP = 'read all of a checkpoint, or of all in a directory, and say what is damaged'
 
@@ -68,25 +67,11 @@ def _all_verified(path: str) -> tuple[list[dict[str, Any]], list[str]]:
     deleted: list[str] = []
     for _ in range(LOOKS if os.path.isdir(path) else 1):
         prefixes = choice.prefixes(path)
-        results = {prefix: _steady(prefix) for prefix in prefixes}
-        deleted += [os.path.basename(prefix) for prefix, one in results.items() if one is None]
-        found = [one for one in results.values() if one is not None]
+        found, gone = steady_each(prefixes, _verified, lambda one: one['findings'])
+        deleted += map(os.path.basename, gone)
         if found:
             return found, deleted
     raise rotated_away(prefixes[-1])
-
-
-def _steady(prefix: str) -> dict[str, Any] | None:
-    """Reads all of a checkpoint; returns `None` if it was deleted before all of it was read."""
-    found = None
-    for _ in range(LOOKS):
-        before = signature(prefix)
-        found = _verified(prefix)
-        if not found['findings'] or before and before == signature(prefix):
-            return found
-        if is_gone(prefix):
-            return None
-    return found
 
 
 def _verified(prefix: str) -> dict[str, Any]:
