@@ -47,6 +47,7 @@ from .repeats import Repeats, inputs_seen, repeats_shared
 from .saving import (
     add_listeners,
     arrange_scaffold,
+    begin_saving,
     replace_saver,
     saver_builder,
     saving_listeners,

@@ -108,6 +108,36 @@ def _getargspec(func: Any) -> ArgSpec:
     return ArgSpec(found.args, found.varargs, found.varkw, found.defaults)
 
 
+def _formatargspec(
+        args: Any, varargs: Any = None, varkw: Any = None, defaults: Any = None,
+        kwonlyargs: Any = (), kwonlydefaults: Any = None, annotations: Any = None,
+        formatarg: Callable[[Any], str] = str,
+        formatvarargs: Callable[[Any], str] = '*{}'.format,
+        formatvarkw: Callable[[Any], str] = '**{}'.format,
+        formatvalue: Callable[[Any], str] = '={!r}'.format,
+        formatreturns: Callable[[Any], str] = ' -> {}'.format,
+        formatannotation: Callable[[Any], str] = inspect.formatannotation) -> str:
+    """Returns the text of arguments, as `inspect.formatargspec` did: `(a, b=1, *c)`."""
+    annotations = annotations or {}
+
+    def text(name: Any, values: dict[Any, Any]) -> str:
+        typed = f': {formatannotation(annotations[name])}' if name in annotations else ''
+        return formatarg(name) + typed + (formatvalue(values[name]) if name in values else '')
+
+    last = dict(zip(args[-len(defaults):], defaults, strict=True)) if defaults else {}
+    parts = [text(name, last) for name in args]
+    if varargs is not None:
+        parts.append(formatvarargs(text(varargs, {})))
+    elif kwonlyargs:
+        parts.append('*')
+    parts += [text(name, kwonlydefaults or {}) for name in kwonlyargs]
+    if varkw is not None:
+        parts.append(formatvarkw(text(varkw, {})))
+    after = (formatreturns(formatannotation(annotations['return']))
+             if 'return' in annotations else '')
+    return f'({", ".join(parts)}){after}'
+
+
 def _gcd(a: Any, b: Any) -> Any:
     """Returns the greatest common divisor with the sign of `b`, or of `a` if `b` is 0."""
     while b:
@@ -158,5 +188,5 @@ _OWN: dict[str, Any] = {
     'numpy.NINF': -float('inf'), 'numpy.NZERO': -0., 'numpy.PZERO': 0.,
     'numpy.asscalar': operator.methodcaller('item'),
     'inspect.getargspec': _getargspec, 'inspect.ArgSpec': ArgSpec,
-    'fractions.gcd': _gcd,
+    'inspect.formatargspec': _formatargspec, 'fractions.gcd': _gcd,
     'time.clock': time.process_time, 'asyncio.coroutine': _coroutine}

@@ -18,6 +18,9 @@ try:
     inspect.getargspec(lambda *, a: 0)
 except ValueError as error:
     assert 'keyword-only' in str(error)
+assert inspect.formatargspec(['a', 'b'], 'c', 'd', (1,)) == '(a, b=1, *c, **d)'
+assert inspect.formatargspec(['a'], None, None, None, ['k'], {'k': 2}, {'a': int, 'return': str}
+                             ) == '(a: int, *, k=2) -> str'
 assert np.float is float and np.int is int and np.object is object and np.str is str
 assert np.string_ is np.bytes_ and np.unicode_ is np.str_ and np.float_ is np.float64
 assert np.asscalar(np.int64(3)) == 3 and np.NINF == -math.inf and math.copysign(1, np.NZERO) == -1
