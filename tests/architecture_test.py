@@ -79,7 +79,7 @@ HOMES = {
         strings, {'tensorflow.python', 'tensorflow._api', 'tensorflow_estimator.python',
                   'tensorflow_estimator._api'},
         {'_legacy.py', *(f'compat/{name}.py' for name in (
-            'contrib/place', 'install', 'lost_names', 'modules', 'moved', 'roads'))}),
+            'contrib/place', 'import_paths', 'lost_names', 'modules', 'moved'))}),
     'the nightly': (imports, {'tensorflow_estimator'}, set()),  # `_legacy` imports it by name.
     'engines': (
         imports, {f'{NAME}.hosts.{name}' for name in (
@@ -133,13 +133,13 @@ HOMES = {
     'loaded modules': (
         uses, {'sys.modules', 'sys.meta_path'},
         {'_legacy.py', '_process.py', *(f'compat/{name}.py' for name in (
-            'aliases', 'console', 'contrib/place', 'environment', 'install', 'old_imp',
-            'roads', 'script', 'tf1')),
+            'console', 'contrib/place', 'environment', 'import_paths', 'modules', 'old_imp',
+            'script', 'tf1')),
          'doctor/answering.py'}),
     'imports by name': (
         uses, {'importlib.import_module'},
-        {'__init__.py', '_legacy.py', 'cli/inputs.py', 'cli/main.py', 'compat/aliases.py',
-         'compat/old_python.py', 'compat/roads.py',
+        {'__init__.py', '_legacy.py', 'cli/inputs.py', 'cli/main.py', 'compat/import_paths.py',
+         'compat/old_python.py',
          'midlevel/__init__.py',  # As in that of the package: names are imported when used.
          'migration/agreement.py',  # A side of a check, in a process of its own.
          'doctor/answering.py'}),  # Installed libraries, and nothing of what is scanned.

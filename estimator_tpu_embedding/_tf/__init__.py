@@ -6,7 +6,6 @@ Functions import TensorFlow when they are called, so importing this package cost
 write `_tf.name()` for every module but `distribute`, which its few users import themselves.
 """
 
-from .cluster import register_function
 from .columns import (
     column_ids,
     columns_used,
@@ -45,27 +44,37 @@ from .graphs import (
     wait_instead,
 )
 from .repeats import Repeats, inputs_seen, repeats_shared
-from .running import (
+from .saving import (
+    add_listeners,
+    arrange_scaffold,
+    begin_saving,
+    replace_saver,
+    saver_builder,
+    saving_listeners,
+)
+from .sessions import (
+    ask_nothing,
     cached_summary_writers,
+    creator_that_tells,
     eager_mode,
     fast_callable,
     global_seed,
     is_recording_gradients,
     is_saving_model,
     joined_paths,
+    leave_session,
     mark_unopened,
+    pass_calls_through,
+    register_function,
     session_class,
     summary_writer_initializers,
     without_deprecation_warnings,
 )
-from .saving import add_listeners, arrange_scaffold, replace_saver, saver_builder, saving_listeners
-from .sessions import ask_nothing, creator_that_tells, leave_session, pass_calls_through
 from .tpu import (
     create_slots,
     generated_tpu_ops_module,
     keep_arg_scopes_by_thread,
     modules_of_contrib,
-    number_of_shards,
     tpu_cluster_resolver_module,
     tpu_module,
     tpu_ops_module,

@@ -17,12 +17,6 @@ def tpu_shard_context(number_of_shards: int) -> Any:
     return tpu_function.tpu_shard_context(number_of_shards)
 
 
-def number_of_shards() -> int | None:
-    """Returns the replicas of the enclosing `tpu_shard_context`. Checked: 2.16-2.21."""
-    from tensorflow.python.tpu import tpu_function
-    return tpu_function.get_tpu_context().number_of_shards
-
-
 def tpu_ops_module() -> Any:
     """Returns the module through which `CrossShardOptimizer` calls `cross_replica_sum`.
 

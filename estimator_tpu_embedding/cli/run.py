@@ -110,8 +110,8 @@ def run(parsed: argparse.Namespace) -> int:
     script.put_folder_first(parsed.script if parsed.module is None else None)
     try:
         program = _prepared(parsed, options)
-        from ..compat import workers
-        workers.contact()
+        from ..compat import tpu_functions
+        tpu_functions.contact_workers()
     except EteError as error:
         return _refuse(str(error))
     return _executed(program, parsed, directory)

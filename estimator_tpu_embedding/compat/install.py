@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
 from collections.abc import Sequence
 
 from ..checkpoint.options import CheckpointOptions
@@ -93,7 +92,7 @@ def install(hosts: int | None = None, cores: int | None = None, ids: str | None 
     from ..core.kernels import Kernels
     from ..native import library
     from ..runner.progress import announce
-    from . import aliases, cpu_tables, plain_training, remote, tf2
+    from . import import_paths, modules, plain_training, tf2, tpu_functions
     cluster = ClusterChoice.of(workers, processes, expose=expose)
     if cluster.is_used or cluster.is_from_script:
         listening.require_private('the workers of this job', expose)
@@ -105,15 +104,12 @@ def install(hosts: int | None = None, cores: int | None = None, ids: str | None 
         kernels=Kernels('auto' if kernels is None else kernels, kernel_threads),
         checkpoint=checkpoint or CheckpointOptions(), step_limit=steps,
         input_on_workers=input_on_workers))
-    _restore_modules()
-    _restore_estimator()
-    _restore_names()
-    aliases.put_in_place()
-    _emulate_tpu_functions()
-    remote.open_sessions_here()
+    modules.put_in_place()
+    import_paths.put_aliases()
+    tpu_functions.put_in_place()
     tf2.put_in_place()
-    cpu_tables.tell_who_trains()
-    _limit_plain_estimators()
+    tf2.tell_who_trains()
+    plain_training.limit_steps()
     plain_training.count_steps()
     library.load()  # So that graphs of `.meta` files that use it can be imported.
     if old_python:
@@ -140,94 +136,3 @@ def _system(hosts: int | None, cores: int | None, cluster: ClusterChoice) -> Sys
         return System.sized(hosts, cores)
     return dataclasses.replace(System.sized(cluster.num_hosts, cores),
                                is_explicit=cores is not None)
-
-
-def _restore_modules() -> None:
-    """Fills the deleted modules, and replaces names that other modules imported from them."""
-    from .. import _legacy
-    from . import modules, roads
-    _legacy.load()
-    ours: dict[object, object] = {}
-    for path, names in modules.names_by_module().items():
-        module = roads.module_to_fill(path, _legacy.StandIn)
-        placeholders = _legacy.STAND_INS.get(path, {})
-        ours.update((placeholders[name], names[name]) for name in placeholders.keys() & names)
-        vars(module).update(names)
-    for path, module in list(sys.modules.items()):
-        if path.startswith('tensorflow_estimator.'):
-            for name, value in list(vars(module).items()):
-                if isinstance(value, type) and value in ours:
-                    setattr(module, name, ours[value])
-    for path, target in modules.other_paths().items():
-        roads.lead(path, target)
-
-
-def _restore_estimator() -> None:
-    """Restores `estimator` below all roots, and `tensorflow.python.estimator`."""
-    from .. import _legacy
-    from . import roads
-    v1, v2 = _legacy.load(), _legacy.load_v2()
-    for one, other in ((v2, v1), (v2.experimental, v1.experimental)):
-        for name in vars(other).keys() - vars(one).keys():
-            if not name.startswith('_'):
-                setattr(one, name, getattr(other, name))  # TensorFlow 1.x had it in `tf`.
-    for root in roads.ROOTS:
-        roads.put_api(root, v1 if root in roads.V1_ROOTS else v2)
-    package = 'tensorflow_estimator.python.estimator'
-    roads.put_module(f'{package}.keras', _legacy.keras_module())
-    roads.move({'tensorflow.python.estimator': package})
-
-
-def _restore_names() -> None:
-    """Restores names of modules that are still there."""
-    from ..estimator import parameters
-    from ..runner.input_state import CheckpointInputPipelineHook
-    from . import devices, remote, roads
-    from .resolver import TPUClusterResolver
-    for root in roads.ROOTS:
-        roads.put(roads.joined(root, 'data.experimental'), 'CheckpointInputPipelineHook',
-                  CheckpointInputPipelineHook)
-        roads.put(roads.joined(root, 'distribute.cluster_resolver'), 'TPUClusterResolver',
-                  TPUClusterResolver)
-    for cls in (parameters.AdagradParameters, parameters.AdamParameters,
-                parameters.FtrlParameters, parameters.StochasticGradientDescentParameters):
-        for root in roads.V1_ROOTS:
-            roads.put(roads.joined(root, 'tpu.experimental'), cls.__name__, cls)
-    for path, name, function in (*remote.replaced(), *devices.replaced()):
-        for root in roads.ROOTS:
-            roads.put(roads.joined(root, path), name, function)
-
-
-def _emulate_tpu_functions() -> None:
-    """Replaces functions that need the ops of a TPU, in every module that has them."""
-    import tensorflow.compat.v1 as tf
-
-    from .. import _tf
-    from ..estimator import replicate
-    from ..estimator.cross_shard import CrossShardOptimizer, cross_replica_sum
-    from . import feeds, roads
-    feeds.refuse()
-    # TensorFlow's own would sum the n-th gradients of all cores, whatever their variables are.
-    tf.tpu.CrossShardOptimizer.apply_gradients = CrossShardOptimizer.apply_gradients
-    _tf.tpu_ops_module().cross_replica_sum = cross_replica_sum
-    module = _tf.tpu_module()
-    module.split_compile_and_replicate = replicate.split_compile_and_replicate
-    module.initialize_system = replicate.initialize_system
-    module.shutdown_system = replicate.shutdown_system
-    for root in roads.V1_ROOTS:
-        for function in (cross_replica_sum, replicate.initialize_system,
-                         replicate.shutdown_system):
-            roads.put(roads.joined(root, 'tpu'), function.__name__, function)
-
-
-def _limit_plain_estimators() -> None:
-    """Limits each training of a plain Estimator to the step limit of the process."""
-    import tensorflow.compat.v1 as tf
-
-    from .. import _legacy, defaults
-
-    def hooks() -> list[tf.train.SessionRunHook]:
-        limit = defaults.current().step_limit
-        return [] if limit is None else [tf.train.StopAtStepHook(num_steps=limit)]
-
-    _legacy.add_train_hooks(hooks)

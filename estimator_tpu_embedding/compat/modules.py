@@ -1,27 +1,23 @@
-"""Lists the modules that TensorFlow 2.16 deleted or emptied, and the names that each gets."""
+"""Restores the modules that TensorFlow 2.16 deleted or emptied, and says which names each gets."""
 
 from __future__ import annotations
 
 import functools
+import sys
 import types
 from typing import Any
 
-from .. import _tf
+from .. import _legacy, _tf
 from ..estimator import (
     context,
-    derived,
-    enqueue_data,
-    export,
-    hooks,
-    inference,
+    enqueue,
     parameters,
-    parameters_base,
     session_support,
-    slot_variables,
     table_config,
     tpu_config,
     tpu_embedding,
     tpu_embedding_gradient,
+    tpu_estimator_names,
 )
 from ..estimator.embedding_spec import EmbeddingConfigSpec
 from ..estimator.estimator import TPUEstimator
@@ -30,11 +26,23 @@ from ..estimator.run_config import RunConfig
 from ..estimator.spec import TPUEstimatorSpec
 from ..runner.input_state import CheckpointInputPipelineHook
 from ..runner.saving import AsyncCheckpointSaverHook
-from . import refused
+from . import import_paths, refused
 from .resolver import TPUClusterResolver
 
 TPU = 'tensorflow.python.tpu'
-NIGHTLY_TPU = 'tensorflow_estimator.python.estimator.tpu'
+NIGHTLY = 'tensorflow_estimator.python.estimator'
+NIGHTLY_TPU = f'{NIGHTLY}.tpu'
+
+
+def put_in_place() -> None:
+    """Restores modules, the API of Estimators, and names of modules that are still there."""
+    _restore_modules()
+    _restore_estimator()
+    import_paths.put('data.experimental', **_named(CheckpointInputPipelineHook))
+    import_paths.put('distribute.cluster_resolver', **_named(TPUClusterResolver))
+    import_paths.put('tpu.experimental', import_paths.V1_ROOTS, **_named(
+        parameters.AdagradParameters, parameters.AdamParameters, parameters.FtrlParameters,
+        parameters.StochasticGradientDescentParameters))
 
 
 @functools.cache
@@ -47,9 +55,11 @@ def names_by_module() -> dict[str, dict[str, Any]]:
         parameters.StochasticGradientDescentParameters)
     return {
         f'{TPU}.tpu_embedding': {
-            **{name: value for part in (enqueue_data, slot_variables, table_config, tpu_embedding)
-               for name, value in _names_of(part).items()},
-            **_named(parameters_base._OptimizationParameters), **parameters.ALL},
+            **_names_of(table_config), **_names_of(tpu_embedding),
+            **_named(enqueue.EnqueueData, enqueue.RaggedEnqueueData,
+                     enqueue.get_enqueue_datas_list_from_sparse_tensors_list,
+                     enqueue.get_enqueue_datas_list_from_ragged_tensors_list,
+                     parameters._OptimizationParameters), **parameters.ALL},
         f'{TPU}.tpu_embedding_gradient': _names_of(tpu_embedding_gradient),
         f'{TPU}.session_support': {
             **_names_of(session_support),
@@ -66,12 +76,10 @@ def names_by_module() -> dict[str, dict[str, Any]]:
             tpu_config.InputPipelineConfig, RunConfig, tpu_config.TPUConfig),
         f'{NIGHTLY_TPU}.tpu_context': _named(context.TPUContext),
         f'{NIGHTLY_TPU}.tpu_estimator': {
-            **refused.refused('tpu_estimator'), **_names_of(derived), **_names_of(hooks),
-            **_names_of(inference),
+            **refused.refused('tpu_estimator'), **_names_of(tpu_estimator_names),
             **_named(TPUEstimator, TPUEstimatorSpec, EmbeddingConfigSpec,
                      TPUInfeedOutfeedSessionHook,
-                     tpu_config.ExportSavedModelApiVersion, export.BatchConfig,
-                     export.export_estimator_savedmodel, parameters.AdagradParameters,
+                     tpu_config.ExportSavedModelApiVersion, parameters.AdagradParameters,
                      parameters.AdamParameters,
                      parameters.StochasticGradientDescentParameters)},
         f'{NIGHTLY_TPU}._tpu_estimator_embedding': {
@@ -114,3 +122,34 @@ def _names_of(part: types.ModuleType) -> dict[str, Any]:
     return {name: value for name, value in vars(part).items()
             if name.isupper() and isinstance(value, int)
             or getattr(value, '__module__', None) == part.__name__}
+
+
+def _restore_modules() -> None:
+    """Fills the deleted modules, and replaces names that other modules imported from them."""
+    _legacy.load()
+    ours: dict[object, object] = {}
+    for path, names in names_by_module().items():
+        module = import_paths.module_to_fill(path, _legacy.StandIn)
+        placeholders = _legacy.STAND_INS.get(path, {})
+        ours.update((placeholders[name], names[name]) for name in placeholders.keys() & names)
+        vars(module).update(names)
+    for path, module in list(sys.modules.items()):
+        if path.startswith('tensorflow_estimator.'):
+            for name, value in list(vars(module).items()):
+                if isinstance(value, type) and value in ours:
+                    setattr(module, name, ours[value])
+    for path, target in other_paths().items():
+        import_paths.lead(path, target)
+
+
+def _restore_estimator() -> None:
+    """Restores `estimator` below all roots, and `tensorflow.python.estimator`."""
+    v1, v2 = _legacy.load(), _legacy.load_v2()
+    for one, other in ((v2, v1), (v2.experimental, v1.experimental)):
+        for name in vars(other).keys() - vars(one).keys():
+            if not name.startswith('_'):
+                setattr(one, name, getattr(other, name))  # TensorFlow 1.x had it in `tf`.
+    for root in import_paths.ROOTS:
+        import_paths.put_api(root, v1 if root in import_paths.V1_ROOTS else v2)
+    import_paths.put_module(f'{NIGHTLY}.keras', _legacy.keras_module())
+    import_paths.move({'tensorflow.python.estimator': NIGHTLY})

@@ -1,8 +1,8 @@
 """Says where private names of TensorFlow 1.15 to 2.15 are today: as aliases, or as advice.
 
-`ALIASES` has what means the same today; `aliases` puts it in place. `TODAY` has what has another
-meaning, or only a public replacement. Scripts get advice on that. `tools/moved_names.py` finds
-candidates, and a person reads them.
+`ALIASES` has what means the same today; `import_paths` puts it in place. `TODAY` has what has
+another meaning, or only a public replacement. Scripts get advice on that. `tools/moved_names.py`
+finds candidates, and a person reads them.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ training.saver.BaseSaverBuilder training.saving.saveable_object_util: OpListToDi
 training.tracking.tracking trackable.asset: TrackableAsset=Asset
 =training.tracking.util checkpoint.checkpoint checkpoint.util
 util.nest util.nest: is_sequence=is_nested
-util.tf_export estimator_tpu_embedding.compat.aliases: estimator_export=exports_nothing
+util.tf_export estimator_tpu_embedding.compat.import_paths: estimator_export=exports_nothing
 """
 """A line per old module or class, its home today, and the names; `old=new` for other names.
 

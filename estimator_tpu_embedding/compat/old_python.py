@@ -19,7 +19,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from . import aliases, roads
+from . import import_paths
 
 ArgSpec = collections.namedtuple('ArgSpec', 'args varargs keywords defaults', module='inspect')
 _ABC = ('AsyncGenerator AsyncIterable AsyncIterator Awaitable ByteString Callable Collection '
@@ -55,9 +55,10 @@ def put_in_place(say: Callable[[str], None]) -> None:
     -2
     """
     for path in {name.rpartition('.')[0] for name in (*SAME, *_OWN)}:
-        aliases.add(importlib.import_module(path), functools.partial(_look_up, path, say, set()))
+        import_paths.look_up_in(importlib.import_module(path),
+                                functools.partial(_look_up, path, say, set()))
     if importlib.util.find_spec('imp') is None:
-        roads.move({'imp': f'{__package__}.old_imp'})
+        import_paths.move({'imp': f'{__package__}.old_imp'})
 
 
 def _look_up(module: str, say: Callable[[str], None], told: set[str], name: str) -> Any:
@@ -86,7 +87,7 @@ def _user() -> str:
     It is the first file that is neither ours nor an importer's. `hasattr` and `getattr` are calls.
     """
     frame = sys._getframe(2)
-    own = (__file__, aliases.__file__)
+    own = (__file__, import_paths.__file__)
     while frame.f_back is not None and (frame.f_code.co_filename in own
                                         or 'importlib' in frame.f_code.co_filename):
         frame = frame.f_back

@@ -1,4 +1,4 @@
-"""Reports the trainings of plain Estimators, and of TPUEstimators without a TPU."""
+"""Limits and reports the trainings of plain Estimators, and of TPUEstimators without a TPU."""
 
 from __future__ import annotations
 
@@ -12,6 +12,15 @@ from .. import _legacy, _process, defaults
 from ..errors import Problem
 from ..estimator import without_tpu
 from ..runner.progress import PlainSteps, RunReport, announce
+
+
+def limit_steps() -> None:
+    """Limits each training of a plain Estimator to the step limit of the process."""
+    def hooks() -> list[tf.train.SessionRunHook]:
+        limit = defaults.current().step_limit
+        return [] if limit is None else [tf.train.StopAtStepHook(num_steps=limit)]
+
+    _legacy.add_train_hooks(hooks)
 
 
 def count_steps() -> None:

@@ -1,7 +1,15 @@
-"""Defines the `TPUClusterResolver` that finds the emulated system."""
+"""Defines the `TPUClusterResolver` that finds the emulated system, and lists its cores as devices.
+
+Scripts count the cores of a TPU with `tf.config.list_logical_devices` and its siblings. There are
+no devices of the listed names: TensorFlow's soft placement, which is on outside of sessions, runs
+their operations on the CPU.
+"""
 
 from __future__ import annotations
 
+import functools
+import inspect
+from collections.abc import Callable
 from typing import Any
 
 import tensorflow.compat.v1 as tf
@@ -14,7 +22,8 @@ from ..estimator import addresses
 from ..estimator.system import tpu_topology
 from ..hosts.placement import HOST_JOB
 from ..runner.progress import announce
-from . import devices
+
+_last: Any = None
 
 
 class _EmulatedClient:
@@ -80,7 +89,7 @@ class TPUClusterResolver(_CloudResolver):
         self._stated = System.sized(hosts, cores)
         if problems := list(self._stated.problems()):
             raise ConfigError(*problems)
-        devices.tell_of(self)
+        _list_cores_of(self)
         self.stated_addresses = tuple(
             workers.split(tpu) if isinstance(tpu, str) else tpu or ())
         self._has_cluster = tpu != 'local'
@@ -144,3 +153,35 @@ class TPUClusterResolver(_CloudResolver):
     def __deepcopy__(self, memo: dict[int, Any]) -> TPUClusterResolver:
         """Returns the same resolver, because resolvers never change here."""
         return self
+
+
+def devices_listed() -> dict[str, Callable[..., list[Any]]]:
+    """Returns the functions of `tf.config` that list devices, with the emulated cores in them."""
+    config = tf.config
+    return {
+        'list_logical_devices': _with_cores(
+            config.list_logical_devices, config.LogicalDevice, '/device'),
+        'list_physical_devices': _with_cores(
+            config.list_physical_devices, config.PhysicalDevice, '/physical_device')}
+
+
+def _list_cores_of(resolver: TPUClusterResolver) -> None:
+    """Lists, from now on, the cores of the system that a resolver finds."""
+    global _last
+    _last = resolver
+
+
+def _with_cores(function: Any, device: Any, prefix: str) -> Callable[..., list[Any]]:
+    """Returns a function that lists TensorFlow's devices, then one per emulated core."""
+    original = inspect.unwrap(function)  # An earlier install() may have been here.
+
+    @functools.wraps(original)
+    def listed(device_type: str | None = None) -> list[Any]:
+        found = original(device_type)
+        if device_type not in (None, 'TPU'):
+            return list(found)
+        system = defaults.system_of(_last)
+        return [*found, *[device(f'{prefix}:TPU:{core}', 'TPU')
+                          for core in range(system.topology.num_cores)]]
+
+    return listed

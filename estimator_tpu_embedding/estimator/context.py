@@ -24,7 +24,7 @@ class TPUContext:
     The second of two hosts, with four cores each, calls its input_fn:
 
     >>> from estimator_tpu_embedding import RunConfig, TPUClusterResolver
-    >>> from estimator_tpu_embedding.estimator.deployment import deploy
+    >>> from estimator_tpu_embedding.estimator.system import deploy
     >>> config = RunConfig(cluster=TPUClusterResolver(hosts=2, cores=4))
     >>> deployment = deploy(config, 'train', 64)
     >>> context = TPUContext(deployment, deployment.invocations[1])

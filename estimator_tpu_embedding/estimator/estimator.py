@@ -16,13 +16,12 @@ from ..core.deployment import Deployment
 from ..runner import loop, summaries
 from ..runner.model import Job
 from ..runner.schedule import StopAtStep
-from . import calls, job_checks, settings, workers
-from .checks import check_positive
+from . import calls, settings, workers
 from .context import EstimatorContext
-from .deployment import deploy
 from .embedding_spec import EmbeddingConfigSpec
 from .run_config import RunConfig, in_this_process
-from .tpu_config import ExportSavedModelApiVersion, InputPipelineConfig
+from .system import deploy
+from .tpu_config import ExportSavedModelApiVersion, InputPipelineConfig, check_positive
 from .without_tpu import WithoutTpu
 
 _RESERVED = ('batch_size', 'context')
@@ -104,8 +103,8 @@ class TPUEstimator(WithoutTpu):
         self._batch_sizes = dict(zip(_BATCH_SIZES, (
             train_batch_size, eval_batch_size, predict_batch_size)))
         if use_tpu:
-            job_checks.check_for_tpu(config, self._batch_sizes, embedding_config_spec)
-        strategy = job_checks.strategy_of(embedding_config_spec)
+            settings.check_for_tpu(config, self._batch_sizes, embedding_config_spec)
+        strategy = settings.strategy_of(embedding_config_spec)
         if strategy == 'mod' and not (use_tpu and eval_on_tpu):
             raise ValueError('Mod sharding of embedding tables not supported on CPU.')
         _legacy.check_model_fn(model_fn, params)
@@ -117,7 +116,7 @@ class TPUEstimator(WithoutTpu):
         if not use_tpu and eval_on_tpu:
             tf.logging.warning('eval_on_tpu ignored because use_tpu is False.')
         if use_tpu:
-            job_checks.check_directories(self.model_dir, embedding_config_spec)
+            settings.check_directories(self.model_dir, embedding_config_spec)
         self._session_config: tf.ConfigProto = settings.without_arithmetic_optimizer(
             self._session_config)
         self._use_tpu = use_tpu

@@ -1,4 +1,6 @@
-"""Makes the replicas of `tf.tpu.replicate`, `shard`, `batch_parallel` and `rewrite`.
+"""Makes the replicas of `tf.tpu.replicate` and its kin, and sums over them.
+
+Its kin are `shard`, `batch_parallel` and `rewrite`. In a TPUEstimator the replicas are the cores.
 
 TensorFlow's own functions split and join the tensors of replicas. They call
 `split_compile_and_replicate` to make the replicas. `install()` puts the function of this module
@@ -7,6 +9,7 @@ in its place, which makes a replica per emulated core.
 
 from __future__ import annotations
 
+import collections
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,11 +18,19 @@ import tensorflow.compat.v1 as tf
 from .. import defaults
 from ..errors import Problem, UnsupportedError
 from ..hosts.placement import on
+from ..runner import towers
+from ..runner.gradients import DUMMY_COLLECTION
 from ..runner.towers import Towers
-from . import loop_hosts
+from . import workers
 from .system import tpu_topology
 
 _TOWERS = ('estimator_tpu_embedding', 'towers')  # No string, so that no MetaGraph lists it.
+_SEPARATE = frozenset({
+    tf.train.AdadeltaOptimizer, tf.train.AdagradDAOptimizer, tf.train.AdagradOptimizer,
+    tf.train.AdamOptimizer, tf.train.FtrlOptimizer, tf.train.GradientDescentOptimizer,
+    tf.train.MomentumOptimizer, tf.train.ProximalAdagradOptimizer,
+    tf.train.ProximalGradientDescentOptimizer, tf.train.RMSPropOptimizer})
+"""Optimizers that change each variable alike whichever others they get; others may count them."""
 
 
 def split_compile_and_replicate(
@@ -65,21 +76,21 @@ def split_compile_and_replicate(
             'tf.Graph().as_default():".'))
     arguments = [tf.nest.map_structure(tf.convert_to_tensor, list(own), expand_composites=True)
                  for own in (inputs or [[]])]
-    towers, graph = _towers(len(arguments)), tf.get_default_graph()
+    made, graph = _towers(len(arguments)), tf.get_default_graph()
 
     def build(core: int) -> Any:
-        with on(loop_hosts.device_of_replica(graph, core, len(arguments))):
+        with on(workers.device_of_replica(graph, core, len(arguments))):
             return computation(*arguments[core])
 
     try:
-        outputs = [_structured(result) for result in towers.build(build)]
+        outputs = [_structured(result) for result in made.build(build)]
     except BaseException:  # What they hold is half a computation.
-        tf.get_collection_ref(_TOWERS).remove(towers)
+        tf.get_collection_ref(_TOWERS).remove(made)
         raise
-    for operations in towers.operations():
+    for operations in made.operations():
         _refuse_references(operations)
     every = [part for output in outputs for part in tf.nest.flatten(
-        output, expand_composites=True) if part is not None and part not in towers.silenced]
+        output, expand_composites=True) if part is not None and part not in made.silenced]
     with tf.control_dependencies(every):
         return tf.no_op('compile'), [_after_all(output) for output in outputs]
 
@@ -87,9 +98,9 @@ def split_compile_and_replicate(
 def _towers(count: int) -> Towers[Any]:
     """Returns the towers of the default graph; an earlier computation's hold its variables."""
     made = tf.get_collection_ref(_TOWERS)
-    for towers in made:
-        if towers.count == count:
-            return towers
+    for each in made:
+        if each.count == count:
+            return each
     made.append(Towers[Any](count))
     return made[-1]
 
@@ -152,3 +163,71 @@ def shutdown_system(job: str | None = None) -> tf.Operation:
     """Returns an operation that does nothing: the emulated system ends with the process."""
     del job
     return tf.no_op('shutdown_system')
+
+
+def cross_replica_sum(x: Any, group_assignment: Any = None, name: str | None = None) -> tf.Tensor:
+    """Sums a tensor over the replicas of the model.
+
+    Args:
+      x: a tensor of the same shape and dtype on every core.
+      group_assignment: lists of cores that sum among themselves; `None` sums over all cores.
+      name: ignored; kept for callers that pass it.
+
+    Returns:
+      The sum, of the shape and dtype of `x`. With one replica, as outside of a TPUEstimator, it
+      is the value of `x`.
+
+    Two cores that hold 1 and 10 both get 11. `install()` makes this function of TensorFlow's
+    `tf.tpu.replicate`:
+
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     _, sums = split_compile_and_replicate(cross_replica_sum, [[1.0], [10.0]])
+    ...     print([float(total) for total, in session.run(sums)])
+    [11.0, 11.0]
+    """
+    del name
+    return towers.cross_replica_sum(x, group_assignment)
+
+
+class CrossShardOptimizer(tf.tpu.CrossShardOptimizer):
+    """TensorFlow's CrossShardOptimizer, which sums gradients over emulated cores.
+
+    After `install()` TensorFlow's own class does the same. With one core it is the optimizer that
+    it wraps: the gradient of `w * w` is 2, so `w` becomes `1 - 0.25 * 2`.
+
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     w = tf.get_variable('w', initializer=1.0)
+    ...     optimizer = CrossShardOptimizer(tf.train.GradientDescentOptimizer(0.25))
+    ...     train_op = optimizer.minimize(w * w)
+    ...     session.run(tf.global_variables_initializer())
+    ...     _ = session.run(train_op)
+    ...     print(session.run(w))
+    0.5
+    """
+
+    def apply_gradients(self, grads_and_vars: Any, global_step: Any = None,
+                        name: str | None = None) -> tf.Operation:
+        """Sums the gradients over all cores by variable, then applies the wrapped optimizer."""
+        pairs = list(grads_and_vars)
+        counts: collections.Counter[str] = collections.Counter()
+        keys = []
+        for _, variable in pairs:
+            number = counts[variable.name] = counts[variable.name] + 1
+            keys.append(f'"{variable.name}"' if number == 1 else f'"{variable.name}" ({number})')
+        sums = towers.cross_replica_sums(
+            {key: gradient for key, (gradient, _) in zip(keys, pairs) if gradient is not None},
+            self._group_assignment)
+        summed = [(sums.get(key), variable) for key, (_, variable) in zip(keys, pairs)]
+        if towers.current_core() and type(self._opt) in _SEPARATE:
+            summed = _without_dummies(summed)
+        return self._opt.apply_gradients(summed, global_step, name)
+
+
+def _without_dummies(pairs: list[Any]) -> list[Any]:
+    """Leaves out the dummy variables of tables, unless there is nothing else to train.
+
+    Only the first tower changes variables, so the others need not have operations for it.
+    """
+    dummies = {id(each) for each in tf.get_collection(DUMMY_COLLECTION)}
+    others = [(gradient, each) for gradient, each in pairs if id(each) not in dummies]
+    return others if any(gradient is not None for gradient, _ in others) else pairs

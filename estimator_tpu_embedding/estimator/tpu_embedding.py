@@ -6,29 +6,66 @@ import collections
 import dataclasses
 import functools
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import tensorflow.compat.v1 as tf
 
 from .. import defaults
+from ..core import optimizers
+from ..core.optimizer_base import Optimizer
 from ..core.partition import STRATEGIES
 from ..core.plan import Plan, resolve
 from ..core.rates import DynamicRate
 from ..core.specs import TableSpec, Topology
-from ..errors import Problem, UnsupportedError
+from ..errors import ConfigError, Problem, UnsupportedError, quoted, shown
 from ..hosts.placement import Placement, on
 from ..proto.codec import Config, plan_to_config
-from . import enqueue_ids, loop_hosts
+from . import enqueue, workers
 from .addresses import EMULATED, lead_here
 from .graph_engine import GraphEngine
-from .parameters import StochasticGradientDescentParameters
-from .parameters_base import _OptimizationParameters
-from .slot_variables import VariablesAndOps, slot_names_of, slot_tuple
+from .parameters import StochasticGradientDescentParameters, _OptimizationParameters
 from .system import topology_of
 from .table_config import DeviceConfig, FeatureConfig, TableConfig, configs_to_specs
 
 INFERENCE: int = Config.INFERENCE
 TRAINING: int = Config.TRAINING
+
+
+def _name_of_tuple(cls: type[Optimizer]) -> str:
+    return 'FtrlSlotVariable' if cls is optimizers.Ftrl else f'{cls.__name__}SlotVariables'
+
+
+_SLOTS: dict[type[Optimizer], str] = {  # in the order of `Optimizer.slots`
+    optimizers.Adagrad: 'accumulator', optimizers.AdagradMomentum: 'accumulator momenta',
+    optimizers.Adam: 'm v', optimizers.FrequencyEstimator: 'last_hit_step',
+    optimizers.Ftrl: 'accumulator linear', optimizers.Momentum: 'momenta',
+    optimizers.ProximalAdagrad: 'accumulator', optimizers.ProximalYogi: 'v m',
+    optimizers.RMSProp: 'ms mom'}
+SLOT_TUPLES: dict[str, Any] = {
+    name: collections.namedtuple(name, slots, module=__name__)
+    for cls, slots in _SLOTS.items() for name in (
+        f'{cls.__name__}SlotVariableNames', _name_of_tuple(cls))}
+"""By name, a tuple for each optimizer with the names of its slots, and one with their variables."""
+globals().update(SLOT_TUPLES)  # Scripts import them, and pickles name them.
+
+
+class VariablesAndOps(NamedTuple):
+    """The result of `TPUEmbedding.create_variables_and_ops`.
+
+    Attributes:
+      embedding_variables_by_table: one variable per host, for each table.
+      slot_variables_by_table: a tuple such as `AdagradSlotVariables` for each table. Its fields
+        hold one variable per host. It is `None` for a table without slots. In inference a table
+        has slots if it has an optimizer of its own. They are restored and saved, and never
+        change.
+      load_ops: makes the operations that hand the variables to the engine.
+      retrieve_ops: makes the operations that bring the variables up to date.
+    """
+
+    embedding_variables_by_table: dict[str, list[Any]]
+    slot_variables_by_table: dict[str, Any]
+    load_ops: Any
+    retrieve_ops: Any
 
 
 def _check_tables(tables: Mapping[str, Any], features: Mapping[str, Any]) -> None:
@@ -139,8 +176,8 @@ class TPUEmbedding:
                              f'{partition_strategy}.')
         _check_tables(table_to_config_dict, feature_to_config_dict)
         topology, job = _system_of(master, device_config, master_job_name)
-        self._cluster = loop_hosts.cluster_of(master)
-        loop_hosts.require_hosts(self._cluster, topology)
+        self._cluster = workers.cluster_of_loop(master)
+        workers.require_hosts(self._cluster, topology)
         if batch_size % topology.num_cores:
             raise ValueError('`batch_size` is not a multiple of number of cores. `batch_size`='
                              f'{batch_size}, `_num_cores`={topology.num_cores}.')
@@ -205,7 +242,7 @@ class TPUEmbedding:
                 self._engines[graph] = GraphEngine(
                     self.plan, None if self._cluster is None else self._placement)
                 if self._cluster is not None:
-                    loop_hosts.remember(graph, self._cluster, self._placement, self.plan)
+                    workers.remember(graph, self._cluster, self._placement, self.plan)
             return self._engines[graph]
 
     def create_variables_and_ops(
@@ -227,7 +264,7 @@ class TPUEmbedding:
         names = {table.name: (embedding_variable_name_by_table[table.name]
                               if embedding_variable_name_by_table else table.name)
                  for table in self.plan.tables}
-        slot_names = {table.name: slot_names_of(table, slot_variable_names_by_table)
+        slot_names = {table.name: _slot_names_of(table, slot_variable_names_by_table)
                       for table in self.plan.tables}
         engine = self.engine
         tables = engine.create_tables(names, slot_names)
@@ -236,7 +273,7 @@ class TPUEmbedding:
             hosted = tables[table.name]
             parts = [self._one_per_host(name, values, table) for name, values in zip(
                 slot_names[table.name], hosted.slots.values())]
-            slots[table.name] = (slot_tuple(table.optimizer, parts)
+            slots[table.name] = (_slot_tuple(table.optimizer, parts)
                                  if table.optimizer is not None else None)
         count = len(self.plan.tables) * self.plan.topology.num_hosts
         return VariablesAndOps(
@@ -257,7 +294,7 @@ class TPUEmbedding:
                 use_resource=True, collections=[tf.GraphKeys.LOCAL_VARIABLES])
                 for host in hosts]]
 
-    def generate_enqueue_ops(self, enqueue_datas_list: Sequence[enqueue_ids.Datas],
+    def generate_enqueue_ops(self, enqueue_datas_list: Sequence[enqueue.Datas],
                              mode_override: str | None = None, ragged: bool = False
                              ) -> list[tf.Operation]:
         """Returns operations that hand over the ids of one step, one per core.
@@ -274,7 +311,7 @@ class TPUEmbedding:
           ValueError: as the original does.
           InputError: for ids, indices or weights whose type or shape is wrong.
         """
-        enqueue_ids.check_datas(enqueue_datas_list, list(self._features),
+        enqueue.check_datas(enqueue_datas_list, list(self._features),
                                 self.num_cores_per_host)
         if mode_override not in (None, 'train', 'inference', 'unspecified'):
             raise ValueError(f'Unsupported value {mode_override} specified for mode_override.')
@@ -282,10 +319,10 @@ class TPUEmbedding:
             raise ValueError(f'`enqueue_datas_list` must have at most {self.num_cores} entries, '
                              f'one per core; got {len(enqueue_datas_list)}.')
         engine, operations = self.engine, []
-        core_ids = enqueue_ids.core_ids_of(self.plan)
+        core_ids = enqueue.core_ids_of(self.plan)
         for core, datas in enumerate(enqueue_datas_list):
-            with on(enqueue_ids.device_of(datas) or self._placement.client):
-                operations.append(engine.enqueue(enqueue_ids.to_batches(
+            with on(enqueue.device_of(datas) or self._placement.client):
+                operations.append(engine.enqueue(enqueue.to_batches(
                     self.plan, core_ids, datas, core=core, ragged=ragged), core=core))
         return operations
 
@@ -332,3 +369,34 @@ class TPUEmbedding:
 def _retrieve_ops(engine: GraphEngine, count: int) -> list[tf.Operation]:
     with tf.control_dependencies([engine.retrieve()]):
         return [tf.no_op('retrieve_tpu_embedding_parameters') for _ in range(count)]
+
+
+def _slot_names_of(table: TableSpec, given: Mapping[str, Any] | None) -> list[str]:
+    """Returns the names of the variables of a table's slots, in the order of its optimizer.
+
+    Args:
+      table: the table, with its optimizer if it has one.
+      given: a tuple such as `AdagradSlotVariableNames` by table; the default names if empty.
+
+    Raises:
+      KeyError: if the table is not there.
+      ConfigError: if its tuple belongs to another optimizer.
+    """
+    names = given[table.name] if given else None
+    optimizer = table.optimizer
+    if optimizer is None or not optimizer.slots:
+        return []
+    if not given:
+        return [f'{table.name}/{slot.suffix}' for slot in optimizer.slots]
+    fields = _SLOTS[type(optimizer)].split()
+    if not all(isinstance(getattr(names, field, None), str) for field in fields):
+        raise ConfigError(Problem(
+            'E927', f'slot_variable_names_by_table["{table.name}"]', 'it must name the slots of '
+            f'{optimizer.field}: {quoted(fields)}', shown(repr(names)),
+            f'Give a {type(optimizer).__name__}SlotVariableNames, or leave out the argument.'))
+    return [getattr(names, field) for field in fields]
+
+
+def _slot_tuple(optimizer: Optimizer, fields: list[Any]) -> Any:
+    """Returns the tuple of an optimizer's slots; `None` if it has none."""
+    return SLOT_TUPLES[_name_of_tuple(type(optimizer))](*fields) if fields else None

@@ -1,17 +1,48 @@
-"""Finds the workers of a job: those of its RunConfig, of the process, or of its script."""
+"""Finds the workers of a job: those of its RunConfig, of the process, or of its script.
+
+A loop that is written by hand has no RunConfig: its workers are those of the process, or the
+addresses that it has for its TPU. A session belongs to the workers if its graph has tables there,
+or if it is opened at a TPU.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import weakref
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
+
+import tensorflow.compat.v1 as tf
 
 from .. import defaults
-from ..cluster import addresses
+from ..cluster import addresses as of_workers
 from ..cluster.choice import ClusterChoice
 from ..cluster.cluster import Cluster, current
+from ..core.plan import Plan
+from ..core.specs import Topology
 from ..errors import ConfigError, Problem, shown
+from ..hosts.placement import Placement
 from ..runner.progress import announce
+from ..runner.sessions import parts_on
+from . import addresses
+
+
+class _Hosts(NamedTuple):
+    """Where the tables of a graph are.
+
+    Attributes:
+      cluster: the workers.
+      placement: the devices of cores and hosts.
+      plans: of all tables.
+    """
+
+    cluster: Cluster
+    placement: Placement
+    plans: list[Plan]
+
+
+# Weak: a collection of the graph cannot take its place, since a MetaGraph cannot hold clusters.
+_of_graphs: weakref.WeakKeyDictionary[tf.Graph, _Hosts] = weakref.WeakKeyDictionary()
 
 
 def choice_of(config: Any) -> ClusterChoice:
@@ -43,7 +74,7 @@ def choice_of_script(choice: ClusterChoice, given: Sequence[str]) -> ClusterChoi
     """
     if not choice.is_from_script:
         return choice
-    if not given or any(addresses.parsed(one) is None for one in given):
+    if not given or any(of_workers.parsed(one) is None for one in given):
         raise ConfigError(Problem(
             'E713', 'cluster', 'the script must give its TPU as addresses, if they are asked for',
             shown(", ".join(given)) or 'none',
@@ -67,4 +98,72 @@ def cluster_of(config: Any) -> Cluster | None:
 def _addresses_of_script(config: Any) -> tuple[str, ...]:
     """Returns the addresses that a script has for its TPU; its resolver comes first."""
     of_resolver = getattr(config.cluster, 'stated_addresses', ())
-    return tuple(of_resolver or addresses.split(config.stated_master))
+    return tuple(of_resolver or of_workers.split(config.stated_master))
+
+
+def cluster_of_loop(master: Any) -> Cluster | None:
+    """Returns the cluster of a loop; `None` if its hosts are emulated in this process.
+
+    Args:
+      master: what the loop has for its TPU: an address, the `master()` of a resolver, or `None`.
+
+    Raises:
+      ConfigError: see `choice_of`.
+    """
+    choice = choice_of_script(defaults.current().cluster, addresses.stated_in(master))
+    return current(choice, announce) if choice.is_used else None
+
+
+def require_hosts(cluster: Cluster | None, topology: Topology) -> None:
+    """Raises ConfigError unless a system has one host per worker."""
+    problem = cluster and cluster.choice.hosts_problem(topology.num_hosts)
+    if problem:
+        raise ConfigError(problem)
+
+
+def remember(graph: tf.Graph, cluster: Cluster, placement: Placement, plan: Plan) -> None:
+    """Notes that a graph has the tables of a plan on a cluster."""
+    _of_graphs.setdefault(graph, _Hosts(cluster, placement, [])).plans.append(plan)
+
+
+def device_of_replica(graph: tf.Graph, replica: int, count: int) -> str:
+    """Returns the device of one of the replicas of a graph: the host of a core, or `''`.
+
+    Replicas are cores only if there are as many.
+    """
+    hosts = _of_graphs.get(graph)
+    if hosts is None or hosts.placement.topology.num_cores != count:
+        return ''
+    return hosts.placement.core(replica)
+
+
+def cluster_of_session(target: Any, graph: tf.Graph | None) -> Cluster | None:
+    """Returns the cluster on which a session is to be opened, or `None`.
+
+    Args:
+      target: of the session.
+      graph: of the session; `None` is the default graph.
+    """
+    if isinstance(target, addresses.Master) or addresses.is_of_tpu(target):
+        return cluster_of_loop(target)
+    if target:
+        return None
+    hosts = _of_graphs.get(tf.get_default_graph() if graph is None else graph)
+    return None if hosts is None else hosts.cluster
+
+
+def prepare(cluster: Cluster, graph: tf.Graph | None) -> None:
+    """Makes sure that workers are there for a session, and have memory for the tables of a graph.
+
+    Args:
+      cluster: the workers.
+      graph: see `cluster_of_session`.
+
+    Raises:
+      The errors of `Cluster.prepare` and `Cluster.admit`.
+    """
+    cluster.prepare()
+    hosts = _of_graphs.get(tf.get_default_graph() if graph is None else graph)
+    if hosts is not None:
+        cluster.admit([[part for plan in hosts.plans for part in parts_on(plan, host)]
+                       for host in range(cluster.num_hosts)], '', '')

@@ -1,4 +1,4 @@
-"""Checks the user's structure of `FeatureConfig`s, and makes a `Declared` and a `Plan` of it.
+"""Checks the user's structure of `FeatureConfig`s, and makes a `Declared`, a plan and a config.
 
 The configs are TensorFlow's own objects. The checks of their constructors are not repeated.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -15,9 +15,11 @@ import tensorflow as tf
 from .. import _process, _tf, defaults
 from ..core.names import name_problems
 from ..core.plan import Plan, problems_of, resolve
-from ..core.rates import DynamicRate
+from ..core.rates import DynamicRate, rate_tags
 from ..core.specs import FeatureSpec, Quantization, TableSpec, Topology
 from ..errors import ConfigError, InputShapeError, Problem, StructureTypeError, shown
+from ..proto import quantization
+from ..proto.codec import Config, LowDimensionalPacking, Parameters, encode_optimizer
 from .optimizers import core_optimizer, is_supported, rate_of, slot_names
 
 
@@ -69,11 +71,16 @@ class Declared:
           StructureTypeError: for another type of container, such as a list for a tuple; E531.
         """
         try:
-            tf.nest.assert_same_structure(self.structure, structure)
+            # Without the values, which would make the message long.
+            tf.nest.assert_same_structure(*[tf.nest.map_structure(lambda _: '.', one)
+                                            for one in (self.structure, structure)])
         except (ValueError, TypeError) as error:
-            problem = _difference(self.structure, structure, what)
             kind = StructureTypeError if isinstance(error, TypeError) else InputShapeError
-            raise kind(problem) from None
+            difference = str(error).partition('More specifically: ')[2].partition('\nEntire ')[0]
+            raise kind(Problem(
+                'E531', what, "The two structures don't have the same nested structure",
+                shown(difference, 500), 'The first is feature_config: pass one value for each '
+                'FeatureConfig, in a structure like it.')) from None
         return list(tf.nest.flatten(structure))
 
     def pack(self, flat: Iterable[Any]) -> Any:
@@ -224,35 +231,48 @@ def feature_label(path: str) -> str:
     return f'feature "{shown(path)}"' if path else 'the feature'
 
 
-def _difference(declared: Any, given: Any, what: str, path: tuple[str, ...] = ()) -> Problem:
-    """Returns the first difference of two structures that differ."""
-    for key, one, other in _children(declared, given):
-        try:
-            tf.nest.assert_same_structure(one, other)
-        except (ValueError, TypeError):
-            return _difference(one, other, what, (*path, str(key)))
-    place = f'at path "{shown("/".join(path))}"' if path else 'at its root'
-    return Problem(
-        'E531', what, "The two structures don't have the same nested structure",
-        f'{place} {_outline(given)}, where feature_config has {_outline(declared)}',
-        'Pass one value for each FeatureConfig, in a structure like that of feature_config.')
+def config_of(declared: Declared, output_shapes: Sequence[tuple[int, ...]], *, num_hosts: int,
+              num_cores: int, pipelined: bool) -> Config:
+    """Encodes a declaration.
+
+    Args:
+      declared: the tables, and the features in the order of `tf.nest.flatten`.
+      output_shapes: the shape of each feature on one replica, without the width.
+      num_hosts: of the system. A small table is raised to one row per host, as in the original.
+      num_cores: of all hosts.
+      pipelined: whether lookups run one step ahead of updates.
+
+    Returns:
+      A message whose mode is always TRAINING, because the original tells the mode at each enqueue.
+    """
+    config = Config(mode=Config.TRAINING, num_hosts=num_hosts, num_tensor_cores=num_cores,
+                    sharding_strategy=Config.DIV_DEFAULT,
+                    pipeline_execution_with_tensor_core=pipelined)
+    tags = rate_tags(rate_of(table.optimizer) for table in declared.tables
+                     if table.optimizer is not None)
+    for table in declared.tables:
+        descriptor = config.table_descriptor.add(
+            name=table.name, vocabulary_size=max(table.vocabulary_size, num_hosts),
+            dimension=table.dim)
+        parameters = descriptor.optimization_parameters
+        if table.optimizer is not None:
+            _encode_optimizer(table.optimizer, tags, parameters)
+        if table.quantization_config is not None:
+            quantization.encode(table.quantization_config, parameters.simulated_quantization)
+    ids = {id(table): number for number, table in enumerate(declared.tables)}
+    for feature, shape in zip(declared.features, output_shapes):
+        config.feature_descriptor.add(name=feature.name or '', table_id=ids[id(feature.table)],
+                                      input_shape=shape)
+    return config
 
 
-def _children(declared: Any, given: Any) -> Iterator[tuple[Any, Any, Any]]:
-    """Yields (key, child of one, child of the other), if their parents have the same keys."""
-    if isinstance(declared, Mapping) and isinstance(given, Mapping):
-        if declared.keys() == given.keys():
-            yield from ((key, declared[key], given[key]) for key in declared)
-    elif isinstance(declared, (list, tuple)) and isinstance(given, (list, tuple)):
-        if len(declared) == len(given):
-            yield from zip(range(len(declared)), declared, given)
-
-
-def _outline(structure: Any) -> str:
-    """Describes one level of a structure, for a message."""
-    kind = type(structure).__name__
-    if isinstance(structure, Mapping):
-        return f'a {kind} with the keys {shown(", ".join(sorted(map(str, structure))), 200)}'
-    if isinstance(structure, (list, tuple)):
-        return f'a {kind} of {len(structure)}'
-    return f'one {kind}'
+def _encode_optimizer(optimizer: Any, tags: dict[DynamicRate, int], parameters: Parameters
+                      ) -> None:
+    rate = rate_of(optimizer)
+    if isinstance(rate, DynamicRate):
+        parameters.learning_rate.dynamic.tag = tags[rate]
+    else:
+        parameters.learning_rate.constant = rate.value
+    if optimizer.low_dimensional_packing_status:
+        parameters.low_dimensional_packing_status = LowDimensionalPacking.ENABLED
+    encode_optimizer(core_optimizer(optimizer), parameters)

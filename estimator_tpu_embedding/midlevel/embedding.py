@@ -16,8 +16,8 @@ from .. import _tf, defaults
 from ..core.specs import Topology
 from ..errors import CallError, ConfigError, Problem
 from ..ops.functions import not_inlined
-from . import calls, config_proto, declaration, pairing, saved, shapes, tables
-from .batches import Batches
+from . import calls, declaration, pairing, saved, shapes, tables
+from .inputs import Batches
 from .replicas import Replicas
 from .runtime import Runtime
 
@@ -190,7 +190,7 @@ class TPUEmbedding(_AutoTrackable):
         if self._runtime is None:
             self._build(shapes.resolve(self._declared, incoming))
         assert self._batches is not None and self._runtime is not None
-        shapes.check(self._declared, self._batches.output_shapes, incoming)
+        shapes.check(self._declared, map(tf.TensorShape, self._batches.output_shapes), incoming)
         with tf.name_scope(name or 'enqueue'), tf.device(tables.HOST):
             self._runtime.enqueue([self._read(*one) for one in by_replica], replicas,
                                   pairing.use_of(training, name), name)
@@ -281,7 +281,7 @@ class TPUEmbedding(_AutoTrackable):
         """
         if self._batches is None:
             raise calls.unbuilt('config_proto')
-        return config_proto.config_of(
+        return declaration.config_of(
             self._declared, self._batches.output_shapes, num_hosts=self._replicas.num_hosts,
             num_cores=self._replicas.number, pipelined=self._pipelined)
 

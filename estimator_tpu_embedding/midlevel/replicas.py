@@ -90,7 +90,7 @@ class Replicas:
         """
         context = self._context('enqueue')
         if self.are_tpu and context is not None:
-            self._strategy.extended.steps.check(context, paths, flat)
+            self._strategy.extended.check_inputs(context, paths, flat)
 
     def own(self, method: str) -> int | None:
         """Returns the replica in which `method` is called, `None` outside of all of several."""
@@ -140,14 +140,11 @@ class Replicas:
         if context.strategy is self._strategy:
             return context
         if context.num_replicas_in_sync > 1:
-            raise self._elsewhere(method)
+            raise CallError(Problem(
+                'E550', method, self._where,
+                f'a call under {type(tf.distribute.get_strategy()).__name__}',
+                'Create the object in strategy.scope().'))
         return None
-
-    def _elsewhere(self, method: str) -> CallError:
-        return CallError(Problem(
-            'E550', method, self._where,
-            f'a call under {type(tf.distribute.get_strategy()).__name__}',
-            'Create the object in strategy.scope().'))
 
     @property
     def _where(self) -> str:

@@ -88,7 +88,7 @@ def resolve(declared: Declared, incoming: Sequence[tf.TensorShape] | None
     own = [feature.output_shape for feature in declared.features]
     if incoming is None:
         incoming = [tf.TensorShape(None)] * len(own)
-    _require_agreement(declared, own, incoming)
+    check(declared, own, incoming)
     shapes = [declared_one if declared_one.rank is not None else other
               for declared_one, other in zip(own, incoming)]
     problems = []
@@ -106,28 +106,14 @@ def resolve(declared: Declared, incoming: Sequence[tf.TensorShape] | None
     return [tuple(shape) for shape in shapes]
 
 
-def check(declared: Declared, output_shapes: Sequence[tuple[int, ...]],
-          incoming: Sequence[tf.TensorShape]) -> None:
-    """Checks that the inputs of a further `enqueue` fit.
-
-    Args:
-      declared: tables and features.
-      output_shapes: from `resolve`.
-      incoming: from `of_inputs`.
-
-    Raises:
-      InputShapeError: if they contradict each other.
-    """
-    _require_agreement(declared, [tf.TensorShape(shape) for shape in output_shapes], incoming)
-
-
 def is_sequence(feature: Any) -> bool:
     """Returns whether ids of rank 2 of this FeatureConfig are sequences."""
     return feature.output_shape.rank is None and feature.max_sequence_length > 0
 
 
-def _require_agreement(declared: Declared, shapes: Sequence[tf.TensorShape],
-                       incoming: Sequence[tf.TensorShape]) -> None:
+def check(declared: Declared, shapes: Iterable[tf.TensorShape],
+          incoming: Sequence[tf.TensorShape]) -> None:
+    """Raises InputShapeError if output shapes contradict what inputs imply, see `of_inputs`."""
     problems = [problem for each in zip(declared.paths, shapes, incoming)
                 for problem in disagreement(*each)]
     if problems:

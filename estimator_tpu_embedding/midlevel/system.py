@@ -1,20 +1,30 @@
-"""The `extended` of an emulated TPUStrategy: the devices of its replicas, and their datasets."""
+"""The `extended` of an emulated TPUStrategy: the devices of its replicas, and their datasets.
+
+A TPU's host hands ids over before the step begins, so a step can enqueue its own arguments only.
+For jobs that go back to hardware that is checked, in TensorFlow's words. TensorFlow also refuses
+ids that a dataset has fetched to a device; nothing in a graph here tells where ids are.
+
+The iterator of a dataset has a thread that tunes its buffers and parallel calls. The iterator of a
+distributed dataset has one per host and one per replica. Each sleeps up to a minute between two
+looks. An iterator that ends wakes its thread before it says that it ends. On busy cores the thread
+looks too early and sleeps again, and the end of the iterator waits for it. So there are no tuners.
+"""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
-from typing import Any
+import functools
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
 from .. import defaults
 from .._tf import distribute
 from ..core.specs import Topology
-from ..errors import InputShapeError, Problem, SetupError, UnsupportedError
+from ..errors import CallError, InputShapeError, Problem, SetupError, UnsupportedError
 from ..native.owned import OwnedVariable
-from . import untuned
-from .step_inputs import Steps
 from .tables import create_owned
 
 _PER_REPLICA = tf.distribute.InputReplicationMode.PER_REPLICA
@@ -80,7 +90,6 @@ class Extended(distribute.mirrored_extended()):  # type: ignore[misc]
       steps_per_run: for Keras, which asks for it.
       resolver: the resolver that the strategy was given, or `None`.
       is_spmd: whether tensors may not be assigned to one of the cores of a replica.
-      steps: what `strategy.run` calls.
     """
 
     experimental_between_graph = False
@@ -105,7 +114,8 @@ class Extended(distribute.mirrored_extended()):  # type: ignore[misc]
         super().__init__(strategy, devices, tf.distribute.ReductionToOneDevice())
         self.steps_per_run = 1 if steps_per_run is None else steps_per_run
         self.resolver, self.is_spmd = resolver, is_spmd
-        self.steps = Steps()
+        # What `strategy.run` calls, while it is traced, by the context of the replica.
+        self._steps: weakref.WeakKeyDictionary[Any, _Step] = weakref.WeakKeyDictionary()
         # TensorFlow reads this attribute of classes of this name.
         self._device_assignment = assignment
         self._cores_per_host = system.cores_per_host
@@ -141,6 +151,39 @@ class Extended(distribute.mirrored_extended()):  # type: ignore[misc]
             'strategy.extended.tpu_hardware_feature.embedding_feature says',
             remedy='Use tf.tpu.experimental.embedding.TPUEmbedding.'))
 
+    def check_inputs(self, context: Any, paths: Sequence[str], flat: Sequence[Any]) -> None:
+        """Refuses an `enqueue` that a TPU could not make before the step begins.
+
+        Args:
+          context: of the replica.
+          paths: of the features.
+          flat: the ids of each.
+
+        Raises:
+          CallError: a RuntimeError, in a loop, a condition or a function within the step.
+          InputShapeError: a ValueError, for ids that are no arguments of the step.
+        """
+        graph, step = tf.compat.v1.get_default_graph(), self._steps.get(context)
+        if step is not None and graph is not step.graph:
+            raise CallError(Problem(
+                'E540', 'enqueue', f'Current graph {graph} does not match graph which contains '
+                f'TPUReplicateContext {step.graph}. This is most likely due to the fact that '
+                'enqueueing embedding data is called inside control flow or a tf.function inside '
+                '`strategy.run`. This is not supported because outside compilation fails to '
+                'extract the enqueue ops as the head of a computation',
+                remedy='Call enqueue in the function that strategy.run calls, or around it.'))
+        arguments = frozenset() if step is None else step.arguments
+        for path, tensor in _components(paths, flat):
+            if tensor.op.type == 'Placeholder' or tensor.ref() in arguments:
+                continue
+            raise InputShapeError(Problem(
+                'E539', 'enqueue', f'Received input tensor {path} which is the output of op '
+                f'{tensor.op.name} (type {tensor.op.type}) which does not have the '
+                '`_tpu_input_identity` attr. Please ensure that the inputs to this layer are taken '
+                'directly from the arguments of the function called by strategy.run', remedy=(
+                    'Compute ids in the dataset. With a Keras model, the types of inputs must be '
+                    'those of the `tf.keras.Input`s.')))
+
     @contextlib.contextmanager
     def experimental_logical_device(self, logical_device_id: int) -> Iterator[None]:
         """Returns a context that changes nothing, because a replica has one core.
@@ -156,8 +199,12 @@ class Extended(distribute.mirrored_extended()):  # type: ignore[misc]
     def _experimental_distribute_dataset(self, dataset: Any, options: Any) -> Any:
         _check_options(options)
         _check_fetched(dataset.element_spec, options)
-        return untuned.without_device_tuners(untuned.without_host_tuners(
-            super()._experimental_distribute_dataset(dataset, options), dataset.options()))
+        distributed = super()._experimental_distribute_dataset(dataset, options)
+        # To divide the last batch, TensorFlow must know the size of batches, which it does not
+        # find in a dataset that was rewritten. So the datasets of hosts are rewritten after that.
+        distribute.change_datasets(
+            distributed, functools.partial(without_tuner, options=dataset.options()))
+        return without_device_tuners(distributed)
 
     def _distribute_datasets_from_function(self, dataset_fn: Callable[[Any], Any], options: Any
                                            ) -> Any:
@@ -166,16 +213,24 @@ class Extended(distribute.mirrored_extended()):  # type: ignore[misc]
         def checked(context: Any) -> Any:
             dataset = dataset_fn(context)
             _check_fetched(dataset.element_spec, options)
-            return untuned.without_tuner(dataset)
+            return without_tuner(dataset)
 
-        return untuned.without_device_tuners(
+        return without_device_tuners(
             super()._distribute_datasets_from_function(checked, options))
 
     def _call_for_each_replica(self, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        @tf.autograph.experimental.do_not_convert
+        def note_and_call(*args: Any, **kwargs: Any) -> Any:
+            self._steps[tf.distribute.get_replica_context()] = _Step(
+                tf.compat.v1.get_default_graph(), frozenset(
+                    tensor.ref() for tensor in tf.nest.flatten((args, kwargs), True)
+                    if isinstance(tensor, tf.Tensor)))
+            return fn(*args, **kwargs)
+
         # A tf.function is traced first, and its arguments are placeholders then.
-        if not isinstance(fn, tf.types.experimental.GenericFunction):
-            fn = self.steps.noting(fn)
-        return super()._call_for_each_replica(fn, args, kwargs)
+        is_traced_first = isinstance(fn, tf.types.experimental.GenericFunction)
+        return super()._call_for_each_replica(fn if is_traced_first else note_and_call, args,
+                                              kwargs)
 
     def _validate_colocate_with_variable(self, colocate_with_variable: Any) -> None:
         """Accepts tables too, whose slots an optimizer of Keras makes; no replica has copies."""
@@ -242,3 +297,91 @@ def _check_fetched(element_spec: Any, options: Any) -> None:
                 'If you intend to use sparse or ragged tensors, please pass a '
                 'tf.distribute.InputOptions object with experimental_fetch_to_device set to False '
                 'to your dataset distribution function.'))
+
+
+class _Step(NamedTuple):
+    graph: tf.Graph
+    arguments: frozenset[Any]
+
+
+def _components(paths: Sequence[str], flat: Sequence[Any]) -> list[tuple[str, tf.Tensor]]:
+    return [(path, tensor) for path, value in zip(paths, flat)
+            for tensor in tf.nest.flatten(value, True)
+            if isinstance(tensor, tf.Tensor) and hasattr(tensor, 'graph')]
+
+
+def without_tuner(dataset: Any, options: Any = None) -> Any:
+    """Returns a dataset that no thread tunes.
+
+    `tf.data.AUTOTUNE` then means what TensorFlow has for untuned datasets: a parallel call per
+    thread, at most 16, and prefetch buffers that grow when they run empty. TensorFlow makes plain
+    calls of `map` parallel only for its tuner, so this is done here, where options allow it.
+
+    Args:
+      dataset: a `tf.data.Dataset`; if its options say anything of tuning, it is returned as it is.
+      options: its options; a copy of a dataset may not know them. `None` asks the dataset.
+    """
+    options = options or dataset.options()
+    if options.autotune != tf.data.experimental.AutotuneOptions():
+        return dataset
+    of_maps = options.experimental_optimization.map_parallelization
+    if of_maps is None:
+        of_maps = options.experimental_optimization.apply_default_optimizations is not False
+    if of_maps:
+        dataset = distribute.rewritten(dataset, 'map_parallelization')
+    return dataset.with_options(_options())
+
+
+def without_device_tuners(distributed: Any) -> Any:
+    """Returns a distributed dataset whose replicas have no tuning threads.
+
+    A replica takes what its host has prepared, and has nothing to tune.
+
+    Args:
+      distributed: a distributed dataset, which nobody else has seen; it is changed.
+    """
+    distributed.__class__ = _class_without_tuners(distributed.__class__)
+    return distributed
+
+
+def _options() -> Any:
+    options = tf.data.Options()
+    options.autotune.enabled = False
+    return options
+
+
+@functools.cache
+def _class_without_tuners(base: Any) -> Any:
+    """Returns a class derived from one of TensorFlow's distributed datasets."""
+
+    class Distributed(base):
+        """The class, as it is in this process and as an argument of a `tf.function`."""
+
+        def __iter__(self) -> Any:
+            iterator = super().__iter__()
+            distribute.set_device_options(iterator, _options())
+            return iterator
+
+        @property
+        def _type_spec(self) -> Any:
+            spec = super()._type_spec
+            spec.__class__ = _spec_without_tuners(spec.__class__)
+            return spec
+
+    Distributed.__name__ = base.__name__  # As users see it in messages.
+    return Distributed
+
+
+@functools.cache
+def _spec_without_tuners(base: Any) -> Any:
+    """Returns the class of specs whose values, arguments of a `tf.function`, have no tuners."""
+
+    class Spec(base):
+        """The class of specs."""
+
+        __slots__ = ()
+
+        def _from_components(self, components: Any) -> Any:
+            return without_device_tuners(super()._from_components(components))
+
+    return Spec

@@ -11,6 +11,7 @@ from absl import logging
 
 from .. import _tf
 from ..checkpoint.saver import CommittingSaver, graph_written
+from ..proto.graph_text import graph_text
 
 
 class AsyncCheckpointSaverHook(tf.train.CheckpointSaverHook):
@@ -114,7 +115,7 @@ class SaverHook(tf.train.CheckpointSaverHook):
     def after_create_session(self, session: tf.Session, coord: tf.train.Coordinator) -> None:
         """Writes the graph, and the first checkpoint."""
         with graph_written(self._checkpoint_dir), _tf.graph_def_kept(session.graph):
-            super().after_create_session(session, coord)
+            _tf.begin_saving(self, session, graph_text)
 
 
 class SavesFinished(tf.train.SessionRunHook):

@@ -1,5 +1,7 @@
 """The small `tf.contrib`: its numbers, redone by hand, and what it says of what it lacks."""
 
+import importlib
+import inspect
 import types
 
 import numpy as np
@@ -7,11 +9,13 @@ import pytest
 import tensorflow.compat.v1 as tf
 from harness.processes import ROOT, run_python
 
-from estimator_tpu_embedding.compat.contrib import opt, slim, summary
+import estimator_tpu_embedding as ete
+from estimator_tpu_embedding.compat.contrib import opt
 from estimator_tpu_embedding.compat.contrib.hparams import HParams
 
-layers = types.SimpleNamespace(**slim.AREAS['layers'])
-framework = arg_scope = types.SimpleNamespace(**slim.AREAS['framework'])
+ete.install()  # The areas take names of it.
+place = importlib.import_module('estimator_tpu_embedding.compat.contrib.place')
+layers = types.SimpleNamespace(**place.AREAS['layers'])
 optimize_loss = layers.optimize_loss
 
 
@@ -93,13 +97,7 @@ def test_the_other_layers():
 # optimize_loss: w = 2, loss = 3 w, so the gradient is 3; with SGD of .1, w becomes 1.7.
 
 @pytest.mark.parametrize('arguments, expected', [
-    ({}, 1.7), ({'optimizer': tf.train.GradientDescentOptimizer}, 1.7),
-    ({'optimizer': lambda rate: tf.train.GradientDescentOptimizer(2 * rate)}, 1.4),
-    ({'optimizer': lambda: tf.train.GradientDescentOptimizer(1.), 'learning_rate': None}, -1),
-    ({'clip_gradients': 1.}, 1.9),
-    ({'clip_gradients': lambda pairs: [(-gradient, w) for gradient, w in pairs]}, 2.3),
-    ({'gradient_multipliers': {'w:0': 2.}}, 1.4), ({'gradient_noise_scale': 0.}, 1.7),
-    ({'learning_rate_decay_fn': lambda rate, step: rate / 2}, 1.85)])
+    ({}, 1.7), ({'clip_gradients': 1.}, 1.9), ({'gradient_multipliers': {'w:0': 2.}}, 1.4)])
 def test_optimize_loss_makes_the_step_of_its_arguments(arguments, expected):
     step = tf.train.get_or_create_global_step()
     w = variable(2.)
@@ -174,26 +172,28 @@ def test_hparams_refuse_assignments(text, message):
         HParams(steps=3, flags=[True, False]).parse(text)
 
 
-# framework, data, summaries
+# metrics
 
-def test_variables_take_the_values_of_a_checkpoint(tmp_path):
-    w, other = variable([1., 2.]), variable([[5.], [6.]], name='other')
-    path = f'{tmp_path}/c'
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        tf.train.Saver({'w': w, 'column': other}).save(session, path)
-        session.run([w.assign([0., 0.]), other.assign([[0.], [0.]])])
-        framework.assign_from_checkpoint_fn(path, [w])(session)
-        assert session.run(w).tolist() == [1., 2.]
-        framework.assign_from_checkpoint_fn(path, {'w': other}, reshape_variables=True)(session)
-        assert session.run(other).tolist() == [[1.], [2.]]
-        framework.assign_from_values_fn({'w': np.array([7., 8.])})(session)
-        assert session.run(w).tolist() == [7., 8.]
-    assert framework.assign_from_checkpoint_fn(path, {'no': w}, ignore_missing_vars=True) is None
+@pytest.mark.parametrize('name, first', [
+    (name, ['predictions', 'labels', *extra]) for names, extra in (
+        ('accuracy auc mean_absolute_error mean_squared_error root_mean_squared_error precision '
+         'recall true_positives covariance pearson_correlation false_positive_rate', ['weights']),
+        ('precision_at_thresholds recall_at_thresholds false_positives_at_thresholds',
+         ['thresholds', 'weights']),
+        ('mean_cosine_distance', ['dim', 'weights']), ('mean_iou', ['num_classes', 'weights']),
+        ('specificity_at_sensitivity', ['sensitivity', 'weights', 'num_thresholds']),
+        ('recall_at_k', ['k', 'weights']),
+        ('sparse_recall_at_k sparse_precision_at_k', ['k', 'class_id', 'weights']))
+    for name in names.split()])
+def test_arguments_have_the_names_and_the_order_of_contrib(name, first):
+    assert list(inspect.signature(
+        place.AREAS['metrics'][f'streaming_{name}']).parameters)[:len(first)] == first
 
+
+# summaries
 
 def test_summaries_are_written_at_their_steps_with_the_old_kinds(tmp_path):
-    names = summary.NAMES
+    names = place.AREAS['summary']
     with names['create_file_writer'](str(tmp_path)).as_default():
         with names['always_record_summaries']():
             names['scalar']('loss', tf.constant(2.), step=tf.constant(7, tf.int64))
@@ -218,10 +218,10 @@ def test_summaries_are_written_at_their_steps_with_the_old_kinds(tmp_path):
         ('picture/image/0', 9, 'image'), ('rate', 4, 'simple_value'), ('weights', 8, 'histo')]
 
 
-def test_the_areas_are_found_by_every_road_and_say_what_they_lack():
+def test_the_areas_are_found_by_every_path_and_say_what_they_lack():
     done = run_python(ROOT / 'tests' / 'scripts' / 'contrib_areas.py', loaded=True)
     assert done.returncode == 0
-    assert done.stdout.splitlines() == [
+    assert [line.removeprefix('[etpe] ') for line in done.stdout.splitlines()] == [
         f'tf.contrib.{name} is not provided by install(contrib=True){advice}' for name, advice in (
             ('layers.crossed_column', '; use tf.feature_column.crossed_column'),
             ('rnn', '; use tf.nn.rnn_cell, which has most cells'),

@@ -1,25 +1,58 @@
-"""A script that lacks a package of an extra ends with the line that installs it."""
+"""A script that failed gets the flag, name or package that would have helped."""
 
+import sys
+
+import pytest
+import tensorflow as tf  # noqa: F401 - The code of the cases uses it.
 from harness.processes import run_etpe
 
-
-def hint_of(tmp_path, code):
-    """The last line of a script that fails, without what the doctor may add in time."""
-    (tmp_path / 'job.py').write_text(code)
-    done = run_etpe('run', tmp_path / 'job.py', loaded=True)
-    assert done.returncode == 1
-    return [line for line in done.stderr.splitlines()
-            if not line.startswith('[etpe] "etpe doctor ')][-1]
+from estimator_tpu_embedding.compat.hints import flag_that_helps
 
 
-def test_a_missing_tfrs_is_named_with_the_extra(tmp_path):
+def test_a_missing_tfrs_is_named_with_the_extra(monkeypatch):
     # Python reports a module of None as it reports one that is not there.
-    assert hint_of(tmp_path, 'import sys\nsys.modules["tensorflow_recommenders"] = None\n'
-                   'import tensorflow_recommenders as tfrs\n') == (
-        '[etpe] TensorFlow Recommenders is not installed: pip install ".[tfrs]" in the checkout '
-        'of this package, or pip install tensorflow-recommenders')
+    monkeypatch.setitem(sys.modules, 'tensorflow_recommenders', None)
+    with pytest.raises(ImportError) as caught:
+        exec('import tensorflow_recommenders')
+    assert flag_that_helps(caught.value) == (
+        'TensorFlow Recommenders is not installed: pip install ".[tfrs]" in the checkout of this '
+        'package, or pip install tensorflow-recommenders')
 
 
-def test_another_missing_package_gets_no_such_line(tmp_path):
-    assert hint_of(tmp_path, 'import tensorflow_recommenders_of_nobody\n') == (
-        "ModuleNotFoundError: No module named 'tensorflow_recommenders_of_nobody'")
+@pytest.mark.parametrize('code, name', [
+    ('tf.Session()', 'tf.Session'), ('tf.train.AdamOptimizer', 'tf.train.AdamOptimizer'),
+    ('tf.nn.rnn_cell.LSTMCell', 'tf.nn.rnn_cell'),
+    ('from tensorflow import placeholder', 'tf.placeholder')])
+def test_a_name_of_tensorflow_1_is_answered_with_its_flag(code, name):
+    with pytest.raises((AttributeError, ImportError)) as caught:
+        exec(code)
+    assert flag_that_helps(caught.value) == (
+        f'{name} is a name of TensorFlow 1: "etpe run --tf1" makes "import tensorflow" give '
+        'what it gave then')
+
+
+@pytest.mark.parametrize('code', [
+    'tf.contrib.tpu', 'tf.compat.v1.contrib', 'from tensorflow import contrib',
+    'import tensorflow.contrib.tpu', 'from tensorflow.contrib.tpu.python.tpu import tpu_config'])
+def test_tf_contrib_is_answered_with_its_flag(code):
+    with pytest.raises((AttributeError, ImportError)) as caught:
+        exec(code)
+    assert 'etpe run --contrib' in flag_that_helps(caught.value)
+
+
+@pytest.mark.parametrize('code', [
+    'tf.nonsense', 'tf.compat.v1.nonsense', '1 / 0', '"".nonsense', 'import nonsense',
+    'from tensorflow import nonsense', 'import tensorflow.nonsense', 'from re import nonsense'])
+def test_other_errors_are_answered_with_none(code):
+    with pytest.raises(Exception) as caught:
+        exec(code)
+    assert flag_that_helps(caught.value) is None
+
+
+@pytest.mark.soak
+def test_the_tool_says_which_flag_would_have_helped(tmp_path):
+    path = tmp_path / 'job.py'
+    path.write_text('import tensorflow as tf\nx = tf.placeholder(tf.float32)\n')
+    done = run_etpe('run', path, loaded=True)
+    assert done.returncode == 1
+    assert '[etpe] tf.placeholder is a name of TensorFlow 1: "etpe run --tf1" ' in done.stderr

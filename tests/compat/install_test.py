@@ -9,7 +9,7 @@ from estimator_tpu_embedding import defaults
 from estimator_tpu_embedding.cluster import listening
 from estimator_tpu_embedding.cluster.choice import ClusterChoice
 from estimator_tpu_embedding.cluster.faults import HostUnavailableError
-from estimator_tpu_embedding.compat import environment, workers
+from estimator_tpu_embedding.compat import environment, tpu_functions
 from estimator_tpu_embedding.errors import ExposedServerError, SetupError
 
 
@@ -17,67 +17,6 @@ def check(code, loaded=False, **environment):
     done = run_python('-c', code, loaded=loaded, **environment)
     assert done.returncode == 0
     return done
-
-
-def test_the_removed_names_resolve_by_the_roads_that_scripts_take():
-    check('''
-import estimator_tpu_embedding
-estimator_tpu_embedding.install()
-import tensorflow as tf
-import tensorflow.compat.v1 as tf1
-from tensorflow.compat.v1 import estimator as by_import
-from tensorflow import estimator as from_root
-import tensorflow.compat.v1.estimator
-from tensorflow_estimator.python.estimator.tpu import tpu_config, tpu_estimator
-assert by_import is tf1.estimator is tf.compat.v1.estimator
-assert from_root is tf.estimator
-tpu = by_import.tpu
-for name in ('TPUEstimator', 'TPUEstimatorSpec', 'RunConfig', 'TPUConfig', 'InputPipelineConfig'):
-    assert getattr(tpu, name) is getattr(estimator_tpu_embedding, name), name
-assert tpu_estimator.TPUEstimator is tpu.TPUEstimator
-from tensorflow_estimator.python.estimator.tpu.tpu_estimator import (
-    BatchConfig, ExportSavedModelApiVersion, export_estimator_savedmodel)
-assert all(one.__module__.startswith('estimator_tpu_embedding') for one in (
-    BatchConfig, ExportSavedModelApiVersion, export_estimator_savedmodel))
-assert tpu_config.RunConfig is tpu.RunConfig
-assert issubclass(tpu.TPUEstimator, by_import.Estimator)
-assert issubclass(tpu.RunConfig, by_import.RunConfig)
-experimental = tf1.tpu.experimental
-assert experimental.AdagradParameters is estimator_tpu_embedding.AdagradParameters
-assert tpu.experimental.EmbeddingConfigSpec is estimator_tpu_embedding.EmbeddingConfigSpec
-assert tf1.tpu.cross_replica_sum is estimator_tpu_embedding.cross_replica_sum
-assert 'tf_keras' in tf1.keras.layers.Dense.__module__
-for resolver in (tf.distribute.cluster_resolver.TPUClusterResolver,
-                 tf1.distribute.cluster_resolver.TPUClusterResolver):
-    for name in (None, '', 'local'):
-        assert isinstance(resolver(name), tf.distribute.cluster_resolver.ClusterResolver)
-''')
-
-
-def test_the_raw_embedding_and_its_gradients_resolve_where_2_15_had_them():
-    check('''
-import estimator_tpu_embedding
-estimator_tpu_embedding.install()
-from tensorflow.python.tpu import tpu_embedding, tpu_embedding_gradient
-import tensorflow.python.tpu.tpu_embedding as by_import
-assert by_import is tpu_embedding
-for name in ('TPUEmbedding', 'TableConfig', 'FeatureConfig', 'AdamParameters', 'DeviceConfig'):
-    assert getattr(tpu_embedding, name) is getattr(estimator_tpu_embedding, name), name
-for name in ('EnqueueData', 'RaggedEnqueueData', 'VariablesAndOps', 'FtrlSlotVariable',
-             'AdamSlotVariableNames', '_OptimizationParameters',
-             'get_enqueue_datas_list_from_sparse_tensors_list'):
-    assert hasattr(tpu_embedding, name), name
-assert (tpu_embedding.INFERENCE, tpu_embedding.TRAINING) == (1, 2)
-assert not hasattr(tpu_embedding, 'resolve')  # what our module imports is no name of it
-for name in ('get_gradients_through_compute_gradients', 'create_dummy_table_variables',
-             'hook_dummy_table_variables_to_activations',
-             'get_gradients_through_dummy_table_variables'):
-    assert callable(getattr(tpu_embedding_gradient, name)), name
-try:
-    tpu_embedding.absent
-except AttributeError as error:
-    assert "absent was deleted in TensorFlow 2.16" in str(error)
-''', loaded=True)
 
 
 def test_a_system_tells_its_topology_to_those_who_assign_devices():
@@ -180,7 +119,11 @@ def test_what_the_nightly_lacks_in_this_tensorflow_says_so_when_it_is_asked_for(
     check('''
 import estimator_tpu_embedding
 estimator_tpu_embedding.install()
+import tensorflow as tf
 from tensorflow.python.distribute import estimator_training
+from tensorflow.python.tpu import tpu_embedding
+assert 'tf_keras' in tf.compat.v1.keras.layers.Dense.__module__
+assert not hasattr(tpu_embedding, 'resolve')  # What our module imports is no name of it.
 try:
     estimator_training.absent
 except AttributeError as error:
@@ -235,8 +178,8 @@ def test_h02_workers_are_contacted_before_a_script_runs(monkeypatch):
     require_private_network()
     nobody, = free_addresses(1)
     monkeypatch.setattr(defaults, '_current', defaults.Defaults())
-    workers.contact()  # There are none, so nothing happens.
+    tpu_functions.contact_workers()  # There are none, so nothing happens.
     monkeypatch.setattr(defaults, '_current', defaults.Defaults(
         cluster=ClusterChoice((nobody,), expose=True, connect_deadline=.5)))
     with pytest.raises(HostUnavailableError, match=f'E707 worker {nobody}.* connection refused'):
-        workers.contact()
+        tpu_functions.contact_workers()

@@ -130,10 +130,10 @@ WITHOUT = """
 import importlib.util, sys
 real = importlib.util.find_spec
 importlib.util.find_spec = lambda name: None if name == 'imp' else real(name)
-from estimator_tpu_embedding.compat import old_python, roads
+from estimator_tpu_embedding.compat import import_paths, old_python
 for _ in range(2):
     old_python.put_in_place(print)
-roads.move({'tensorflow.python.estimator': 'json'})
+import_paths.move({'tensorflow.python.estimator': 'json'})
 import imp
 assert imp.__name__.endswith('old_imp') and imp.reload(imp) is imp
 assert len([each for each in sys.meta_path if type(each).__name__ == '_Moved']) == 2

@@ -1,6 +1,5 @@
 """Plain Estimators with strategies, in this process and as a client of servers."""
 
-import logging
 import types
 
 import numpy as np
@@ -120,16 +119,16 @@ def test_one_process_trains_and_evaluates_on_servers_elsewhere(tmp_path):
     np.testing.assert_allclose(estimator.get_variable_value('w'), after(3), rtol=1e-5)
 
 
-def test_one_process_drives_workers_and_parameter_servers_elsewhere(tmp_path):
+def test_one_process_drives_workers_and_parameter_servers_elsewhere(tmp_path, caplog):
     estimator, _servers = remote(
         tmp_path, {'chief': 1, 'ps': 1}, STRATEGIES['v1 ParameterServer']())
     with pytest.raises(ete.EteError, match='E473 Estimator.train: .*; got ParameterServerStrategyV1'
                                            ' as standalone_client over chief, ps.'):
         estimator.train(batches(8), steps=1)
-    with expect_warning('W474 TrainSpec: saving_listeners are not called'):
-        nightly.train_and_evaluate(
-            estimator, nightly.TrainSpec(batches(8), max_steps=3, saving_listeners=[
-                tf.train.CheckpointSaverListener()]), nightly.EvalSpec(batches(8, 1)))
+    nightly.train_and_evaluate(
+        estimator, nightly.TrainSpec(batches(8), max_steps=3, saving_listeners=[
+            tf.train.CheckpointSaverListener()]), nightly.EvalSpec(batches(8, 1)))
+    assert 'W474 TrainSpec: saving_listeners are not called' in caplog.text
     np.testing.assert_allclose(estimator.get_variable_value('w'), after(3), rtol=1e-5)
 
 
@@ -139,7 +138,7 @@ def tf_config(monkeypatch):
 
 
 @pytest.mark.parametrize('kind', ['train_distribute', 'eval_distribute'])
-def test_a_strategy_given_by_two_roads_is_one_clear_error(kind):
+def test_a_strategy_given_twice_is_one_clear_error(kind):
     strategy = STRATEGIES['OneDevice']()
     with pytest.raises(ete.ConfigError, match=f'E472 RunConfig: a strategy is given as {kind} or'):
         nightly.RunConfig(**{kind: strategy}, experimental_distribute=distribution(
@@ -169,21 +168,3 @@ def test_call_of_train_in_an_independent_worker_says_what_to_call(monkeypatch, t
         with pytest.raises(ete.ConfigError, match='E473 .* independent_worker over worker.  Call '
                                                   'train_and_evaluate.'):
             call(batches(8), steps=1)
-
-
-class expect_warning(logging.Handler):
-    """A context in which TensorFlow's logger says a text."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.text, self.said = text, []
-
-    def emit(self, record):
-        self.said.append(record.getMessage())
-
-    def __enter__(self):
-        logging.getLogger('tensorflow').addHandler(self)
-
-    def __exit__(self, kind, *_):
-        logging.getLogger('tensorflow').removeHandler(self)
-        assert kind is not None or any(self.text in line for line in self.said)

@@ -2,11 +2,8 @@
 
 import re
 
-import pytest
 import tensorflow as tf
 from harness.processes import ROOT, run_etpe, run_python
-
-from estimator_tpu_embedding.compat.hints import flag_that_helps
 
 SCRIPTS = ROOT / 'tests' / 'scripts'
 
@@ -123,42 +120,3 @@ assert tf.contrib is before.contrib
         'gives the part of it that jobs for TPUs use',
         'TensorFlow 1.15, as install(tf1=True) gives it, has no tf.pack; use tf.stack',
         'TensorFlow 1.15, as install(tf1=True) gives it, has no tf.nonsense']
-
-
-@pytest.mark.parametrize('code, name', [
-    ('tf.Session()', 'tf.Session'), ('tf.train.AdamOptimizer', 'tf.train.AdamOptimizer'),
-    ('tf.nn.rnn_cell.LSTMCell', 'tf.nn.rnn_cell'),
-    ('from tensorflow import placeholder', 'tf.placeholder')])
-def test_a_name_of_tensorflow_1_is_answered_with_its_flag(code, name):
-    with pytest.raises((AttributeError, ImportError)) as caught:
-        exec(code)
-    assert flag_that_helps(caught.value) == (
-        f'{name} is a name of TensorFlow 1: "etpe run --tf1" makes "import tensorflow" give '
-        'what it gave then')
-
-
-@pytest.mark.parametrize('code', [
-    'tf.contrib.tpu', 'tf.compat.v1.contrib', 'from tensorflow import contrib',
-    'import tensorflow.contrib.tpu', 'from tensorflow.contrib.tpu.python.tpu import tpu_config'])
-def test_tf_contrib_is_answered_with_its_flag(code):
-    with pytest.raises((AttributeError, ImportError)) as caught:
-        exec(code)
-    assert 'etpe run --contrib' in flag_that_helps(caught.value)
-
-
-@pytest.mark.parametrize('code', [
-    'tf.nonsense', 'tf.compat.v1.nonsense', '1 / 0', '"".nonsense', 'import nonsense',
-    'from tensorflow import nonsense', 'import tensorflow.nonsense', 'from re import nonsense'])
-def test_other_errors_are_answered_with_none(code):
-    with pytest.raises(Exception) as caught:
-        exec(code)
-    assert flag_that_helps(caught.value) is None
-
-
-@pytest.mark.soak
-def test_the_tool_says_which_flag_would_have_helped(tmp_path):
-    path = tmp_path / 'job.py'
-    path.write_text('import tensorflow as tf\nx = tf.placeholder(tf.float32)\n')
-    done = run_etpe('run', path, loaded=True)
-    assert done.returncode == 1
-    assert '[etpe] tf.placeholder is a name of TensorFlow 1: "etpe run --tf1" ' in done.stderr

@@ -11,13 +11,7 @@ import tensorflow.compat.v1 as tf
 from harness import graphs
 from harness.numpy_reference import assert_close
 
-from estimator_tpu_embedding.core.optimizer_base import Bounds
-from estimator_tpu_embedding.core.optimizers import (
-    Adagrad,
-    FrequencyEstimator,
-    Momentum,
-    StochasticGradientDescent,
-)
+from estimator_tpu_embedding.core.optimizers import Adagrad, Momentum, StochasticGradientDescent
 from estimator_tpu_embedding.core.plan import resolve
 from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology
 from estimator_tpu_embedding.hosts.pipelined import DelayedBackend
@@ -102,25 +96,6 @@ def test_cores_come_in_ascending_order_from_that_of_the_row_and_wrap_round(backe
     assert found[5].tolist() == [-(1.75 * 4 + 1.5 * 16 + 1), .25 * 4 + .5 * 16 + 1]
     assert found[7].tolist() == [-(1.75 * 16 + 1.5 * 1 + 64), .25 * 16 + .5 * 1 + 64]
     assert not found[[0, 1, 2, 3, 4, 6, 8]].any()
-
-
-@pytest.mark.parametrize('backend', graphs.WITH_OWNERS)
-def test_weights_decay_and_are_bounded_in_every_update(backend):
-    optimizer = StochasticGradientDescent(
-        learning_rate=1., decay=.5, clip_weights=Bounds(lower=-1.), accumulate=False)
-    cores = [[([[0], []], [2., 9.])], [([[0], []], [-1., 9.])]]
-    found, _ = trained(backend, PLACES_OF_2[0], optimizer, cores)
-    # 1/2 - 2, not below -1; then -1/2 + 1. With accumulation it is 1/2 - 1.
-    assert found[0] == .5 and found[1] == 1.
-
-
-@pytest.mark.parametrize('backend', graphs.WITH_OWNERS)
-def test_a_frequency_estimator_sees_a_gap_of_0_after_the_first_core(backend):
-    optimizer = FrequencyEstimator(learning_rate=3., tau=.25, max_delta=4., outlier_threshold=8.,
-                                   weight_exponent=1., accumulate=False)
-    found, _ = trained(backend, PLACES_OF_2[0], optimizer, [[([[5], []], [0., 0.])]] * 2, start=4.)
-    # Step 3, last hit 0: 4 * (1 - 1/4) + 3 / 4; then a gap of 0.
-    assert found[5].tolist() == [.75 * 3.75, 3.]
 
 
 BIG, RATE, INFINITY = 2. ** 127, 2. ** -126, float('inf')  # 2 * BIG overflows, BIG * RATE is 2.

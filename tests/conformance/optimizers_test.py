@@ -11,7 +11,7 @@ import itertools
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
-from harness import cases, graphs, kinds
+from harness import cases, graphs
 from harness.numpy_reference import ReferenceTable, excess
 from harness.parts import soak_except
 
@@ -40,9 +40,9 @@ class Step:
     """What one global step feeds to the tables of one shape."""
 
     def __init__(self, kind, shape, number):
-        generator = np.random.default_rng([list(kinds.KINDS).index(kind), *shape, number])
-        self.ids = kinds.KINDS[kind](generator, shape[0])
-        self.weights = {'weighted': kinds.weights_of(generator, self.ids['weighted'])}
+        generator = np.random.default_rng([list(cases.KINDS).index(kind), *shape, number])
+        self.ids = cases.KINDS[kind](generator, shape[0])
+        self.weights = {'weighted': cases.weights_of(generator, self.ids['weighted'])}
         # Of one sign in a column: what nearly cancels in a sum has no digits left to compare.
         signs = generator.choice([-1, 1], shape[1])
         self.gradients = {
@@ -178,7 +178,7 @@ def test_five_steps_of_every_case_agree_with_the_reference(backend, strategy, to
     wrong = []
     with graphs.building(backend):
         engine = Engine(backend, strategy, *topology, chosen)
-        for kind in kinds.KINDS:
+        for kind in cases.KINDS:
             found = engine.run(kind)
             for case in chosen:
                 wanted = expected(kind, case.number, 1 if case.optimizer.accumulate

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 from harness.network import require_private_network
-from harness.parts import soak_except
 from harness.tasks import Owners, Tasks, hosted_by
 
 import estimator_tpu_embedding as ete
@@ -179,29 +178,16 @@ ON_PROCESSES = ['all in one', 'three hosts, adam', 'one host, ftrl', 'no accumul
                 'steps that are skipped']
 
 
-def assert_nearly_those_of_one_engine(directory, case, owners):
-    assert_same(numbers_of(directory, hosted_by(None), case), owners, rtol=1e-5, atol=2e-6)
-    assert any('tpu_embedding' in name for name in owners)
-
-
 @pytest.mark.soak
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize('case', soak_except(
-    [case for case in CASES if case not in ON_PROCESSES], 0))
-def test_a_job_on_tasks_has_the_bits_of_owners_in_one_process_and_nearly_those_of_one_engine(
+@pytest.mark.parametrize('case', CASES)
+def test_a_job_elsewhere_has_the_bits_of_owners_in_one_process_and_nearly_those_of_one_engine(
         tmp_path, case):
-    hosts = CASES[case][0]
+    """Elsewhere is on processes of their own, or for the other cases on tasks of this process."""
+    hosts, is_first = CASES[case][0], case == next(iter(CASES))
     owners = numbers_of(tmp_path / 'owners', hosted_by(Owners(hosts)), case)
-    assert_same(numbers_of(tmp_path / 'tasks', hosted_by(Tasks(hosts)), case), owners)
-    assert_nearly_those_of_one_engine(tmp_path / 'one', case, owners)
-
-
-@pytest.mark.soak
-@pytest.mark.timeout(600)
-@pytest.mark.parametrize('case', ON_PROCESSES)
-def test_a_job_on_processes_has_these_bits_too_each_time(tmp_path, case):
-    hosts = CASES[case][0]
-    owners = numbers_of(tmp_path / 'owners', hosted_by(Owners(hosts)), case)
-    for number in range(1 + (case == 'all in one')):
-        assert_same(numbers_of(tmp_path / str(number), on_processes(hosts), case), owners)
-    assert_nearly_those_of_one_engine(tmp_path / 'one', case, owners)
+    for number in range(1 + is_first):
+        elsewhere = on_processes(hosts) if case in ON_PROCESSES else hosted_by(Tasks(hosts))
+        assert_same(numbers_of(tmp_path / str(number), elsewhere, case), owners)
+    assert_same(numbers_of(tmp_path / 'one', hosted_by(None), case), owners, rtol=1e-5, atol=2e-6)
+    assert any('tpu_embedding' in name for name in owners)

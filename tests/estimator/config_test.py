@@ -10,8 +10,8 @@ import tensorflow.compat.v1 as tf
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding import defaults
 from estimator_tpu_embedding.core.kernels import Kernels
-from estimator_tpu_embedding.estimator import job_checks, settings
-from estimator_tpu_embedding.estimator.checks import check_partitioned_input
+from estimator_tpu_embedding.estimator import settings
+from estimator_tpu_embedding.estimator.tpu_config import check_partitioned_input
 
 ITERATIONS = (
     'Invalid TPUConfig `iterations_per_loop` value. Value must be positive integer value or '
@@ -111,7 +111,7 @@ def test_the_cluster_of_emulated_hosts_is_told_but_no_cluster_of_processes():
         assert config.cluster_spec.num_tasks('worker') == 2
         assert not config.cluster_spec  # By which the Estimator sees that it runs alone.
         assert not config.session_config.HasField('cluster_def')
-        job_checks.refuse_unsupported(config)
+        settings.refuse_unsupported(config)
 
 
 DistributeConfig = collections.namedtuple(
@@ -120,7 +120,7 @@ DistributeConfig = collections.namedtuple(
 
 def problems_of(config):
     with pytest.raises(ete.UnsupportedError) as caught:
-        job_checks.refuse_unsupported(config)
+        settings.refuse_unsupported(config)
     return [(problem.code, problem.where) for problem in caught.value.problems]
 
 

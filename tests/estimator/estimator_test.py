@@ -9,6 +9,7 @@ from harness import jobs
 from harness.parts import soak_except
 
 import estimator_tpu_embedding as ete
+from estimator_tpu_embedding.compat.contrib.hparams import HParams
 
 TABLE = 'dense_features/f_embedding/embedding_weights'
 STEPS = [{'f': np.array([1, 2, 3, 1]), 'label': np.ones(4, np.float32)}] * 4
@@ -227,19 +228,6 @@ def test_a_training_model_fn_may_return_a_plain_estimator_spec(tmp_path):
     assert tf.train.load_variable(str(tmp_path), 'global_step') == 1
 
 
-def test_without_tpu_it_is_a_plain_estimator(tmp_path):
-    estimator = make(tmp_path, use_tpu=False)
-
-    def input_fn(params):
-        assert params['batch_size'] == 4 and 'context' not in params
-        return tf.data.Dataset.from_tensors(({'f': [1, 2, 3, 1]}, np.ones(4, np.float32))).repeat(3)
-
-    estimator.train(input_fn)
-    assert dict(tf.train.list_variables(str(tmp_path))) == {
-        TABLE: [10, 2], 'w/kernel': [2, 1], 'global_step': []}
-    assert estimator.evaluate(input_fn)['global_step'] == 3
-
-
 @pytest.mark.parametrize('kwargs, error, text', [
     ({'predict_batch_size': None}, ValueError, 'predict_batch_size in TPUEstimator constructor '
      'cannot be `None` if .predict is running on TPU.'),
@@ -247,11 +235,8 @@ def test_without_tpu_it_is_a_plain_estimator(tmp_path):
      'predict batch size 10 must be divisible by number of replicas 4'),
     ({'input_fn': lambda params: {'f': tf.zeros([1], tf.int64)}}, TypeError,
      'For mode PREDICT, `input_fn` must return `Dataset` instead of `features` and `labels`.'),
-    ({'input_fn': lambda: None}, ValueError, 'does not include params argument'),
     ({'model_fn': lambda features, params: None}, RuntimeError, 'estimator_spec used by TPU '
      "prediction must have type`TPUEstimatorSpec`. Got <class 'NoneType'>"),
-    ({'input_fn': lambda params: plain_input_fn(params), 'model_fn': lambda features, params: None},
-     ValueError, 'model_fn does not take labels, but input_fn returns labels.'),
     ({'hooks': [1]}, TypeError, 'Hooks must be a SessionRunHook'),
     ({'checkpoint_path': '/nonexistent/model.ckpt-1'}, ete.EteError,
      'E613 checkpoint model.ckpt-1')])
@@ -319,10 +304,6 @@ def test_an_older_checkpoint_can_be_evaluated_by_its_path(tmp_path):
     assert result['global_step'] == 0
 
 
-def test_initial_values_are_evaluated_where_there_is_no_checkpoint(tmp_path):
-    assert make(tmp_path).evaluate(jobs.input_fn_of(STEPS), steps=1)['global_step'] == 0
-
-
 @pytest.mark.parametrize('flags, error, text', [
     ({'export_to_cpu': False, 'export_to_tpu': False}, ValueError,
      'One of export_to_cpu and export_to_tpu must be true.'),
@@ -367,24 +348,6 @@ def test_a_distribution_strategy_is_refused_where_the_cores_are_the_replicas(tmp
     with pytest.raises(ete.UnsupportedError, match='E914 RunConfig: a strategy is for'):
         ete.TPUEstimator(lambda features: None, config=config, train_batch_size=4)
     ete.TPUEstimator(lambda features: None, config=config, use_tpu=False)
-
-
-class HParams:
-    """As far as the original knows of `tf.contrib.training.HParams`."""
-
-    def __init__(self, **values):
-        self.__dict__.update(values)
-
-    def __contains__(self, name):
-        return name in self.__dict__
-
-    def add_hparam(self, name, value):
-        assert name not in self
-        self.__dict__[name] = value
-
-    def set_hparam(self, name, value):
-        assert name in self
-        self.__dict__[name] = value
 
 
 @pytest.mark.parametrize('use_tpu', [True, False])

@@ -277,17 +277,6 @@ def test_a_feature_of_a_column_of_each_kind_is_refused(tmp_path):
                        batch_size=4).train(jobs.input_fn_of(STEPS), steps=1)
 
 
-def test_a_column_for_serving_on_the_cpu_is_refused_by_tensorflow_in_training(tmp_path):
-    columns = [jobs.embedding('f', embedding_lookup_device='cpu')]
-    estimator = jobs.estimator(jobs.linear_model_fn(columns), columns, jobs.run_config(tmp_path),
-                               batch_size=4)
-    for run in (estimator.train, estimator.evaluate):
-        with pytest.raises(ValueError, match='embedding_lookup_device="cpu" during training is '
-                           'not supported'):
-            run(lambda params: tf.data.Dataset.from_tensors(
-                ({'f': [1, 2, 3, 1]}, tf.ones([4]))).repeat(), steps=1)
-
-
 def test_a_column_that_names_the_embedding_engine_is_looked_up_there(tmp_path):
     columns = [jobs.embedding('f', embedding_lookup_device='tpu_embedding_core',
                               initializer=tf.zeros_initializer())]

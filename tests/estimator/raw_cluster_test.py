@@ -10,12 +10,12 @@ from harness.tasks import Owners, Tasks
 
 from estimator_tpu_embedding import _tf, defaults
 from estimator_tpu_embedding.cluster.choice import ClusterChoice
-from estimator_tpu_embedding.compat import remote
+from estimator_tpu_embedding.compat import tpu_functions
 from estimator_tpu_embedding.compat.resolver import TPUClusterResolver
 from estimator_tpu_embedding.defaults import Defaults
 from estimator_tpu_embedding.errors import ConfigError
-from estimator_tpu_embedding.estimator import loop_hosts, replicate, tpu_embedding_gradient
-from estimator_tpu_embedding.estimator.cross_shard import CrossShardOptimizer
+from estimator_tpu_embedding.estimator import replicate, tpu_embedding_gradient, workers
+from estimator_tpu_embedding.estimator.replicate import CrossShardOptimizer
 
 pytestmark = pytest.mark.no_rerun
 BATCH = 8
@@ -29,7 +29,7 @@ def installed(monkeypatch):
                         replicate.split_compile_and_replicate)
     cls = _tf.session_class()
     monkeypatch.setattr(cls, '__init__', cls.__init__)  # Afterwards that of before is there.
-    remote.open_sessions_here()
+    tpu_functions.open_sessions_here()
     with tf.Graph().as_default():
         yield
 
@@ -38,7 +38,7 @@ def put_on(monkeypatch, cluster):
     """Lets the loops of a test have this cluster; `None` is one process."""
     if cluster is not None:
         cluster.choice = ClusterChoice(processes=cluster.num_hosts)
-    monkeypatch.setattr(loop_hosts, 'cluster_of', lambda master: cluster)
+    monkeypatch.setattr(workers, 'cluster_of_loop', lambda master: cluster)
     return cluster
 
 

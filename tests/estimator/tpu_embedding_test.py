@@ -22,7 +22,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from estimator_tpu_embedding.errors import ConfigError, UnsupportedError
-from estimator_tpu_embedding.estimator.parameters_base import _OptimizationParameters
+from estimator_tpu_embedding.estimator.parameters import _OptimizationParameters
 from estimator_tpu_embedding.proto.codec import Config
 from estimator_tpu_embedding.runner import progress
 

@@ -1,6 +1,5 @@
 """Section 13 of the runner's specification: evaluations inside a training that is open."""
 
-import json
 
 import numpy as np
 import pytest
@@ -132,14 +131,3 @@ def test_evaluations_keep_the_time_between_them_but_for_that_of_the_last_step(tm
     results, exports = run(make(tmp_path, 1, 1), 12, throttle_secs=spec.throttle_secs)
     assert evaluated_in(tmp_path) == {4, 12} and exports == []  # Not 8, nor what began it all.
     assert set(results) == {'loss', 'mean_label', 'mean_square', 'global_step'}
-
-
-def test_a_cluster_has_one_evaluator(tmp_path, monkeypatch):
-    monkeypatch.setenv('TF_CONFIG', json.dumps({
-        'cluster': {'chief': ['h:1'], 'ps': ['h:2']}, 'task': {'type': 'evaluator', 'index': 1}}))
-    estimator = ete.TPUEstimator(
-        lambda features, labels, params: None, use_tpu=False,
-        config=ete.RunConfig(model_dir=str(tmp_path)))
-    with pytest.raises(ValueError, match='For distributed training, there can only be one '
-                       r'`evaluator` task \(with task id 0\).  Given task id 1'):
-        run(estimator, 4)

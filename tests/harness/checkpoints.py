@@ -1,13 +1,11 @@
-"""Gives tests small real checkpoints, which TensorFlow writes once, under any step."""
+"""Gives tests small checkpoints, as TensorFlow writes them, under any step."""
 
-import functools
 import hashlib
 import json
 import pathlib
-import shutil
-import tempfile
 
 import numpy as np
+from harness import forged
 
 from estimator_tpu_embedding.checkpoint.manifest import Manifest, StoredTable
 
@@ -24,36 +22,16 @@ def signed(fields):
     return json.dumps({**own, 'sha256': digest})
 
 
-@functools.cache
-def _written(offset):
-    """The folder of files `c-0.*` whose numbers are `VALUES + offset`."""
-    import tensorflow.compat.v1 as tf  # Processes that TensorFlow would slow down pass files in.
-    directory = tempfile.TemporaryDirectory()  # As long as this process.
-    folder = directory.name
-    with tf.Graph().as_default(), tf.Session() as session:
-        for name, factor in (('t', 1), ('t/Adagrad', 10)):
-            tf.get_variable(name, [7, 2], use_resource=True,
-                            partitioner=tf.fixed_size_partitioner(2),
-                            initializer=tf.constant_initializer(0.))
-            whole = (VALUES + offset) * factor
-            for variable, rows in zip(tf.global_variables()[-2:], (whole[:4], whole[4:])):
-                variable.initializer_value = rows
-        step = tf.train.create_global_step()
-        session.run(tf.global_variables_initializer())
-        for variable in tf.global_variables():
-            if hasattr(variable, 'initializer_value'):
-                variable.load(variable.initializer_value, session)
-        step.load(0, session)
-        tf.train.Saver(sharded=True).save(session, f'{folder}/c', global_step=0)
-    return directory
-
-
 def writer(offset=0., without=()):
-    """A function for `commit(write=...)`: copies the files of a checkpoint to a prefix."""
+    """A function for `commit(write=...)`: writes a checkpoint of the numbers `VALUES + offset`."""
     def write(prefix):
-        for path in pathlib.Path(_written(offset).name).glob('c-0.*'):
-            if path.suffix not in without:
-                shutil.copyfile(path, prefix + path.name.removeprefix('c-0'))
+        whole = VALUES + np.float32(offset)
+        forged.write(prefix, {
+            **{name: [whole[:4] * factor, whole[4:] * factor]
+               for name, factor in (('t', 1), ('t/Adagrad', 10))}, 'global_step': np.int64(0)})
+        for suffix in without:
+            for path in pathlib.Path(prefix).parent.glob(f'{pathlib.Path(prefix).name}*{suffix}'):
+                path.unlink()
     return write
 
 

@@ -116,7 +116,7 @@ _TESTED = 'stock', 'native', 'native_owners'
 EVERY_BACKEND = soak_except(map(of_backend, _TESTED), 0, 1)
 """As parameters of a test; those that are not in the gate are `soak`.
 
-`conformance/cluster_test.py` compares tasks and processes with owners bit for bit.
+`conformance/backend_test.py` compares tasks and processes with owners bit for bit.
 """
 
 WITH_OWNERS = list(map(of_backend, _TESTED))

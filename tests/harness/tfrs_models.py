@@ -1,10 +1,23 @@
-"""Small models with TFRS's layer, for processes with this package and for those without it."""
+"""Small models with TFRS's layer, for processes with this package and for those without it.
+
+    python -m harness.tfrs_models restore FOLDER
+    python -m harness.tfrs_models serve FOLDER
+
+These processes lack the package. One restores with stock TFRS what was saved under an emulated TPU,
+trains on, and saves that; FOLDER has a folder for each case of `tfrs_checkpoint_test`. The other
+calls the functions of SavedModels with TensorFlow alone, and compares what they return; FOLDER has
+`predictions.npy`, those for the batch `PREDICTED`, and SavedModels.
+"""
+
+import pathlib
+import sys
 
 import numpy as np
 import tensorflow as tf
 
 api = tf.tpu.experimental.embedding
 ROWS = {'user': 5, 'video': 7}
+PREDICTED = 3
 WIDTH, BATCH, MOST = 2, 8, 4
 """The width of tables, samples of a global batch, and how many videos a sample may have."""
 
@@ -190,3 +203,52 @@ def values_of(model):
             found[table if name == 'parameters' else f'{table}/{name}'] = variable.numpy()
     dense = model.get_layer('dense')
     return {**found, 'dense/kernel': dense.kernel.numpy(), 'dense/bias': dense.bias.numpy()}
+
+
+def restore_all(folder):
+    """Checks every case, and leaves its own checkpoints in `stock` below it."""
+    strategy = tf.distribute.get_strategy()
+    for case in sorted(pathlib.Path(folder).iterdir()):
+        kind, shape, _ = case.name.split(', ')
+        for index in sorted(case.glob('*.index')):
+            for built in False, True:
+                model, optimizer = make(kind, shape == 'functional')
+                if built:
+                    build(model, optimizer, strategy)
+                status = restore(str(index.with_suffix('')), model, optimizer)
+                build(model, optimizer, strategy)
+                require_restored(case, status, model)
+        trainer(model, optimizer, strategy)(2)
+        stock = case / 'stock'
+        stock.mkdir()
+        save(stock, model, optimizer)
+    assert 'estimator_tpu_embedding' not in sys.modules
+
+
+def serve(folder):
+    """Prints the names of the functions of each SavedModel; all have given the predictions."""
+    predictions = np.load(f'{folder}/predictions.npy')
+    for path in sorted(pathlib.Path(folder).glob('*/saved_model.pb')):
+        loaded = tf.saved_model.load(str(path.parent))
+        for name, function in sorted(loaded.signatures.items()):
+            taken = function.structured_input_signature[1]
+            users = taken.get('user', taken.get('args_0'))
+            size = users.shape[0] or BATCH
+            found, = function(**_named(taken, size)).values()
+            np.testing.assert_allclose(found, predictions[:size], 1e-6, 1e-6)
+            print(path.parent.name, name, size)
+    assert not {'estimator_tpu_embedding', 'tensorflow_recommenders'} & set(sys.modules)
+
+
+def _named(names, size):
+    """The first samples of the batch, by names; those of Keras count the parts of a model's inputs.
+    """
+    users, videos, _ = samples(PREDICTED)
+    sparse = dense_to_sparse(videos[:size])
+    given = {'user': users[:size], 'video': videos[:size], 'args_0': users[:size],
+             'args_0_1': sparse.indices, 'args_0_2': sparse.values, 'args_0_3': sparse.dense_shape}
+    return {name: tf.constant(given[name]) for name in names}
+
+
+if __name__ == '__main__':
+    {'restore': restore_all, 'serve': serve}[sys.argv[1]](sys.argv[2])

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from harness import replicas
-from harness.processes import run_harness
 from harness.tf2_tables import api, assert_equal, features, make, stock, trained, trainer
 
 ADAGRAD = {'t': api.Adagrad(.1)}
@@ -205,9 +204,3 @@ def test_checkpoints_by_name_are_taken_where_tables_have_these_names(tmp_path):
     new.build()
     tf.train.Checkpoint(embedding=new).restore(path)
     assert_equal(new, ours)
-
-
-@pytest.mark.soak
-def test_a_job_that_is_killed_comes_to_the_same_end(tmp_path):
-    done = run_harness('tf2_kill_job', tmp_path)
-    assert done.returncode == 0 and done.stdout.endswith('equal bit for bit\n')

@@ -113,19 +113,6 @@ def test_tables_without_an_optimizer_are_looked_up_only():
         step_of(embedding, gradients=tf.ones([2, 2]))(IDS)
 
 
-def slots_by(make):
-    return lambda table, names, initializers: {name: make(table) for name in names}
-
-
-@pytest.mark.parametrize('make, got', [
-    (lambda table: tf.Variable(tf.zeros([3, 2])), r'OwnedVariable \(3, 2\)'),
-    (lambda table: tf.zeros([6, 2]), 'EagerTensor')])
-def test_slots_of_the_user_are_variables_of_the_shape_of_the_table(make, got):
-    embedding = embedding_of(optimizer=api.Adagrad(slot_variable_creation_fn=slots_by(make)))
-    with pytest.raises(ConfigError, match=f'E447.*of the shape.*got for "accumulators" {got}'):
-        embedding.embedding_tables
-
-
 @pytest.mark.parametrize('gradient, message', [
     (np.ones([2, 2]), "E546.*found non-tensor type: <class 'numpy.ndarray'> at path a"),
     (1., "E546.*found non-tensor type: <class 'float'> at path a"),
@@ -136,17 +123,13 @@ def test_gradients_of_other_types_and_shapes_are_refused(one, gradient, message)
         traced(lambda: one.apply_gradients({'a': gradient}))
 
 
-@pytest.mark.parametrize('features, kind', [
-    ({'b': IDS}, ValueError), ({'a': IDS, 'b': IDS}, ValueError), ([IDS], TypeError),
-    (IDS, ValueError), ({'a': [IDS]}, ValueError)])
+@pytest.mark.parametrize('features, kind', [({'b': IDS}, ValueError), ([IDS], TypeError)])
 def test_other_structures_are_refused_with_the_types_of_the_original(one, features, kind):
-    with pytest.raises(kind, match="E531 features: The two structures don't have the same nested "
-                       'structure'):
-        traced(lambda: one.enqueue(features))
-    with pytest.raises(kind, match='E531 weights'):
-        traced(lambda: one.enqueue({'a': IDS}, features))
-    with pytest.raises(kind, match='E531 gradients'):
-        traced(lambda: one.apply_gradients(features))
+    for what, call in (('features', lambda: one.enqueue(features)),
+                       ('weights', lambda: one.enqueue({'a': IDS}, features)),
+                       ('gradients', lambda: one.apply_gradients(features))):
+        with pytest.raises(kind, match=f"E531 {what}: The two structures don't have the same"):
+            traced(call)
 
 
 @pytest.mark.parametrize('ids, code', [

@@ -134,33 +134,3 @@ def test_rows_slots_and_activations_are_those_of_the_reference(strategy, kernels
                 assert_close(values, wanted, 4e-6)
             except AssertionError as error:
                 raise AssertionError(f'{case}') from error
-
-
-@pytest.mark.parametrize('pipelined', [False, True])
-def test_without_accumulation_rows_are_updated_replica_by_replica(pipelined):
-    """Ids 1 and 2 have gradients 1.5 and 1.0 on replica 0, and 0.5 on replica 1."""
-    made = replicas.make('tpu 2')
-    table = api.TableConfig(4, 1, tf.zeros_initializer(), combiner='sum', name='t')
-    embedding = replicas.embedding_under(
-        made, {'f': api.FeatureConfig(table)},
-        api.Adagrad(.5, .1, use_gradient_accumulation=False),
-        pipeline_execution_with_tensor_core=pipelined)
-
-    @tf.function
-    def train(ids, gradients):
-        def step(gradients):
-            embedding.dequeue()
-            embedding.apply_gradients({'f': gradients})
-        embedding.enqueue({'f': ids})
-        made.run(step, (gradients,))
-
-    train(replicas.split(made, [[1, 2], [1, 2], [2, 1], []]),
-          replicas.split(made, np.float32([[1.5], [1.], [.5], [9.]])))
-    found = replicas.values_of(embedding)['t']
-    # Row 1 resides on replica 1, which comes first; row 2 on replica 0.
-    for row, first, second in ((1, .5, 2.5), (2, 2.5, .5)):
-        sum_1 = .1 + first ** 2
-        sum_2 = sum_1 + second ** 2
-        assert_close(found['accumulators'][row], [sum_2])
-        assert_close(found['parameters'][row], [
-            -.5 * (first / np.sqrt(sum_1) + second / np.sqrt(sum_2))])

@@ -186,3 +186,73 @@ def test_replicas_at_different_batches_are_an_error_and_meet_again():
     tf.function(lambda: here.embedding.enqueue({'a': tf.constant([1, 2])}, device='/TPU:1'))()
     here.refuses('E548.*got 0, 1', '+dg')
     here.check()
+
+
+COUNTED = pytest.mark.parametrize('strategy', ['tpu 2', 'tpu 8', 'mirrored 2'])
+
+
+def joined(here, found):
+    """The results of all replicas as of one global batch."""
+    return np.concatenate(here.strategy.experimental_local_results(found))
+
+
+@pytest.mark.soak
+@COUNTED
+def test_replicas_may_count_names_and_the_kth_new_one_of_each_is_one_call(strategy):
+    """Two look-ups before the first gradients do not mix."""
+    here, names = Job(strategy), []
+
+    def next_name():
+        names.append(str(len(names) + 1))
+        return names[-1]
+
+    def nested(first, second):
+        outer, inner = next_name(), next_name()
+        here.embedding.enqueue({'a': first}, name=outer)
+        one = here.embedding.dequeue(name=outer)['a']
+        here.embedding.enqueue({'a': second}, name=inner)
+        two = here.embedding.dequeue(name=inner)['a']
+        here.embedding.apply_gradients({'a': 2 * tf.ones_like(two)}, name=inner)
+        here.embedding.apply_gradients({'a': tf.ones_like(one)}, name=outer)
+        return one, two
+
+    step = tf.function(lambda *ids: here.strategy.run(nested, ids), autograph=False)
+    for _ in range(3):
+        first, second = here.ids(), here.ids()
+        one, two = step(*(replicas.split(here.strategy, ids) for ids in (first, second)))
+        np.testing.assert_array_equal(joined(here, one), here.table[first])
+        np.testing.assert_array_equal(joined(here, two), here.table[second])
+        np.subtract.at(here.table, np.concatenate([first, second, second]), np.float32(1))
+    assert len(names) == 2 * here.number
+    here.check()
+
+
+@pytest.mark.soak
+@COUNTED
+def test_names_outside_of_replicas_are_the_same_in_all_whatever_their_order(strategy):
+    """A program hands over replica by replica, and not in the same order to each."""
+    here = Job(strategy)
+
+    def step():
+        found = []
+        for name in ('second', 'first'):
+            found.append(here.embedding.dequeue(name=name)['a'])
+            here.embedding.apply_gradients({'a': tf.ones_like(found[-1])}, name=name)
+        return found
+
+    @tf.function(autograph=False)
+    def train(**ids):
+        for replica in range(here.number):
+            for name in sorted(ids, reverse=replica % 2):
+                own = ids[name][replica * BATCH:(replica + 1) * BATCH]
+                here.embedding.enqueue({'a': own}, name=name, device=f'/TPU:{replica}')
+        return here.strategy.run(step)
+
+    for _ in range(2):
+        first, second = here.ids(), here.ids()
+        two, one = train(first=tf.constant(first), second=tf.constant(second))
+        np.testing.assert_array_equal(joined(here, two), here.table[second])
+        np.subtract.at(here.table, second, np.float32(1))
+        np.testing.assert_array_equal(joined(here, one), here.table[first])
+        np.subtract.at(here.table, first, np.float32(1))
+    here.check()

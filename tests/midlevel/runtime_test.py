@@ -1,11 +1,13 @@
-"""The engine of a TPUEmbedding is closed when the object is garbage."""
+"""An engine is closed with its object; rates, and activations that travel together, are right."""
 
 import gc
 
+import numpy as np
 import pytest
 import tensorflow as tf
 from harness import graphs, replicas
 
+from estimator_tpu_embedding.midlevel.runtime import MOST_BYTES
 from estimator_tpu_embedding.native import library
 
 pytestmark = graphs.needs_native
@@ -81,3 +83,41 @@ def test_a_rate_is_asked_once_where_a_step_is_traced():
         step(tf.constant([0]))
         assert embedding.embedding_tables[table].numpy()[0] == after
     assert list(numbers) == [.25]
+
+
+@pytest.mark.parametrize('rows', [2, MOST_BYTES // 4])
+def test_each_feature_keeps_its_own_whatever_the_order_of_tables(rows):
+    """Features a and c share a table, b is between them; row i of a table is filled with i."""
+    made = replicas.make('tpu 2')
+
+    def table(name, width):
+        return api.TableConfig(3, width, lambda shape, dtype: tf.range(3.)[:, None]
+                               * tf.ones(shape), combiner='sum', name=name)
+
+    shared, other = table('s', 2), table('o', 1)
+    embedding = replicas.embedding_under(
+        made, {'a': api.FeatureConfig(shared), 'b': api.FeatureConfig(other),
+               'c': api.FeatureConfig(shared)}, api.SGD(1.))
+
+    @tf.function
+    def train():
+        def step():
+            found = embedding.dequeue()
+            embedding.apply_gradients({name: tf.one_hot(tf.zeros([rows], tf.int32), width) * scale
+                                       for name, width, scale in (
+                                           ('a', 2, 1.), ('b', 1, 10.), ('c', 2, 100.))})
+            return found
+        embedding.enqueue({name: tf.fill([rows], id) for name, id in (
+            ('a', 0), ('b', 1), ('c', 2))})
+        return made.run(step)
+
+    found = train()
+    for replica in range(2):
+        for name, id, width in (('a', 0, 2), ('b', 1, 1), ('c', 2, 2)):
+            np.testing.assert_array_equal(
+                made.experimental_local_results(found[name])[replica], np.full([rows, width], id))
+    values = replicas.values_of(embedding)
+    samples = 2. * rows
+    np.testing.assert_array_equal(
+        values['s']['parameters'], [[-samples, 0], [1, 1], [2 - 100 * samples, 2]])
+    np.testing.assert_array_equal(values['o']['parameters'], [[0], [1 - 10 * samples], [2]])

@@ -1,9 +1,14 @@
-"""Functions in a SavedModel look up as in training, for batches of any size; they train nothing."""
+"""Functions in a SavedModel look up as in training, for batches of any size; they train nothing.
 
+TensorFlow alone, without this package, serves and restores tables that were trained here.
+"""
+
+import numpy as np
 import pytest
 import tensorflow as tf
 from harness import replicas
-from harness.tf2_tables import api
+from harness.processes import run_python
+from harness.tf2_tables import api, trained
 
 from estimator_tpu_embedding.errors import CallError, InputShapeError
 
@@ -134,3 +139,60 @@ def test_what_no_saved_function_can_do_is_an_error_while_it_is_saved(
     module.look_up = look_up
     with pytest.raises(error, match=text):
         tf.saved_model.save(module, str(tmp_path))
+
+
+OPTIMIZERS = {'sgd': api.SGD(.1), 'a/b.c': api.Adagrad(.1)}
+
+SERVE = """
+import sys
+import numpy as np, tensorflow as tf
+api = tf.tpu.experimental.embedding
+values = np.load('values.npz')
+
+for folder in 'none', 'tpu 2':
+    model = tf.saved_model.load(folder)
+    for ids in [3, 1], [6]:
+        found = model.serve(tf.constant(ids, tf.int64))
+        for one, table in zip(found, ('sgd', 'a/b.c'), strict=True):
+            np.testing.assert_array_equal(one, values[f'{folder} {table} parameters'][ids])
+
+own = api.TPUEmbeddingForServing([api.FeatureConfig(api.TableConfig(
+    7 + number, 2, None, optimizer, 'sum', name)) for number, (name, optimizer) in enumerate(
+        {'sgd': api.SGD(.1), 'a/b.c': api.Adagrad(.1)}.items())], None)
+status = tf.train.Checkpoint(embedding=own).read('checkpoint')
+own.build()
+status.assert_consumed()
+found = own(features=[tf.constant([3, 1])] * 2)
+np.testing.assert_array_equal(found[0], values['tpu 2 sgd parameters'][[3, 1]])
+assert 'estimator_tpu_embedding' not in sys.modules
+"""
+
+
+def serving(embedding):
+    """A module that serves the tables of an object that was trained."""
+    by_name = {table.name: table for table in embedding._declared.tables}
+    module = tf.Module()
+    module.embedding = embedding
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.int64)])
+    def serve(ids):
+        return api.serving_embedding_lookup(
+            [ids, ids], None, embedding.embedding_tables,
+            [api.FeatureConfig(by_name[name]) for name in OPTIMIZERS])
+
+    module.serve = serve
+    return module
+
+
+def test_tensorflow_alone_serves_saved_models_and_restores_checkpoints(tmp_path):
+    values = {}
+    for strategy in 'none', 'tpu 2':
+        embedding = trained(strategy, optimizers=OPTIMIZERS)
+        tf.saved_model.save(serving(embedding), str(tmp_path / strategy))
+        values.update({f'{strategy} {table} {name}': value
+                       for table, own in replicas.values_of(embedding).items()
+                       for name, value in own.items()})
+    tf.train.Checkpoint(embedding=embedding).write(str(tmp_path / 'checkpoint'))
+    np.savez(tmp_path / 'values.npz', **values)
+    ended = run_python('-c', SERVE, cwd=tmp_path, PYTHONPATH=None)
+    assert ended.returncode == 0

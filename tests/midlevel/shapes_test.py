@@ -39,7 +39,7 @@ def resolved(length, output_shape, kind, shape):
         with tf.Graph().as_default():
             incoming = shapes.of_inputs(declared, [tf2_shapes.tensor(kind, shape)])
     found = shapes.resolve(declared, incoming)
-    shapes.check(declared, found, incoming)
+    shapes.check(declared, map(tf.TensorShape, found), incoming)
     return found[0]
 
 
@@ -59,7 +59,7 @@ def test_shapes_and_errors_are_those_of_the_original():
         assert_same(name, outcome(lambda: resolved(*case)), GOLDEN['resolved'][name])
     for (config, stored, incoming), expected in zip(tf2_shapes.STORED, GOLDEN['checked']):
         assert_same(stored, outcome(lambda: shapes.check(
-            declared_of(config), [tuple(stored)], [tf.TensorShape(incoming)])), expected)
+            declared_of(config), [tf.TensorShape(stored)], [tf.TensorShape(incoming)])), expected)
 
 
 def codes_of(call):

@@ -5,7 +5,6 @@ import pytest
 import tensorflow as tf
 from harness import replicas, tfrs
 from harness import tfrs_models as models
-from harness.parts import soak_except
 from harness.processes import run_harness
 
 pytestmark = pytest.mark.soak
@@ -53,7 +52,7 @@ def saved(tmp_path_factory):
         own = folder / ', '.join(case)
         own.mkdir()
         models.save(own, *trained(*case)[1:])
-    ended = run_harness('tfrs_stock', folder, TF_USE_LEGACY_KERAS='1')
+    ended = run_harness('tfrs_models', 'restore', folder, TF_USE_LEGACY_KERAS='1')
     assert ended.returncode == 0
     return folder
 
@@ -91,9 +90,8 @@ def test_an_emulated_tpu_takes_what_stock_tfrs_saves(case, saved):
         models.require_restored(folder, status, model)
 
 
-@pytest.mark.parametrize('kind, strategy, tolerance', soak_except([
-    *((kind, 'tpu 2', 0) for kind in ('sgd', 'adagrad', 'adam', 'own ftrl')),
-    ('adam', 'tpu 1', 1e-5), ('adagrad', 'tpu 8', 1e-5)], 1, 2, 4))
+@pytest.mark.parametrize('kind, strategy, tolerance', [
+    ('adam', 'tpu 2', 0), ('own ftrl', 'tpu 2', 0), ('adagrad', 'tpu 8', 1e-5)])
 def test_training_goes_on_with_the_numbers_of_a_run_without_interruption(
         kind, strategy, tolerance, tmp_path):
     """Another number of replicas sums the gradients of the dense layer in another order."""
@@ -108,18 +106,16 @@ def test_training_goes_on_with_the_numbers_of_a_run_without_interruption(
         np.testing.assert_allclose(value, expected[name], tolerance, tolerance, err_msg=name)
 
 
-@pytest.mark.parametrize('in_background', [False, True])
-def test_a_manager_keeps_and_restores_models(in_background, tmp_path):
+def test_a_manager_keeps_and_restores_models_that_were_saved_in_the_background(tmp_path):
     made, model, optimizer = make('adagrad', 'subclassed', 'tpu 2')
     step, seen = models.trainer(model, optimizer, made), []
     manager = tf.train.CheckpointManager(
         tf.train.Checkpoint(model=model, optimizer=optimizer), tmp_path, max_to_keep=2)
     for number in range(3):
         step(number)
-        manager.save(options=tf.train.CheckpointOptions(enable_async=in_background))
+        manager.save(options=tf.train.CheckpointOptions(enable_async=True))
         manager.sync()
         seen.append(models.values_of(model))
-    assert len(manager.checkpoints) == 2
     for path, expected in zip(manager.checkpoints, seen[1:], strict=True):
         made, model, optimizer = make('adagrad', 'subclassed', 'tpu 2')
         tf.train.Checkpoint(model=model, optimizer=optimizer).restore(path)
@@ -128,7 +124,6 @@ def test_a_manager_keeps_and_restores_models(in_background, tmp_path):
             np.testing.assert_array_equal(value, expected[name], name)
 
 
-@pytest.mark.soak
 def test_a_job_with_a_layer_that_is_killed_comes_to_the_same_end(tmp_path):
-    done = run_harness('tf2_kill_job', tmp_path, 'layer')
+    done = run_harness('tf2_kill_job', tmp_path)
     assert done.returncode == 0 and done.stdout.endswith('equal bit for bit\n')

@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from harness import replicas, tfrs
-from harness.keras_feed import feed
 from harness.numpy_reference import ReferenceTable, assert_close
-from harness.parts import soak_except
 
 from estimator_tpu_embedding.midlevel import optimizers
 
@@ -98,6 +96,11 @@ def job(name, make=functional, optimizer=api.Adagrad(.1), **kwargs):
     return made, model, layer
 
 
+def ids_of(samples, name):
+    """The ids of each sample as a list."""
+    return [np.atleast_1d(ids).tolist() for ids in samples[name]]
+
+
 class Reference:
     """The job in float64 on one machine."""
 
@@ -105,11 +108,14 @@ class Reference:
         self.tables = {name: ReferenceTable(
             initial(name), optimizers.core_optimizer(optimizer), 'mean') for name in ROWS}
         self.kernel = np.ones(3 * WIDTH)
-        self.features = tfrs.Reference(self.tables, TABLE_OF)
+
+    def look_up(self, samples):
+        """The inputs of the dense layer: the activations of all features side by side."""
+        return np.hstack([self.tables[table].lookup(ids_of(samples, name))
+                          for name, table in TABLE_OF.items()])
 
     def predict(self, samples):
-        found = self.features.lookup(samples)
-        return np.hstack([found[name] for name in TABLE_OF]) @ self.kernel
+        return self.look_up(samples) @ self.kernel
 
     def loss(self, samples):
         return np.mean((self.predict(samples) - samples[LABEL]) ** 2)
@@ -121,10 +127,11 @@ class Reference:
             batch = {name: value[first:first + BATCH] for name, value in samples.items()}
             losses.append(self.loss(batch))
             wrong = 2 / BATCH * (self.predict(batch) - batch[LABEL])
-            found = self.features.lookup(batch)
-            x = np.hstack([found[name] for name in TABLE_OF])
-            self.features.update(batch, dict(zip(TABLE_OF, np.hsplit(
-                np.outer(wrong, self.kernel), 3))))
+            x = self.look_up(batch)
+            of_x = dict(zip(TABLE_OF, np.hsplit(np.outer(wrong, self.kernel), 3)))
+            for name, table in self.tables.items():
+                table.update([(ids_of(batch, feature), of_x[feature], None)
+                              for feature, its in TABLE_OF.items() if its == name])
             self.kernel = self.kernel - rate * x.T @ wrong
         return np.mean(losses)
 
@@ -136,27 +143,26 @@ def assert_holds(layer, reference):
             assert_close(values[slot], reference.tables[name].slots['Adagrad'], 1e-5)
 
 
-@pytest.mark.parametrize('name, make, steps_per_execution', soak_except([
-    ('tpu 1', functional, 1), ('tpu 1', subclassed, 4), ('tpu 2', functional, 4),
-    ('tpu 2', subclassed, 1), ('tpu 4', functional, 2), ('tpu 4', subclassed, 4),
-    ('tpu 8', functional, 10), ('tpu 8', subclassed, 1)], 1, 2))
+@pytest.mark.parametrize('name, make, steps_per_execution', [
+    ('tpu 1', functional, 1), ('tpu 2', subclassed, 1), ('tpu 4', functional, 4),
+    ('tpu 8', subclassed, 10)])
 def test_fit_evaluate_and_predict_equal_the_reference(name, make, steps_per_execution):
     """On 2 hosts too, from `tpu 4` on; predictions come in the order of samples."""
     made, model, layer = job(name, make, steps_per_execution=steps_per_execution,
                              metrics=['mae'])
     samples, others = samples_of(STEPS), samples_of(3, seed=1)
-    history = model.fit(feed(made, samples, with_label, batch=BATCH), epochs=2,
+    history = model.fit(tfrs.feed(made, samples, with_label, batch=BATCH), epochs=2,
                         steps_per_epoch=STEPS, verbose=0).history
     reference = Reference()
     assert_close(history['loss'], [reference.fit(samples) for _ in range(2)], 1e-5)
     assert_holds(layer, reference)
 
-    found = model.evaluate(feed(made, others, with_label, batch=BATCH), steps=3, verbose=0,
+    found = model.evaluate(tfrs.feed(made, others, with_label, batch=BATCH), steps=3, verbose=0,
                            return_dict=True)
     assert_close(found['loss'], reference.loss(others), 1e-5)
     expected = reference.predict(others)
     assert_close(found['mae'], np.mean(np.abs(expected - others[LABEL])), 1e-5)
-    predicted = model.predict(feed(made, others, features_of, batch=BATCH), steps=3, verbose=0)
+    predicted = model.predict(tfrs.feed(made, others, features_of, batch=BATCH), steps=3, verbose=0)
     assert_close(predicted[:, 0], expected, 1e-5)
     assert_holds(layer, reference)
 
@@ -180,7 +186,7 @@ def test_callbacks_of_fit_do_what_they_do_elsewhere(tmp_path):
     made, model, layer = job('tpu 1', optimizer=api.SGD(lambda: rates['optimizer'].lr))
     rates['optimizer'] = model.optimizer
     samples, watch = samples_of(2), Watch(layer)
-    data = feed(made, samples, with_label, batch=BATCH)
+    data = tfrs.feed(made, samples, with_label, batch=BATCH)
     history = model.fit(
         data, epochs=4, steps_per_epoch=2, validation_data=data, validation_steps=2, verbose=0,
         callbacks=[
@@ -199,19 +205,3 @@ def test_callbacks_of_fit_do_what_they_do_elsewhere(tmp_path):
     model.load_weights(f'{tmp_path}/1')
     assert_close(tfrs.values_of(layer)['video']['parameters'], rows[0], 1e-5)
     assert_close(model.evaluate(data, steps=2, verbose=0), losses[0], 1e-5)
-
-
-@pytest.mark.parametrize('name', ['tpu 1', 'tpu 2'])
-def test_a_step_that_fails_within_fit_names_its_feature_and_the_next_fit_is_right(name):
-    made, model, layer = job(name)
-    good, bad = samples_of(2), samples_of(2)
-    bad['liked'][20] = [99]
-    with pytest.raises(tf.errors.InvalidArgumentError, match='E501 feature .*liked.*got 99'):
-        model.fit(feed(made, bad, with_label, batch=BATCH), steps_per_epoch=2, verbose=0)
-    reference = Reference()
-    first = {name: value[:BATCH] for name, value in good.items()}
-    reference.fit(first)
-    assert_holds(layer, reference)
-    history = model.fit(feed(made, good, with_label, batch=BATCH), steps_per_epoch=2, verbose=0)
-    assert_close(history.history['loss'], [reference.fit(good)], 1e-5)
-    assert_holds(layer, reference)

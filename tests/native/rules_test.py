@@ -1,4 +1,3 @@
-import math
 import pathlib
 import re
 
@@ -7,7 +6,6 @@ import pytest
 import estimator_tpu_embedding
 from estimator_tpu_embedding.core import optimizers as o
 from estimator_tpu_embedding.core.kernels import MAX_THREADS
-from estimator_tpu_embedding.core.optimizer_base import Bounds
 from estimator_tpu_embedding.native import rules
 
 SOURCES = pathlib.Path(estimator_tpu_embedding.__file__).parent / 'native' / 'src'
@@ -54,23 +52,3 @@ def test_the_kernels_have_room_for_as_many_options():
 
 def test_the_kernels_allow_as_many_threads_as_may_be_asked_for():
     assert f'constexpr int kMostThreads = {MAX_THREADS};' in (SOURCES / 'cores.h').read_text()
-
-
-def test_options_that_all_rules_have_come_first():
-    plain = o.StochasticGradientDescent(learning_rate=.5)
-    infinite = (-math.inf, math.inf, -math.inf, math.inf)
-    assert rules.options_of(plain) == (1, 0, 0, 0, 0, *infinite, *[0] * 15)
-    special = o.StochasticGradientDescent(
-        learning_rate=.5, decay=.25, decay_times_rate=True, clip_weights=Bounds(lower=0., upper=2),
-        clip_gradients=Bounds(upper=0.))
-    assert rules.options_of(special)[:9] == (1, 0, 1, .25, 1, 0, 2, -math.inf, 0)
-    single = o.StochasticGradientDescent(learning_rate=.5, accumulate=False, decay=0.)
-    assert rules.options_of(single)[:5] == (0, 0, 1, 0, 0)
-
-
-def test_options_of_a_rule_follow_with_complements_in_double_precision():
-    adam = o.Adam(learning_rate=.5, beta2=.999, epsilon=1e-8, use_non_lazy_adam=True)
-    options = rules.options_of(adam)
-    assert options[1] == 1 and options[9:17] == (.9, 1 - .9, .999, 1 - .999, 1e-8, 1e-8**2, 1, 0)
-    ftrl = o.Ftrl(learning_rate=.5, l1=1., l2=2., beta=3., multiply_linear_by_lr=True)
-    assert rules.options_of(ftrl)[9:15] == (1, 2, .5, 3, 1, 0)

@@ -1,4 +1,4 @@
-"""Takes the roads to the areas of tf.contrib, runs computations of tf.contrib.tpu, prints errors.
+"""Takes the import paths of the areas of tf.contrib, runs computations of tf.contrib.tpu, prints errors.
 
 It prints the errors for four names that are not there, then those for two modules.
 """
@@ -12,7 +12,7 @@ import tensorflow as tf  # noqa: E402
 import tensorflow.compat.v1 as tf1  # noqa: E402
 
 
-def take_every_road():
+def take_every_path():
     """Imports areas in the ways that scripts did, and compares what they lead to."""
     import tensorflow.contrib.layers as by_path
     from tensorflow import contrib
@@ -67,13 +67,13 @@ def print_error(kind, code):
     try:
         exec(code)
     except kind as error:
-        print(error)
+        print(*getattr(error, '__notes__', [error]))
 
 
 assert not hasattr(tf, 'contrib') and not any('compat.contrib' in each for each in sys.modules)
 for _ in range(2):
     ete.install(2, 2, contrib=True)
-take_every_road()
+take_every_path()
 run_computations()
 for missing in ('layers.crossed_column', 'rnn.LSTMCell', 'metrics.nonsense', 'tpu.nonsense'):
     print_error(AttributeError, f'tf.contrib.{missing}')

@@ -1,11 +1,11 @@
-"""Every road that scripts took to a name leads to it again, and the table of names is true."""
+"""Every import path of scripts leads to its name again, and the table of names is true."""
 
 import importlib.metadata
 import json
 import pathlib
 
 import pytest
-from harness import roads
+from harness import import_paths
 from harness.processes import run_python
 from harness.tools import load
 
@@ -18,17 +18,17 @@ GOLDEN = json.loads(API_TABLE.GOLDEN.read_text())
 
 @pytest.fixture(scope='module')
 def found():
-    """What one process with `install()` says of all roads and names."""
+    """What one process with `install()` says of all paths and names."""
     done = run_python('-c', f'import sys; sys.path.insert(0, {str(TESTS)!r}); '
-                      'from harness import roads; roads.main()')
+                      'from harness import import_paths; import_paths.main()')
     assert done.returncode == 0
     return json.loads(done.stdout)
 
 
-@pytest.mark.parametrize('number', range(len(roads.ROADS)), ids=[
-    f'{statement}: {name}' for statement, name, _ in roads.ROADS])
-def test_a_road_leads_to_the_very_object(found, number):
-    assert found['roads'][number] == ''
+@pytest.mark.parametrize('number', range(len(import_paths.PATHS)), ids=[
+    f'{statement}: {name}' for statement, name, _ in import_paths.PATHS])
+def test_a_path_leads_to_the_very_object(found, number):
+    assert found['paths'][number] == ''
 
 
 def test_every_name_that_the_table_calls_restored_resolves(found):
@@ -61,7 +61,7 @@ def test_the_table_is_made_of_the_golden_and_the_rules():
     assert API_TABLE.TABLE.read_text() == API_TABLE.table(GOLDEN)
 
 
-def test_classes_of_several_roads_are_one_for_isinstance_and_subclasses(tmp_path):
+def test_classes_of_several_paths_are_one_for_isinstance_and_subclasses(tmp_path):
     done = run_python('-c', f'''
 import estimator_tpu_embedding as ete
 ete.install()
@@ -111,45 +111,3 @@ from tensorflow.python.estimator import no_such_module
 ''', loaded=True)
     assert done.stderr.strip().splitlines()[-1].startswith(
         "ImportError: cannot import name 'no_such_module'")
-
-
-def test_what_the_roads_lead_to_works(tmp_path):
-    done = run_python('-c', f'''
-import estimator_tpu_embedding
-estimator_tpu_embedding.install()
-import numpy as np
-import tensorflow as tf
-from tensorflow.compat.v1 import estimator as v1
-from tensorflow.python.estimator.inputs import numpy_io
-from tensorflow.python.tpu import error_handling
-from tensorflow.python.training import training_ops
-
-x = np.array([[1.], [2.]], np.float32)
-make_input = numpy_io.numpy_input_fn(dict(x=x), np.array([0, 1]), 2, None, False)
-columns = [tf.feature_column.numeric_column('x')]
-for name, classifier in (
-        ('v2', tf.estimator.DNNClassifier([3], columns, {str(tmp_path)!r} + '/v2',
-                                          optimizer='Adagrad')),
-        ('v1', v1.DNNClassifier([3], columns, {str(tmp_path)!r} + '/v1',
-                                optimizer=tf.compat.v1.train.AdagradOptimizer(.1)))):
-    assert classifier.train(make_input, steps=3).get_variable_value('global_step') == 3, name
-    assert set(classifier.evaluate(make_input, steps=1)) > {{'accuracy', 'loss'}}
-
-with tf.compat.v1.Session(graph=tf.Graph()) as session:
-    weights = tf.compat.v1.get_variable('w', initializer=[1., 2.], use_resource=True)
-    session.run(weights.initializer)
-    session.run(training_ops.resource_apply_gradient_descent(weights.handle, .5, [2., 2.]))
-    assert session.run(weights).tolist() == [0., 1.]
-
-errors = error_handling.ErrorRendezvous(num_sources=2)
-with errors.catch_errors('infeed'):
-    raise tf.errors.CancelledError(None, None, 'the session was closed')
-with errors.catch_errors('outfeed'):
-    raise OSError('no such file')
-try:
-    errors.raise_errors()
-except OSError as error:  # the cause, not what followed from it
-    print(error)
-''', loaded=True)
-    assert done.returncode == 0
-    assert done.stdout == 'no such file\n'

@@ -7,7 +7,7 @@ from harness.processes import run_python
 
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding import defaults
-from estimator_tpu_embedding.compat import devices
+from estimator_tpu_embedding.compat import resolver
 from estimator_tpu_embedding.core.specs import System
 
 SCRIPT = '''
@@ -58,9 +58,9 @@ def test_there_is_a_device_per_replica_and_what_is_placed_there_runs():
 
 @pytest.fixture
 def listed(monkeypatch):
-    monkeypatch.setattr(devices, '_last', None)
+    monkeypatch.setattr(resolver, '_last', None)
     monkeypatch.setattr(defaults, '_current', defaults.Defaults())
-    return {name: function for path, name, function in devices.replaced() if path == 'config'}
+    return resolver.devices_listed()
 
 
 def test_the_cores_are_those_of_the_system_that_was_found_last(listed):

@@ -11,77 +11,47 @@ import json
 import sys
 
 E, NIGHTLY = 'estimator_tpu_embedding.', 'tensorflow_estimator.python.estimator.'
-ESTIMATOR, CONTEXT = E + 'estimator.estimator.', E + 'estimator.context.'
+ESTIMATOR = E + 'estimator.estimator.'
 TPU_CONFIG = E + 'estimator.tpu_config.TPUConfig'
 RUN_CONFIG = E + 'estimator.run_config.RunConfig'
 STRATEGY, EMBEDDING = E + 'midlevel.strategy.', E + 'midlevel.embedding.TPUEmbedding'
 V1, V2 = 'tensorflow_estimator._api.v1.', 'tensorflow_estimator._api.v2.'
 
-ROADS = [  # a statement, what it names then, and what that must be
+PATHS = [  # a statement, what it names then, and what that must be
     ('import tensorflow as tf', 'tf.estimator.tpu.TPUEstimator', ESTIMATOR + 'TPUEstimator'),
     ('import tensorflow as tf', 'tf.estimator.Estimator', NIGHTLY + 'estimator.EstimatorV2'),
     ('import tensorflow as tf', 'tf.estimator.DNNClassifier',
      NIGHTLY + 'canned.dnn.DNNClassifierV2'),
-    ('import tensorflow as tf', 'tf.estimator.inputs.numpy_input_fn',
-     NIGHTLY + 'inputs.numpy_io.numpy_input_fn'),
-    ('import tensorflow as tf', 'tf.estimator.experimental.RNNEstimator',
-     NIGHTLY + 'canned.rnn.RNNEstimator'),
     ('import tensorflow as tf', 'tf.compat.v1.estimator.tpu.RunConfig', RUN_CONFIG),
-    ('import tensorflow as tf', 'tf.compat.v1.estimator.DNNClassifier',
-     NIGHTLY + 'canned.dnn.DNNClassifier'),
     ('import tensorflow as tf', 'tf.compat.v2.compat.v1.estimator.tpu.TPUConfig', TPU_CONFIG),
-    ('import tensorflow as tf', 'tf.compat.v1.compat.v1.estimator.tpu.TPUConfig', TPU_CONFIG),
     ('import tensorflow as tf', 'tf.compat.v1.compat.v2.estimator.Estimator',
      NIGHTLY + 'estimator.EstimatorV2'),
     ('import tensorflow as tf', 'tf.data.experimental.CheckpointInputPipelineHook',
      E + 'runner.input_state.CheckpointInputPipelineHook'),
-    ('import tensorflow as tf', 'tf.compat.v1.tpu.experimental.FtrlParameters',
-     E + 'estimator.parameters_sums.FtrlParameters'),
     ('import tensorflow as tf', 'tf.compat.v2.distribute.cluster_resolver.TPUClusterResolver',
      E + 'compat.resolver.TPUClusterResolver'),
     ('import tensorflow as tf', 'tf.distribute.TPUStrategy', STRATEGY + 'TPUStrategyV2'),
-    ('import tensorflow as tf', 'tf.compat.v2.distribute.experimental.TPUStrategy',
-     STRATEGY + 'TPUStrategy'),
     ('import tensorflow as tf', 'tf.compat.v1.distribute.experimental.TPUStrategy',
      STRATEGY + 'TPUStrategyV1'),
     ('import tensorflow as tf', 'tf.distribute.InputOptions', E + 'midlevel.system.InputOptions'),
-    ('import tensorflow as tf', 'tf.tpu.experimental.embedding.TPUEmbedding', EMBEDDING),
     ('import tensorflow as tf', 'tf.compat.v1.tpu.experimental.embedding.TPUEmbedding', EMBEDDING),
     ('from tensorflow.distribute import TPUStrategy', 'TPUStrategy', STRATEGY + 'TPUStrategyV2'),
     ('from tensorflow.python.distribute import tpu_strategy', 'tpu_strategy.TPUStrategy',
      STRATEGY + 'TPUStrategy'),
-    ('from tensorflow.tpu.experimental.embedding import TPUEmbedding', 'TPUEmbedding', EMBEDDING),
     ('from estimator_tpu_embedding.midlevel import TPUEmbedding', 'TPUEmbedding', EMBEDDING),
-    ('from estimator_tpu_embedding import midlevel', 'midlevel.TPUStrategy',
-     STRATEGY + 'TPUStrategyV2'),
     ('import tensorflow.estimator', 'tensorflow.estimator', V2 + 'estimator'),
-    ('import tensorflow.estimator.export as e', 'e', V2 + 'estimator.export'),
     ('import tensorflow.estimator.tpu as e', 'e', V1 + 'estimator.tpu'),
-    ('from tensorflow import estimator', 'estimator', V2 + 'estimator'),
     ('from tensorflow.estimator import EstimatorSpec', 'EstimatorSpec',
      NIGHTLY + 'model_fn.EstimatorSpec'),
     ('import tensorflow.compat.v1 as tf', 'tf.estimator.tpu.TPUEstimatorSpec',
      E + 'estimator.spec.TPUEstimatorSpec'),
-    ('from tensorflow.compat.v1 import estimator', 'estimator', V1 + 'estimator'),
-    ('import tensorflow.compat.v1.estimator as e', 'e', V1 + 'estimator'),
     ('import tensorflow.compat.v1.estimator.tpu as e', 'e', V1 + 'estimator.tpu'),
     ('from tensorflow.compat.v1.estimator.tpu import TPUEstimator', 'TPUEstimator',
      ESTIMATOR + 'TPUEstimator'),
-    ('from tensorflow.compat.v1.estimator.tpu.experimental import EmbeddingConfigSpec',
-     'EmbeddingConfigSpec', E + 'estimator.embedding_spec.EmbeddingConfigSpec'),
-    ('import tensorflow.compat.v2.estimator as e', 'e', V2 + 'estimator'),
     ('from tensorflow.compat.v2.compat.v1 import estimator', 'estimator', V1 + 'estimator'),
     ('from tensorflow._api.v2.compat.v1 import estimator', 'estimator', V1 + 'estimator'),
     ('from tensorflow.compat.v1.tpu.experimental import AdamParameters', 'AdamParameters',
-     E + 'estimator.parameters_averages.AdamParameters'),
-    ('import tensorflow.compat.v1.tpu.experimental as e', 'e.AdagradParameters',
-     E + 'estimator.parameters_sums.AdagradParameters'),
-    ('from tensorflow.compat.v1.tpu import cross_replica_sum', 'cross_replica_sum',
-     E + 'estimator.cross_shard.cross_replica_sum'),
-    ('from tensorflow.data.experimental import CheckpointInputPipelineHook',
-     'CheckpointInputPipelineHook', E + 'runner.input_state.CheckpointInputPipelineHook'),
-    ('from tensorflow.compat.v1.distribute.cluster_resolver import TPUClusterResolver',
-     'TPUClusterResolver', E + 'compat.resolver.TPUClusterResolver'),
+     E + 'estimator.parameters.AdamParameters'),
     ('from tensorflow.python.distribute.cluster_resolver import TPUClusterResolver',
      'TPUClusterResolver', E + 'compat.resolver.TPUClusterResolver'),
     ('from tensorflow_estimator.python.estimator.api._v1 import estimator',
@@ -95,20 +65,14 @@ ROADS = [  # a statement, what it names then, and what that must be
      ESTIMATOR + 'TPUEstimator'),
     ('from tensorflow_estimator.python.estimator.tpu import tpu_config', 'tpu_config.RunConfig',
      RUN_CONFIG),
-    ('from tensorflow_estimator.python.estimator.tpu import tpu_context',
-     'tpu_context.TPUContext', CONTEXT + 'TPUContext'),
     ('from tensorflow_estimator.python.estimator.tpu.tpu_estimator import BatchConfig',
-     'BatchConfig', E + 'estimator.export.BatchConfig'),
+     'BatchConfig', E + 'estimator.tpu_estimator_names.BatchConfig'),
     ('from tensorflow_estimator.python.estimator.tpu._tpu_estimator_embedding import '
      'MomentumParameters', 'MomentumParameters', E + 'estimator.parameters.MomentumParameters'),
     ('from tensorflow.python.tpu import tpu_estimator', 'tpu_estimator.TPUEstimator',
      ESTIMATOR + 'TPUEstimator'),
     ('import tensorflow.python.tpu.tpu_config as e', 'e.TPUConfig', TPU_CONFIG),
-    ('from tensorflow.python.tpu.tpu_context import TPUContext', 'TPUContext',
-     CONTEXT + 'TPUContext'),
     ('from tensorflow.python.tpu import util', 'util', NIGHTLY + 'tpu.util'),
-    ('from tensorflow.python.tpu import error_handling', 'error_handling.ErrorRendezvous',
-     NIGHTLY + 'tpu.error_handling.ErrorRendezvous'),
     ('import tensorflow.python.tpu.tpu_embedding as e', 'e.TPUEmbedding',
      E + 'estimator.tpu_embedding.TPUEmbedding'),
     ('from tensorflow.python.tpu import tpu_embedding_gradient',
@@ -120,17 +84,9 @@ ROADS = [  # a statement, what it names then, and what that must be
      E + 'estimator.session_support.GracefulShutdownHook'),
     ('from tensorflow.python.training import training_ops', 'training_ops',
      'tensorflow.python.ops.gen_training_ops'),
-    ('from tensorflow.python.training.training_ops import resource_apply_adagrad',
-     'resource_apply_adagrad', 'tensorflow.python.ops.gen_training_ops.resource_apply_adagrad'),
-    ('from tensorflow.python.estimator import estimator', 'estimator', NIGHTLY + 'estimator'),
     ('from tensorflow.python.estimator import keras', 'keras', NIGHTLY + 'keras_lib'),
-    ('import tensorflow.python.estimator.canned.dnn as e', 'e', NIGHTLY + 'canned.dnn'),
-    ('from tensorflow.python.estimator.run_config import RunConfig', 'RunConfig',
-     NIGHTLY + 'run_config.RunConfig'),
     ('from tensorflow.python.estimator.export import export', 'export',
      NIGHTLY + 'export.export'),
-    ('from tensorflow.python.estimator.inputs.queues import feeding_functions',
-     'feeding_functions', NIGHTLY + 'inputs.queues.feeding_functions'),
 ]
 
 
@@ -151,7 +107,7 @@ def resolved(name):
 
 
 def taken(statement, expression):
-    """Returns the object that a road leads to."""
+    """Returns the object that a path leads to."""
     namespace = {}
     exec(statement, namespace)
     return eval(expression, namespace)
@@ -167,25 +123,25 @@ def problem(function, *arguments):
 
 
 def leads_to(statement, expression, path):
-    """Raises unless a road leads to the very object that has a path."""
+    """Raises unless a path leads to the very object that has a path."""
     found, wanted = taken(statement, expression), resolved(path)
     if found is not wanted:
         raise AssertionError(f'{found!r} is not {wanted!r}')
 
 
 def main():
-    """Prints the error of each road, and of each name in the golden."""
+    """Prints the error of each path, and of each name in the golden."""
     from harness.tools import load
 
     import estimator_tpu_embedding
     from estimator_tpu_embedding.compat import lost_names
     estimator_tpu_embedding.install()
     with contextlib.redirect_stdout(io.StringIO()):
-        roads = [problem(leads_to, *road) for road in ROADS]
+        paths = [problem(leads_to, *each) for each in PATHS]
         names = {name: problem(resolved, name) for name in load('make_api_table').all_lost()}
         uses = {name: problem(resolved(name), None, None) for name in names
                 if lost_names.rule_of(name).fate == 'refused'}
-    json.dump({'roads': roads, 'names': names, 'uses': uses}, sys.stdout)
+    json.dump({'paths': paths, 'names': names, 'uses': uses}, sys.stdout)
 
 
 if __name__ == '__main__':
