@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 
 from .report import as_group
-from .stored import diff, export, import_rows, ls, show, verify
+from .stored import diff, directory, export, import_rows, show, verify
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -16,5 +16,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         'Reads checkpoints of this package and of TensorFlow. PATH is a model_dir or a checkpoint '
         'such as model_dir/model.ckpt-7. A model_dir means the one that a job would restore.')
-    as_group(parser, {'ls': ls, 'show': show, 'diff': diff, 'verify': verify, 'export': export,
-                      'import': import_rows}, export='--report')  # Its --format is of the files.
+    as_group(parser, {'ls': directory, 'show': show, 'diff': diff, 'verify': verify,
+                      'export': export, 'import': import_rows},
+             export='--report')  # Its --format is of the files.

@@ -1,11 +1,26 @@
-"""Lists the checkpoints of a directory, and says of each whether it can be read."""
+"""`etpe checkpoint ls`: lists the checkpoints in a directory, and says which can be read.
+
+The report in JSON has these fields:
+
+- `directory`: as it was given.
+- `pointer`: the name that the file `checkpoint` names, or `null`.
+- `stages`: folders of saves that did not end.
+- `partial`: names of checkpoints that a job publishes or deletes, or did when it was killed.
+- `findings`: a `code` and a `message` each.
+- `checkpoints`: each with `name`, `step`, `state`, `why`, `bytes`, `tables` and `created`. `state`
+  is `committed`, `legacy`, `v1` (not read here) or `incomplete`; `why` gives the reason for the
+  last two. `tables` is their number, `null` without a manifest. `created` is in seconds since
+  1970, or `null`.
+"""
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import dataclasses
 import os
 from collections.abc import Collection, Mapping
+from typing import Any
 
 from ...checkpoint import file_names, pointer
 from ...checkpoint.bundle import Bundle
@@ -13,13 +28,16 @@ from ...checkpoint.file_names import POINTER, label, manifest_path
 from ...checkpoint.layout import Held, check_manifest
 from ...checkpoint.manifest import Manifest, read_manifest
 from ...checkpoint.rotation import steady, steady_each
-from ...errors import CorruptCheckpointError, Problem, shown
+from ...errors import CorruptCheckpointError, Problem, bytes_text, shown
 from ...proto import reading
 from ..inputs import named_in_state
+from ..report import Grid, Line, Report, as_data, as_lines, count_text, time_text
 
+HELP = 'list the checkpoints in a directory'
 COMMITTED, LEGACY, V1, INCOMPLETE = 'committed', 'legacy', 'v1', 'incomplete'
 """The states of a checkpoint: whole and with a manifest of its files; whole without one; of the
 format V1, which is not read here; damaged."""
+_TONES = {COMMITTED: '', LEGACY: 'warn', V1: 'bad', INCOMPLETE: 'bad'}
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,3 +199,53 @@ def _pointer_problem(path: str) -> Problem:
                       'follow_pointer=True); else remove the file.')
     return Problem(code, reading.label(path), 'its file "checkpoint" must name a checkpoint in it',
                    got, remedy)
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of the command to its parser."""
+    parser.add_argument('dir', metavar='DIR')
+
+
+def report(parsed: argparse.Namespace) -> Report:
+    """Returns the report about a directory."""
+    seen = directory(parsed.dir)
+    problems = [problem for problem in (*(one.problem for one in seen.checkpoints), seen.problem)
+                if problem is not None]
+    blocks: list[Line | Grid] = [
+        _grid(seen.checkpoints, seen.pointer) if seen.checkpoints else Line('no checkpoints')]
+    if seen.partial:
+        blocks.append(Line(
+            f'{count_text(len(seen.partial), "checkpoint")} being published or deleted, or left '
+            f'by a job that was killed: {", ".join(seen.partial)}'))
+    if seen.stages:
+        blocks.append(Line(
+            f'{count_text(len(seen.stages), "folder")} of saves that did not end, or are still '
+            f'being written: {", ".join(seen.stages)}'))
+    data = {'directory': parsed.dir, 'pointer': seen.pointer, 'stages': seen.stages,
+            'partial': seen.partial, 'findings': as_data(problems),
+            'checkpoints': [_data(one) for one in seen.checkpoints]}
+    return Report([*blocks, *as_lines(problems)], data, status=1 if problems else 0)
+
+
+def _grid(found: list[Found], pointer: str | None) -> Grid:
+    return Grid(
+        ('name', '>step', 'state', '>bytes', '>tables', 'created', 'named by'),
+        [(one.name, '' if one.step is None else f'{one.step:,}', one.state,
+          bytes_text(sum(one.files.values())),
+          '' if one.manifest is None else str(len(one.manifest.tables)),
+          '' if one.manifest is None else time_text(one.manifest.created),
+          'checkpoint' if one.name == pointer else '') for one in found],
+        [_TONES[one.state] for one in found])
+
+
+def _data(one: Found) -> dict[str, Any]:
+    manifest = one.manifest
+    return {'name': one.name, 'step': one.step, 'state': one.state, 'why': _why(one.problem),
+            'bytes': sum(one.files.values()),
+            'tables': None if manifest is None else len(manifest.tables),
+            'created': (manifest.created or None) if manifest is not None else None}
+
+
+def _why(problem: Problem | None) -> str:
+    """Returns a problem without the name of its checkpoint, which is beside it."""
+    return '' if problem is None else f'{problem.rule}; got {problem.got}'
