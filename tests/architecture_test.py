@@ -169,7 +169,6 @@ STATE = {  # folder or module, and variable: why a process has to remember it
     '_tf._stock': 'several threads may build towers at once, and the last one ends the bounds',
     'runner._captures': 'gradients are caught by the graph that a column looks up in',
     'hosts._records': 'that line counts and times the steps made in functions too',
-    'checkpoint._verified': 'a nested evaluation does not hash again what was just written',
     'checkpoint._open': 'locks that this process holds: a child that it forks drops them',
     'cluster._running': 'servers of TensorFlow, which end with their process',
     'cluster._of_client': 'a process has one server for all its jobs, since none can be ended',

@@ -16,9 +16,8 @@ import google_crc32c
 from ..proto.checkpoint_format_pb2 import BundleEntry, BundleHeader
 from . import files, sstable
 from .file_names import data_of, index_of
-from .index import slice_key
 from .manifest import StoredFile
-from .tensors import KINDS, STRING
+from .tensors import KINDS, STRING, slice_key
 
 _CHUNK = 2**20
 _MOST_WAITING = 16

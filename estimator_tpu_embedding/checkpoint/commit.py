@@ -12,7 +12,7 @@ A commit has these stages:
     retain   deletes the files of these old checkpoints
 
 A checkpoint of the same name, which is damaged or of another training, is replaced by
-`replacement.py` instead of `publish`.
+`removal.replace` instead of `publish`.
 
 A `.partial` lists files that belong to no checkpoint: a job was publishing or deleting them. The
 next job in the directory deletes them. A file of a published checkpoint is never written again.
@@ -30,12 +30,13 @@ from typing import NamedTuple
 from absl import logging
 
 from ..errors import CheckpointWriteError, NonFiniteCheckpointError, Problem, shown
-from . import file_names, pointer, recover, removal, replacement
+from . import file_names, pointer, removal
 from .bundle import Bundle
 from .file_names import BASE, manifest_path, partial_of
 from .files import Storage, free_bytes
 from .layout import Held
 from .manifest import Manifest, StoredFile
+from .recover import Known, is_whole
 from .retention import Retention, Saved
 from .scan import scan
 
@@ -101,15 +102,22 @@ def commit(storage: Storage, step: int, write: Write,
                    on_phase=on_phase)
 
 
-def keep(storage: Storage, step: int, saved: Sequence[Saved], *, base: str = BASE
-         ) -> list[Saved] | None:
+def keep(storage: Storage, step: int, saved: Sequence[Saved], *, base: str = BASE,
+         known: Known | None = None) -> list[Saved] | None:
     """Leaves a whole checkpoint as it is, and makes the file `checkpoint` name it.
+
+    Args:
+      storage: see `commit`.
+      step: see `commit`.
+      saved: see `commit`.
+      base: see `commit`.
+      known: what the job knows to be whole.
 
     Returns:
       As `commit`; `None` if there is no whole one of that step.
     """
     name = file_names.name_of(base, step)
-    if not recover.is_whole(storage.path(name)):
+    if not is_whole(storage.path(name), known):
         return None
     logging.info('Step %d is saved already; %s is left as it is.', step, name)
     ordered = _in_order(saved, Saved(step))
@@ -145,13 +153,12 @@ def publish(storage: Storage, staged: Staged,
         _sync(storage, staged, complete)
         on_phase('synced')
         _require_places(storage, staged.name, complete)
-        if replacement.is_there(storage, staged.name):
-            replacement.replace(storage, staged.folder, staged.name, on_phase)
+        if removal.is_there(storage, staged.name):
+            removal.replace(storage, staged.folder, staged.name, on_phase)
         else:
             _rename_all(storage, staged, complete, on_phase)
             on_phase('published')
             storage.remove_folder(staged.folder)
-    recover.remember(storage.path(staged.name))
     with _writing(storage, staged.step):
         left, released = retention.split(_in_order(saved, Saved(staged.step, clock())))
         on_phase('point')
@@ -178,8 +185,8 @@ def _in_order(saved: Sequence[Saved], newest: Saved) -> list[Saved]:
 
 def _sync(storage: Storage, staged: Staged, complete: Manifest) -> None:
     """Writes the manifest, and makes all files of the stage durable."""
-    storage.create(f'{staged.folder}/{replacement.MANIFEST}', complete.to_json())
-    for name in (*complete.files, replacement.MANIFEST):
+    storage.create(f'{staged.folder}/{removal.STAGED_MANIFEST}', complete.to_json())
+    for name in (*complete.files, removal.STAGED_MANIFEST):
         storage.sync(f'{staged.folder}/{name}')
     storage.sync(staged.folder)
 
@@ -192,7 +199,7 @@ def _require_places(storage: Storage, name: str, complete: Manifest) -> None:
 def _rename_all(storage: Storage, staged: Staged, complete: Manifest, on_phase: OnPhase) -> None:
     """Moves the files of a stage to their places."""
     name = staged.name
-    storage.rename(f'{staged.folder}/{replacement.MANIFEST}', partial_of(name))
+    storage.rename(f'{staged.folder}/{removal.STAGED_MANIFEST}', partial_of(name))
     storage.sync()
     on_phase('publish.0')
     for number, file in enumerate(complete.files, 1):
@@ -259,7 +266,8 @@ def _complete_manifest(prefix: str, step: int, last: str | None,
     """
     remedy = ('There is no checkpoint before it.' if last is None
               else f'{last} is the last good checkpoint.')
-    files, nonfinite = scan(prefix, hashed)
+    bundle = Bundle.open(prefix)
+    files, nonfinite = scan(bundle, hashed)
     if nonfinite:
         raise NonFiniteCheckpointError(*[Problem(
             'E620', f'variable "{shown(name, 200)}" at step {step}',
@@ -267,7 +275,7 @@ def _complete_manifest(prefix: str, step: int, last: str | None,
             f'{rows} rows with NaN or infinity', remedy, step)
             for name, rows in nonfinite.items()])
     complete = manifest(files)
-    held = Held.of(Bundle.open(prefix), complete)
+    held = Held(bundle, complete)
     complete = dataclasses.replace(complete, tables={
         name: table for name, table in complete.tables.items() if name in held.shapes})
     wrong = [f'"{shown(name, 200)}"' for variable, table in complete.tables.items()

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from ..errors import CorruptCheckpointError, Problem, shown
 from ..proto import files
-from . import checksums
-from .bundle import Bundle, corrupt, opened, shortened
+from .bundle import Bundle, corrupt, holds, opened, shortened
 from .file_names import DATA, graph_of, label, parse
 from .manifest import StoredFile
 from .tensors import BFLOAT16, Piece, Tensor
@@ -52,20 +51,19 @@ class Scanned(NamedTuple):
     nonfinite: dict[str, int]
 
 
-def scan(prefix: str, hashed: Mapping[str, StoredFile] = {}) -> Scanned:
+def scan(bundle: Bundle, hashed: Mapping[str, StoredFile] = {}) -> Scanned:
     """Hashes all files of a checkpoint and looks for numbers that are not finite.
 
     It takes a few MB of memory beside the index, however large the tensors are.
 
     Args:
-      prefix: of the checkpoint.
+      bundle: the checkpoint.
       hashed: sizes and hashes that are known, by the names of the files.
 
     Raises:
       CorruptCheckpointError: E613, if a file cannot be read.
     """
-    bundle = Bundle.open(prefix)
-    segments = bundle.segments()
+    prefix, segments = bundle.prefix, bundle.segments()
     names = list(bundle.files)
     if os.path.lexists(graph_of(prefix)):
         names.append(graph_of(os.path.basename(prefix)))
@@ -165,11 +163,8 @@ def _is_finite(chunk: memoryview, code: str) -> bool:
         return bool(np.dot(numbers, _zeros(_FLOATS[code])[:len(numbers)]) == 0)
 
 
-def check_crcs(prefix: str) -> list[str]:
-    """Compares the bytes of all tensors with the checksums in the index.
-
-    Args:
-      prefix: of the checkpoint.
+def check_crcs(bundle: Bundle) -> list[str]:
+    """Compares the bytes of all tensors of a checkpoint with the checksums in the index.
 
     Returns:
       The names of the tensors whose checksum is not understood here, sorted.
@@ -178,21 +173,21 @@ def check_crcs(prefix: str) -> list[str]:
       CorruptCheckpointError: E613, if a file cannot be read, or its bytes are not as they were
         written. It has a problem for each such file, with the names of its damaged tensors.
     """
-    bundle = Bundle.open(prefix)
     unknown: set[str] = set()
     problems: list[Problem] = []
     for name, segments in bundle.segments().items():
-        damaged = _damaged(prefix, name, segments, unknown)
+        damaged = _damaged(bundle.prefix, name, segments, unknown)
         if damaged:
-            problems += corrupt(prefix, f'the bytes in its file {shown(name, 255)} must be those '
-                                'that were written', _tensors_text(damaged)).problems
+            problems += corrupt(
+                bundle.prefix, f'the bytes in its file {shown(name, 255)} must be those that were '
+                'written', _tensors_text(damaged)).problems
     if problems:
         raise CorruptCheckpointError(*problems)
     return sorted(unknown)
 
 
-def check_files(prefix: str, files: Mapping[str, StoredFile], how: str) -> None:
-    """Makes sure that the files of a checkpoint are as its manifest lists them.
+def check_files(prefix: str, files: Mapping[str, StoredFile], how: str) -> Bundle:
+    """Opens a checkpoint, and makes sure that its files are as its manifest lists them.
 
     Args:
       prefix: of the checkpoint.
@@ -216,13 +211,15 @@ def check_files(prefix: str, files: Mapping[str, StoredFile], how: str) -> None:
                 for name, differences in zip(names, found) for got in differences]
     if problems:
         raise CorruptCheckpointError(*problems)
-    for name in set(Bundle.open(prefix).files) - set(files):
+    bundle = Bundle.open(prefix)
+    for name in set(bundle.files) - set(files):
         raise CorruptCheckpointError(Problem(
             'E618', label(prefix),
             'its manifest must list all its files', f'not {shown(name, 255)}',
             'Use an older one, or restore the manifest from a copy.'))
-    if how == 'crc32c' and check_crcs(prefix):  # Some have no checksum that is understood.
-        check_files(prefix, files, 'sha256')
+    if how == 'crc32c' and check_crcs(bundle):  # Some have no checksum that is understood.
+        return check_files(prefix, files, 'sha256')
+    return bundle
 
 
 def _differences(prefix: str, name: str, stored: StoredFile, how: str) -> Iterator[str]:
@@ -272,9 +269,9 @@ def _damaged(prefix: str, name: str, segments: list[tuple[Piece, Tensor]], unkno
     damaged = set()
     with opened(prefix, name) as file:
         for piece, tensor in segments:
-            holds = checksums.holds(file, piece, tensor)
-            if holds is None:
+            is_right = holds(file, piece, tensor)
+            if is_right is None:
                 unknown.add(tensor.name)
-            elif not holds:
+            elif not is_right:
                 damaged.add(tensor.name)
     return sorted(damaged)

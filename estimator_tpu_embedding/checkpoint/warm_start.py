@@ -13,11 +13,12 @@ from ..core.partition import Partition
 from ..errors import CorruptCheckpointError, IncompatibleCheckpointError, Problem, shown
 from ..proto import files
 from . import evidence, recover
+from .bundle import Bundle
 from .file_names import index_of, manifest_path
 from .layout import Source, partition_of, tables_out_of_order
 from .manifest import Manifest, StoredTable, read_manifest, tensors_of
 from .options import CheckpointOptions
-from .streaming import StreamedRows, variables_by_name
+from .restore import StreamedRows, variables_by_name
 
 _IN_EXPORTS = os.path.join('variables', 'variables')
 """The prefix of the variables in a SavedModel, whose tables are in the order of ids."""
@@ -87,7 +88,7 @@ def check_order_for_warm_start(checkpoint: str, options: CheckpointOptions) -> N
         Problem('E610', f'warm start from {checkpoint}', 'with use_tpu=False rows must be in the '
                 'order of ids', f'mod rows of {table.hosts} hosts for table "{name}"',
                 'Start from an export of that model.')
-        for name, table in tables_out_of_order(checkpoint).items()]
+        for name, table in tables_out_of_order(read_manifest(checkpoint)).items()]
     sign = _sign(checkpoint, options)
     if sign is not None:
         problems.append(evidence.problem(
@@ -143,8 +144,9 @@ def start_warm(settings: Any, tables: Mapping[str, StoredTable], options: Checkp
                 moved.append(StreamedRows(name, parts, source))
 
     def fill(session: tf.Session) -> None:
+        bundle = Bundle.open(checkpoint)
         for rows in moved:
-            rows.restore(session, checkpoint)
+            rows.restore(session, bundle)
 
     return fill if moved else None
 

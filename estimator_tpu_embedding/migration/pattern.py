@@ -12,8 +12,7 @@ import difflib
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..checkpoint import checksums
-from ..checkpoint.bundle import Bundle, corrupt, opened
+from ..checkpoint.bundle import Bundle, corrupt, holds, opened
 from ..checkpoint.file_names import label
 from ..checkpoint.object_graph import GRAPH_KEY, Graph, Place, joined
 from ..checkpoint.tensors import Tensor
@@ -146,7 +145,7 @@ class Pattern:
         tensor = self.bundle.tensors[name]
         for piece in tensor.pieces:
             with opened(self.bundle.prefix, piece.file) as file:
-                if checksums.holds(file, piece, tensor) is False:
+                if holds(file, piece, tensor) is False:
                     raise corrupt(self.bundle.prefix, f'the checksum of tensor '
                                   f'"{shown(tensor.name)}" must hold', 'another one')
         return tensor

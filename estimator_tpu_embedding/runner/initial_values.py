@@ -37,13 +37,12 @@ def scaffold_of(run: Run, following: Following | None,
     if following is None:
         return scaffold
     job = run.job
-    plan = following.read(lambda prefix: restore.plan_for(
-        prefix, run.stored_tables(), job.checkpoint, trains=job.verb == 'train',
+    plan = restore.plan_for(
+        following.held, run.stored_tables(), job.checkpoint, trains=job.verb == 'train',
         # A scaffold of the user may restore from elsewhere what is not in the checkpoint.
-        is_optional=run.graph.outputs[0].scaffold_fn is not None))
+        is_optional=run.graph.outputs[0].scaffold_fn is not None)
     if job.lookups is not None:
-        words = job.lookups.words
-        following.read(lambda prefix: vocabularies.check(prefix, words, job.checkpoint))
+        vocabularies.check(following.held, job.lookups.words, job.checkpoint)
     if plan.facts:
         announce(f'{job.verb}: {plan.where}: {"; ".join(plan.facts)}')
     planned = restore.scaffold_for(scaffold, following.prefix, plan, default)

@@ -52,12 +52,12 @@ def train(job: Job, *, stop: StopAtStep, hooks: Sequence[tf.train.SessionRunHook
     """
     with directory.claimed(job.model_dir), Background() as background, \
             job.building(tf.Graph()):
-        found = recover(job.model_dir, job.checkpoint)
+        found = recover(job.model_dir, job.checkpoint, job.known)
         run = Run(job)
         default = functools.partial(
             default_saver, cadence.keep_max, cadence.keep_every_n_hours, job.placement.client)
         scaffold = scaffold_of(run, found and Following(
-            job.model_dir, found.prefix, job.checkpoint, is_named=True), default)
+            job.model_dir, found.held, job.checkpoint, is_named=True), default)
         if found is not None:
             for fact in directory.continue_from(job.model_dir, found):
                 announce(f'train: {fact}')
@@ -68,7 +68,8 @@ def train(job: Job, *, stop: StopAtStep, hooks: Sequence[tf.train.SessionRunHook
         with _tf.without_deprecation_warnings():
             all_hooks = training_hooks(run, cadence, stop, hooks, Saving(
                 scaffold=scaffold, listeners=listeners, lineage=lineage, background=background))
-        creator = RecoveringCreator(scaffold, job, run.stored_tables(), lineage, background)
+        creator = RecoveringCreator(scaffold, job, run.stored_tables(), lineage, background,
+                                    found and found.prefix)
         fetches = {'loss': run.graph.step.loss, 'step': run.graph.step.operation}
         return run.execute(creator, all_hooks, fetches, wanted=lambda: stop.final_step)['loss']
 

@@ -154,7 +154,7 @@ def _saver_hooks(run: Run, cadence: Cadence, given: Sequence[tf.train.SessionRun
         is_beside = run.job.checkpoint.asynchronous or isinstance(hook, AsyncCheckpointSaverHook)
         return CommittingSaver(
             saver, run.stored_tables(), run.config(), options=run.job.checkpoint,
-            vocabularies=words, lineage=saving.lineage,
+            vocabularies=words, lineage=saving.lineage, known=run.job.known,
             place_at=None if cluster is None or not cluster.is_remote else (
                 lambda device: worker_at(device, cluster.addresses())),
             # A listener that is told of a checkpoint must find it.

@@ -9,8 +9,8 @@ import tensorflow.compat.v1 as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from estimator_tpu_embedding.checkpoint import checksums, scan
-from estimator_tpu_embedding.checkpoint.bundle import Bundle
+from estimator_tpu_embedding.checkpoint import scan
+from estimator_tpu_embedding.checkpoint.bundle import Bundle, holds
 from estimator_tpu_embedding.checkpoint.bundle_writer import BundleWriter
 
 KINDS = ['bool', 'int8', 'uint8', 'int16', 'uint16', 'int32', 'uint32', 'int64', 'uint64',
@@ -82,7 +82,7 @@ def require_readable(prefix, tensors):
         assert found.shape == want.shape and found.tobytes() == want.tobytes()
     for file, pieces in bundle.segments().items():
         with open(pathlib.Path(prefix).parent / file, 'rb') as content:
-            assert all(checksums.holds(content, piece, tensor) for piece, tensor in pieces)
+            assert all(holds(content, piece, tensor) for piece, tensor in pieces)
 
 
 @st.composite
@@ -137,7 +137,7 @@ def test_a_file_that_is_written_in_order_is_hashed_meanwhile(tmp_path, order, is
             parts[number].append(np.full(1_000_000, number, np.float32))
             parts[number].append(np.full(2_000_000, 7, np.float32))
         hashed = out.finish()
-    found = scan.scan(prefix).files
+    found = scan.scan(Bundle.open(prefix)).files
     assert hashed == ({name: found[name] for name in found if '.data-' in name}
                       if is_known else {})
 

@@ -4,10 +4,9 @@ import tensorflow.compat.v1 as tf
 from harness.checkpoints import describe, writer
 from harness.processes import run_python
 
-from estimator_tpu_embedding.checkpoint.candidates import candidates
 from estimator_tpu_embedding.checkpoint.commit import commit
 from estimator_tpu_embedding.checkpoint.files import Storage
-from estimator_tpu_embedding.checkpoint.recover import recover
+from estimator_tpu_embedding.checkpoint.recover import candidates, recover
 from estimator_tpu_embedding.checkpoint.retention import Retention, Saved
 from estimator_tpu_embedding.checkpoint.saver import CommittingSaver, Lineage, default_saver
 from estimator_tpu_embedding.errors import CorruptCheckpointError

@@ -11,8 +11,8 @@ from harness.forged_job import IDS, VALUES, WIDTH, save
 from harness.processes import run_etpe
 
 from estimator_tpu_embedding.checkpoint.file_names import manifest_path
-from estimator_tpu_embedding.checkpoint.index import slice_key
 from estimator_tpu_embedding.checkpoint.manifest import read_manifest
+from estimator_tpu_embedding.checkpoint.tensors import slice_key
 from estimator_tpu_embedding.core.vocabulary import Vocabulary
 
 

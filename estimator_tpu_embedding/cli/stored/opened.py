@@ -84,7 +84,7 @@ class Stored:
     def problems(self) -> tuple[Problem, ...]:
         """Returns what its manifest says that is not so."""
         try:
-            layout.check_manifest(Held.of(self.bundle, self.manifest))
+            layout.check_manifest(Held(self.bundle, self.manifest))
         except CorruptCheckpointError as error:
             return error.problems
         return ()

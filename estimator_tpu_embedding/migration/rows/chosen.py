@@ -6,10 +6,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ...checkpoint.bundle import Bundle
-from ...checkpoint.layout import Held, partition_of
+from ...checkpoint.layout import Held, is_slot, partition_of, stored_slots
 from ...checkpoint.manifest import Manifest, StoredTable
 from ...checkpoint.object_graph import Place, escaped, joined, unescaped
-from ...checkpoint.slots import is_slot, stored_slots
 from ...checkpoint.tables_meant import meant
 from ...checkpoint.tensors import NO_ROW
 from ...core.partition import Partition
@@ -51,7 +50,7 @@ def candidates(bundle: Bundle, tables: Mapping[str, StoredTable], manifest: Mani
     found = {name: Chosen(name, [(slot, f'{name}/{slot}') for slot in table.slots],
                           partition_of(table)) for name, table in tables.items()}
     if manifest is None:
-        held = Held.of(bundle, None)
+        held = Held(bundle, None)
         found = {name: one._replace(slots=[
             (slot, f'{name}/{slot}') for slot in sorted(stored_slots(
                 held, name, bundle.tensors[name].shape))])
