@@ -101,7 +101,7 @@ HOMES = {
         strings, {'E614'}, {'checkpoint/layout.py'}),
     'environment': (
         uses, {'os.environ', 'os.getenv', 'os.putenv'},
-        {'compat/environment.py', 'cluster/environment.py'}),
+        {'compat/environment.py', 'cluster/children.py', 'cluster/server.py'}),
     'files that change': (
         uses,
         {'os.rename', 'os.replace', 'os.remove', 'os.unlink', 'shutil.rmtree', 'tf.train.Saver'},
@@ -113,7 +113,7 @@ HOMES = {
             'session_feed', 'shutdown', 'signals', 'towers')}
         | {'migration/carry_out.py'}  # SIGTERM ends a migration in order.
         | {f'cluster/{name}.py' for name in (
-            'children', 'guarded', 'threads', 'worker')}),
+            'children', 'control', 'guarded', 'worker')}),
     'files that are opened': (
         uses, {'open', 'os.open', 'os.fdopen'},
         {'checkpoint/files.py', 'checkpoint/lock.py', 'proto/files.py',

@@ -16,7 +16,7 @@ import tensorflow.compat.v1 as tf
 
 from .. import _tf
 from ..errors import Problem, shown
-from . import threads
+from .control import remember_thread
 from .faults import HostLostError
 from .heartbeats import Heartbeats, Rules, Watched
 
@@ -67,7 +67,7 @@ class _Owner:
 
     def __del__(self) -> None:
         self.second.end()
-        threads.remember(self.second)
+        remember_thread(self.second)
 
 
 _of_thread = threading.local()
@@ -186,10 +186,6 @@ class Watch:
     def check(self) -> None:
         """Returns once each worker has just answered, or `on_loss` was told that one did not."""
         self._heartbeats.check()
-
-    def answers(self) -> str:
-        """Says how fast each worker has answered since the last call, the slowest first."""
-        return self._heartbeats.answers()
 
     def guard(self, session: tf.Session) -> None:
         """Lets all calls of a session end once a worker is lost, with the error that says why."""

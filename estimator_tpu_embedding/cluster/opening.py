@@ -1,4 +1,4 @@
-"""Claims workers for a run: asks all of them at once, until each answers or time is up."""
+"""Asks several workers at once: claims them for a run, or only says who they are."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
-from ..errors import EteError, Problem, SetupError, shown
-from . import control, facts
+from ..errors import ConfigError, EteError, Problem, SetupError, shown
+from . import addresses, control, facts
 from .addresses import is_refused, parsed, stranger_at
+from .control import for_all
 from .faults import HostUnavailableError
-from .looking import REFUSED, for_all
 
+_REFUSED = 'connection refused: nobody listens there'
 _PAUSE = .2
 _LOOK = 1.0
 """Seconds in which a machine says that nobody listens at a port of it."""
@@ -55,6 +56,36 @@ class _Refused:
     rule: str
     why: str
     remedy: str
+
+
+def look_at(text: str, deadline: float) -> list[dict[str, Any]]:
+    """Returns what each worker says about itself, in order.
+
+    Args:
+      text: addresses, separated by commas.
+      deadline: seconds for each answer; all are asked at the same time.
+
+    Returns:
+      The status of each, with its `address`, and `why_not` if it did not answer.
+
+    Raises:
+      ConfigError: with every problem of the addresses; then nobody was contacted.
+    """
+    given = addresses.listed(text)
+    if problems := list(addresses.problems(given)):
+        raise ConfigError(*problems)
+
+    def look(address: str) -> dict[str, Any]:
+        place = addresses.parsed(address)
+        if place is not None and addresses.is_refused(place, deadline):
+            return {'address': address, 'why_not': _REFUSED}
+        try:
+            return {**control.ask(address, 'status', deadline=deadline),
+                    'address': address, 'why_not': ''}
+        except control.NoAnswerError as error:
+            return {'address': address, 'why_not': str(error)}
+
+    return for_all(given, look)
 
 
 def opened(workers: Sequence[str], run: str, deadline: float, stale: Collection[str],
@@ -117,13 +148,13 @@ def _held(workers: Sequence[str], run: str, work: Callable[[str], Opened | _Refu
     return for_all(workers, open_and_hold)
 
 
-def give_back(addresses: Sequence[str], run: str) -> None:
+def give_back(workers: Sequence[str], run: str) -> None:
     """Ends the claims of a run on workers that answer at once; the others have their leases.
 
     No thread is started: a process that is about to end may not be able to.
     """
     end = time.monotonic() + _GIVING_BACK
-    for address in addresses:
+    for address in workers:
         left = min(end - time.monotonic(), _ANSWER)
         if left > 0:
             with contextlib.suppress(control.NoAnswerError), \
@@ -134,10 +165,15 @@ def give_back(addresses: Sequence[str], run: str) -> None:
 def _open(address: str, run: str, deadline: float, stale: Collection[str],
           say: Callable[[str], None]) -> Opened | _Refused:
     """Asks one worker until it is ours, or until the deadline."""
-    end = time.monotonic() + deadline
-    why, has_waited, before = REFUSED, False, 0.0
-    while _listens(address, end, say) and (left := end - time.monotonic()) > 0:
-        place = parsed(address)
+    end, told_at = time.monotonic() + deadline, time.monotonic() + _SOON
+    why, has_waited, before, place = _REFUSED, False, 0.0, parsed(address)
+    while (left := end - time.monotonic()) > 0:
+        if place is not None and is_refused(place, _LOOK):  # If it does not say so, somebody may.
+            if time.monotonic() > told_at:
+                told_at = math.inf
+                say(f'worker {address}: {_REFUSED}; waiting {left:.0f} s more')
+            time.sleep(_PAUSE)
+            continue
         if place is not None and (word := stranger_at(place, _LOOK)):
             return _stranger(f'a server that says {word}')
         try:
@@ -147,28 +183,29 @@ def _open(address: str, run: str, deadline: float, stale: Collection[str],
             why = str(error)
             if error.is_final:
                 return _of_another_version(address) or _stranger(why)
+            time.sleep(_PAUSE)
+            continue
+        incarnation, claim = str(answer['incarnation']), answer['claim'] or {}
+        if answer['is_ours'] and incarnation not in stale:
+            return Opened(address, incarnation, answer)
+        if answer['is_ours']:
+            why = 'it holds state of a lost session and does not begin anew'
+            with contextlib.suppress(control.NoAnswerError):  # The next claim says why.
+                control.ask(address, 'reset', run=run, deadline=left)
         else:
-            incarnation = str(answer['incarnation'])
-            if answer['is_ours'] and incarnation not in stale:
-                return Opened(address, incarnation, answer)
-            if answer['is_ours']:
-                why = 'it holds state of a lost session and does not begin anew'
-                _reset(address, run, left)
-            else:
-                claim = answer['claim'] or {}
-                why = (f'claimed by run {shown(claim.get("run"))} of {shown(claim.get("client"))}, '
-                       f'silent for {claim.get("silent_seconds")} s')
-                silent = float(claim.get('silent_seconds') or 0.0)
-                if silent < before and claim.get('run') != run:  # Its client has just renewed it.
-                    return _Refused('E708', 'it must be free, or of this run', why,
-                                    'End that job, or take other workers.')
-                before = silent
-                if not has_waited and claim.get('run') != run:
-                    has_waited = True
-                    end += _seconds_left(claim) + _RESTART
-                    if _seconds_left(claim) > 0:
-                        say(f'worker {address} is {why}: waiting up to '
-                            f'{_seconds_left(claim):.0f} s, until its lease ends')
+            silent, lease = (float(claim.get(name) or 0.0)
+                             for name in ('silent_seconds', 'seconds_left'))
+            why = (f'claimed by run {shown(claim.get("run"))} of {shown(claim.get("client"))}, '
+                   f'silent for {claim.get("silent_seconds")} s')
+            if silent < before and claim.get('run') != run:  # Its client has just renewed it.
+                return _Refused('E708', 'it must be free, or of this run', why,
+                                'End that job, or take other workers.')
+            before = silent
+            if not has_waited and claim.get('run') != run:
+                has_waited, end = True, end + lease + _RESTART
+                if lease > 0:
+                    say(f'worker {address} is {why}: waiting up to {lease:.0f} s, until its lease '
+                        'ends')
         time.sleep(_PAUSE)
     return _Refused('E707', f'it must answer within {deadline:g} s', why,
                     'Look whether "etpe worker" runs there, with "etpe worker ls".')
@@ -190,34 +227,6 @@ def _of_another_version(address: str) -> Opened | None:
 def _stranger(why: str) -> _Refused:
     return _Refused('E712', 'a worker of this package must answer', why,
                     'Start "etpe worker" there, or correct the address.')
-
-
-def _listens(address: str, end: float, say: Callable[[str], None]) -> bool:
-    """Returns whether somebody listens at an address, once that is so or it is too late.
-
-    If the machine does not say that nobody does, somebody may.
-    """
-    place, told_at = parsed(address), time.monotonic() + _SOON
-    while place is not None and is_refused(place, _LOOK):
-        now = time.monotonic()
-        if now > end:
-            return False
-        if now > told_at:
-            told_at = math.inf
-            say(f'worker {address}: {REFUSED}; waiting {end - now:.0f} s more')
-        time.sleep(_PAUSE)
-    return True
-
-
-def _reset(address: str, run: str, left: float) -> None:
-    try:
-        control.ask(address, 'reset', run=run, deadline=left)
-    except control.NoAnswerError:
-        pass  # The next claim says why.
-
-
-def _seconds_left(claim: dict[str, Any]) -> float:
-    return float(claim.get('seconds_left') or 0.0)
 
 
 def _require_one_each(ours: Sequence[Opened], run: str) -> None:

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ..errors import ConfigError, Problem, SetupError, bytes_text, shown
-from . import control, notes
+from . import control, facts
 from .addresses import parsed
+from .control import for_all
 from .faults import HostLostError
-from .looking import for_all
 from .opening import Opened
 
 _SECONDS = 10.0
@@ -110,17 +110,17 @@ def require_shared(addresses: Sequence[str], directory: str) -> None:
             elif 'problem' in written:
                 yield _unwritable(f'worker {address} of host {host}', directory,
                                   written['problem'])
-            elif notes.note(directory, name, 'read').get('text') != secret:
+            elif facts.note(directory, name, 'read').get('text') != secret:
                 yield _elsewhere(host, address, f'the directory {directory}',
                                  'a file that it wrote there is not here')
         finally:
-            notes.note(directory, name, 'remove')  # Some may write, but not remove.
+            facts.note(directory, name, 'remove')  # Some may write, but not remove.
             told('remove')
 
     own = secrets.token_hex(16)
-    if 'problem' in (written := notes.note(directory, own, 'write')):
+    if 'problem' in (written := facts.note(directory, own, 'write')):
         raise SetupError(_unwritable('this process', directory, written['problem']))
-    notes.note(directory, own, 'remove')
+    facts.note(directory, own, 'remove')
     _require_none(addresses, look)
 
 
@@ -135,13 +135,13 @@ def require_same(addresses: Sequence[str], checkpoint: str) -> None:
       SetupError: E741 for each worker that finds another one, or none.
       HostLostError: E707 if a worker does not answer.
     """
-    own = notes.index(checkpoint)
+    own = facts.index(checkpoint)
     if 'problem' in own:  # A job has deleted it meanwhile; whoever restores it says so.
         return
 
     def look(host: int, address: str) -> Iterator[Problem]:
         found = control.ask(address, 'index', deadline=_SECONDS, checkpoint=checkpoint)
-        if found.get('sha256') != own['sha256'] and 'sha256' in notes.index(checkpoint):
+        if found.get('sha256') != own['sha256'] and 'sha256' in facts.index(checkpoint):
             yield _elsewhere(host, address, f'the checkpoint {checkpoint}', found.get(
                 'problem', 'another checkpoint of that name'))
 

@@ -172,7 +172,8 @@ class TPUEstimator(WithoutTpu):
                 found = directory.settle(self.model_dir, options, self._known)
                 if found is not None:
                     evidence.check_order_of_ids(found, options)
-                with self._saving_after(found), self._starting_warm(found and found.prefix):
+                prefix = None if found is None else found.prefix
+                with self._saving_after(found), self._starting_warm(prefix):
                     return super()._train_model(input_fn, hooks, saving_listeners)
         # Those of the caller come first, then that of `_convert_train_steps_to_hooks`.
         stop = next((hook for hook in reversed(hooks) if isinstance(hook, StopAtStep)), None)

@@ -52,9 +52,6 @@ class Tasks:
     def guard(self, session):
         pass
 
-    def answers(self):
-        return 'hosts answered at once'
-
     def lost(self, error):
         self.loss = error
 
