@@ -24,7 +24,7 @@ import contextlib
 import dataclasses
 import stat
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from absl import logging
@@ -37,11 +37,79 @@ from .files import Storage, free_bytes
 from .layout import Held
 from .manifest import Manifest, StoredFile
 from .recover import Known, is_whole
-from .retention import Retention, Saved
 from .scan import scan
 
 OnPhase = Callable[[str], None]
-Write = Callable[[str], Mapping[str, StoredFile] | None]
+Write = Callable[[str], None]
+
+
+class Saved(NamedTuple):
+    """A checkpoint: its step, and the time of its commit in seconds of a monotonic clock.
+
+    The step alone says which one is newer. `at` is `None` if an earlier process committed it: as in
+    `tf.train.Saver`, only the process that wrote it knows, by a clock that never jumps.
+    """
+
+    step: int
+    at: float | None = None
+
+
+Policy = Callable[[Saved], bool]
+"""Whether a checkpoint is kept forever; asked once, when newer ones displace it."""
+
+
+def keep_every_steps(steps: int) -> Policy:
+    """Keeps the checkpoints whose step is a multiple of `steps`, which is >= 1."""
+    return lambda saved: saved.step % steps == 0
+
+
+def keep_every_hours(hours: float, now: float) -> Policy:
+    """Keeps about one checkpoint in so many hours: `keep_checkpoint_every_n_hours`.
+
+    Args:
+      hours: it keeps the first checkpoint that comes more than that after `now`, and so on.
+      now: in seconds of the clock of `Saved.at`.
+    """
+    due = now + hours * 3600
+
+    def keeps(saved: Saved) -> bool:
+        nonlocal due
+        if saved.at is None or saved.at <= due:
+            return False
+        due += hours * 3600
+        return True
+
+    return keeps
+
+
+class Retention:
+    """Keeps the newest checkpoints, and others if a policy keeps them.
+
+    >>> retention = Retention(2, [keep_every_steps(10)])
+    >>> retention.split([Saved(step) for step in (10, 15, 20, 25)])
+    ([Saved(step=20, at=None), Saved(step=25, at=None)], [Saved(step=15, at=None)])
+    """
+
+    def __init__(self, newest: int = 0, others: Sequence[Policy] = ()):
+        """Sets the rules.
+
+        Args:
+          newest: number of checkpoints that are kept in any case; 0 for all.
+          others: policies for the rest.
+        """
+        self._newest, self._others = newest, others
+
+    def split(self, saved: Sequence[Saved]) -> tuple[list[Saved], list[Saved]]:
+        """Decides about checkpoints in the order of their steps.
+
+        Returns:
+          `(undecided, released)`: the checkpoints to decide about another time, and the ones to
+          delete. A checkpoint in neither list is kept forever.
+        """
+        count = len(saved) - self._newest if self._newest else 0
+        older = saved[:max(0, count)]
+        return list(saved[len(older):]), [
+            one for one in older if not any(keeps(one) for keeps in self._others)]
 
 
 class Staged(NamedTuple):
@@ -51,13 +119,11 @@ class Staged(NamedTuple):
       folder: the name of the stage.
       base: the base of the checkpoint's name.
       step: of the model.
-      hashed: sizes and hashes of those files that were hashed while they were written.
     """
 
     folder: str
     base: str
     step: int
-    hashed: Mapping[str, StoredFile] = {}
 
     @property
     def name(self) -> str:
@@ -75,8 +141,7 @@ def commit(storage: Storage, step: int, write: Write,
     Args:
       storage: of the directory.
       step: its global step.
-      write: writes the files of a checkpoint; it gets their prefix. It may return sizes and
-        hashes of files, so that these need not be hashed again.
+      write: writes the files of a checkpoint; it gets their prefix.
       manifest: makes the manifest from the sizes and hashes of the files.
       saved: the checkpoints that `retention` decides about, oldest first.
       retention: says which of them are deleted then.
@@ -133,9 +198,9 @@ def stage(storage: Storage, step: int, write: Write, *,
     with _stage_removed(storage, staged), _writing(storage, step, staged.folder):
         storage.make_folder(staged.folder)
         on_phase('stage')
-        hashed = write(storage.path(f'{staged.folder}/{staged.name}'))
+        write(storage.path(f'{staged.folder}/{staged.name}'))
         on_phase('staged')
-    return staged._replace(hashed=hashed or {})
+    return staged
 
 
 def publish(storage: Storage, staged: Staged,
@@ -147,8 +212,7 @@ def publish(storage: Storage, staged: Staged,
     last = file_names.name_of(staged.base, saved[-1].step) if saved else None
     with _stage_removed(storage, staged), _writing(storage, staged.step, staged.folder):
         complete = _complete_manifest(
-            storage.path(f'{staged.folder}/{staged.name}'), staged.step, last, manifest,
-            staged.hashed)
+            storage.path(f'{staged.folder}/{staged.name}'), staged.step, last, manifest)
         on_phase('guarded')
         _sync(storage, staged, complete)
         on_phase('synced')
@@ -247,8 +311,7 @@ def _writing(storage: Storage, step: int, folder: str = '') -> Iterator[None]:
 
 
 def _complete_manifest(prefix: str, step: int, last: str | None,
-                       manifest: Callable[[dict[str, StoredFile]], Manifest],
-                       hashed: Mapping[str, StoredFile] = {}) -> Manifest:
+                       manifest: Callable[[dict[str, StoredFile]], Manifest]) -> Manifest:
     """Returns the manifest of files that may be published.
 
     Args:
@@ -257,7 +320,6 @@ def _complete_manifest(prefix: str, step: int, last: str | None,
       last: the name of the last good checkpoint, for messages; `None` if there is none.
       manifest: makes the manifest from the sizes and hashes of the files. Tables that the files
         do not hold are left out: a saver of the user may save a part of the model.
-      hashed: of files that need not be hashed.
 
     Raises:
       NonFiniteCheckpointError: E620 if a number is not finite.
@@ -267,7 +329,7 @@ def _complete_manifest(prefix: str, step: int, last: str | None,
     remedy = ('There is no checkpoint before it.' if last is None
               else f'{last} is the last good checkpoint.')
     bundle = Bundle.open(prefix)
-    files, nonfinite = scan(bundle, hashed)
+    files, nonfinite = scan(bundle)
     if nonfinite:
         raise NonFiniteCheckpointError(*[Problem(
             'E620', f'variable "{shown(name, 200)}" at step {step}',

@@ -11,12 +11,12 @@ from absl import logging
 
 from ..errors import CheckpointError, CheckpointWriteError, Problem, shown
 from . import commit, file_names, lock, pointer, removal
+from .commit import Saved
 from .file_names import POINTER, index_of
 from .files import Storage, make_writable, set_aside
 from .layout import Held
 from .options import CheckpointOptions
 from .recover import Known, Recovered, recover
-from .retention import Saved
 
 
 @contextlib.contextmanager
@@ -124,7 +124,8 @@ def continue_from(directory: str, found: Recovered) -> list[str]:
     return facts
 
 
-def settle(directory: str, options: CheckpointOptions, known: Known) -> Held | None:
+def settle(directory: str, options: CheckpointOptions, known: Known | None = None
+           ) -> Held | None:
     """Makes the file `checkpoint` name the newest checkpoint that is whole.
 
     Args:

@@ -75,8 +75,8 @@ class Following:
         raise rotated_away(self.prefix)
 
 
-def chosen(directory: str, named: str | None, options: CheckpointOptions, known: Known
-           ) -> Following | None:
+def chosen(directory: str, named: str | None, options: CheckpointOptions,
+           known: Known | None = None) -> Following | None:
     """Returns the named checkpoint, or the newest of a directory; it is verified in both cases.
 
     Args:

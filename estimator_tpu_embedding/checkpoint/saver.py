@@ -18,12 +18,12 @@ from ..core.vocabulary import Vocabulary
 from ..errors import CheckpointWriteError, ConfigError, EteError, Problem, shown
 from ..version import VERSION
 from . import commit, directory, file_names
+from .commit import Policy, Retention, Saved, keep_every_hours, keep_every_steps
 from .files import Storage, created, free_bytes
 from .manifest import Applied, Manifest, StoredFile, StoredTable
 from .options import CheckpointOptions
 from .pieces import SaverBuilder
 from .recover import Known
-from .retention import KeepEveryHours, KeepEverySteps, Policy, Retention, Saved
 from .rotation import signature
 
 _OF_THE_DISK = (
@@ -259,10 +259,10 @@ class CommittingSaver:
     def _retention_of(self, definition: Any) -> Retention:
         others: list[Policy] = []
         if definition.keep_checkpoint_every_n_hours:
-            others.append(KeepEveryHours(definition.keep_checkpoint_every_n_hours,
-                                         time.monotonic()))
+            others.append(keep_every_hours(definition.keep_checkpoint_every_n_hours,
+                                           time.monotonic()))
         if self._options.keep_every_steps is not None:
-            others.append(KeepEverySteps(self._options.keep_every_steps))
+            others.append(keep_every_steps(self._options.keep_every_steps))
         return Retention(definition.max_to_keep, others)
 
     def _manifest(self, step: int, files: dict[str, StoredFile]) -> Manifest:

@@ -51,14 +51,10 @@ class Scanned(NamedTuple):
     nonfinite: dict[str, int]
 
 
-def scan(bundle: Bundle, hashed: Mapping[str, StoredFile] = {}) -> Scanned:
+def scan(bundle: Bundle) -> Scanned:
     """Hashes all files of a checkpoint and looks for numbers that are not finite.
 
     It takes a few MB of memory beside the index, however large the tensors are.
-
-    Args:
-      bundle: the checkpoint.
-      hashed: sizes and hashes that are known, by the names of the files.
 
     Raises:
       CorruptCheckpointError: E613, if a file cannot be read.
@@ -69,8 +65,8 @@ def scan(bundle: Bundle, hashed: Mapping[str, StoredFile] = {}) -> Scanned:
         names.append(graph_of(os.path.basename(prefix)))
     nonfinite: collections.Counter[str] = collections.Counter()
     with _readers() as pool:
-        scanned = list(pool.map(lambda name: _scan_file(
-            prefix, name, segments.get(name, []), hashed.get(name)), names))
+        scanned = list(pool.map(
+            lambda name: _scan_file(prefix, name, segments.get(name, [])), names))
     for _, counts in scanned:
         nonfinite.update(counts)
     return Scanned({name: stored for name, (stored, _) in zip(names, scanned)},
@@ -82,27 +78,24 @@ def _readers() -> futures.Executor:
     return futures.ThreadPoolExecutor(max_workers=min(_MOST_READERS, os.cpu_count() or 1))
 
 
-def _scan_file(prefix: str, name: str, segments: list[tuple[Piece, Tensor]],
-               hashed: StoredFile | None) -> tuple[StoredFile, dict[str, int]]:
+def _scan_file(prefix: str, name: str, segments: list[tuple[Piece, Tensor]]
+               ) -> tuple[StoredFile, dict[str, int]]:
     """Returns size and hash of a file, and how many rows of its tensors are not finite."""
     nonfinite: collections.Counter[str] = collections.Counter()
     with opened(prefix, name) as file:
-        read = _Reader(prefix, name, file, hashes=hashed is None)
+        read = _Reader(prefix, name, file)
         for piece, tensor in segments:
             read.skip_to(piece.offset)
             nonfinite[tensor.name] += _nonfinite_rows(tensor, piece, read.chunks(piece.size))
         read.skip_to(None)
-        found = hashed or StoredFile(size=read.at, sha256=read.digest.hexdigest())
-        if found.size != read.at:
-            raise shortened(prefix, name)
-        return found, nonfinite
+        return StoredFile(size=read.at, sha256=read.digest.hexdigest()), nonfinite
 
 
 class _Reader:
     """Reads and hashes a file from its beginning to its end."""
 
-    def __init__(self, prefix: str, name: str, file: BinaryIO, hashes: bool = True):
-        self._place, self._file, self._hashes = (prefix, name), file, hashes
+    def __init__(self, prefix: str, name: str, file: BinaryIO):
+        self._place, self._file = (prefix, name), file
         self._buffer = memoryview(bytearray(_CHUNK))
         self.digest = hashlib.sha256()
         self.at = 0
@@ -114,8 +107,7 @@ class _Reader:
             chunk = self._buffer[:min(_CHUNK, end - self.at)]
             if self._file.readinto(chunk) != len(chunk):  # type: ignore[attr-defined]
                 raise shortened(*self._place)
-            if self._hashes:
-                self.digest.update(chunk)
+            self.digest.update(chunk)
             self.at += len(chunk)
             yield chunk
 

@@ -9,7 +9,6 @@ import tensorflow.compat.v1 as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from estimator_tpu_embedding.checkpoint import scan
 from estimator_tpu_embedding.checkpoint.bundle import Bundle, holds
 from estimator_tpu_embedding.checkpoint.bundle_writer import BundleWriter
 
@@ -126,20 +125,6 @@ def test_an_index_of_many_blocks_has_the_bytes_that_tensorflow_writes(tmp_path):
     require_same_files(ours, written_by_tensorflow(tmp_path / 'theirs', tensors))
     assert pathlib.Path(f'{ours}.index').stat().st_size > 3 * 2**18
     assert Bundle.open(ours).read('t\U0010ffff\U0010ffff', 0, 1) == [5]
-
-
-@pytest.mark.parametrize('order, is_known', [([0, 1], True), ([1, 0], False)])
-def test_a_file_that_is_written_in_order_is_hashed_meanwhile(tmp_path, order, is_known):
-    prefix = str(tmp_path / 'm')
-    with BundleWriter(prefix) as out:
-        parts = [out.rows(name, 1, [3_000_000])[0] for name in 'ab']
-        for number in order:
-            parts[number].append(np.full(1_000_000, number, np.float32))
-            parts[number].append(np.full(2_000_000, 7, np.float32))
-        hashed = out.finish()
-    found = scan.scan(Bundle.open(prefix)).files
-    assert hashed == ({name: found[name] for name in found if '.data-' in name}
-                      if is_known else {})
 
 
 def test_names_of_bytes_that_are_no_text_are_those_that_tensorflow_reads(tmp_path):

@@ -1,4 +1,3 @@
-
 import pytest
 from harness.checkpoints import describe, writer
 

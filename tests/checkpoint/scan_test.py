@@ -97,13 +97,6 @@ def test_what_cannot_be_checked_is_told(tmp_path):
     assert scan(Bundle.open(str(tmp_path / 'm'))).nonfinite == {}
 
 
-def test_a_hash_that_is_known_is_not_computed_again_but_its_size_must_be_true(real):
-    known = StoredFile(size=scan(Bundle.open(real)).files[DATA].size, sha256='0' * 64)
-    assert scan(Bundle.open(real), {DATA: known}).files[DATA] == known
-    with pytest.raises(CorruptCheckpointError, match='an earlier end'):
-        scan(Bundle.open(real), {DATA: StoredFile(size=known.size + 1, sha256='0' * 64)})
-
-
 def test_checksums_stand_for_the_hash_of_data_and_not_for_that_of_an_index(copy):
     files = scan(Bundle.open(copy)).files
     files[DATA] = StoredFile(size=files[DATA].size, sha256='0' * 64)
