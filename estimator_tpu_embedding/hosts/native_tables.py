@@ -9,11 +9,11 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from .. import _tf
-from ..core.exchange import Exchange
 from ..core.plan import Plan
 from ..errors import ConfigError, Problem
 from ..native import layout, library
 from ..native.variables import TableVariable
+from .exchange import Exchange
 from .native import NativeEngine
 from .placement import Placement, on
 from .tables import HostedTable, create_tables, hosts_of_parts, parts_of, tables_at
