@@ -113,7 +113,7 @@ HOMES = {
             'session_feed', 'shutdown', 'signals', 'towers')}
         | {'migration/carry_out.py'}  # SIGTERM ends a migration in order.
         | {f'cluster/{name}.py' for name in (
-            'children', 'control', 'guarded', 'worker')}),
+            'children', 'control', 'watchdog', 'worker')}),
     'files that are opened': (
         uses, {'open', 'os.open', 'os.fdopen'},
         {'checkpoint/files.py', 'checkpoint/lock.py', 'proto/files.py',

@@ -20,10 +20,10 @@ from ..hosts.placement import CLIENT_JOB, HOST_JOB
 from . import control, listening, opening, preflight
 from .children import Children
 from .choice import ClusterChoice
-from .guarded import Watch
 from .heartbeats import Rules, Watched
 from .opening import Opened
 from .server import Server, Target, for_workers
+from .watchdog import Watch
 
 _RUN = uuid.uuid4().hex
 _MOST_SECONDS = 10.0
