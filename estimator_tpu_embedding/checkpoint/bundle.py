@@ -223,10 +223,6 @@ def shortened(prefix: str, name: str) -> CorruptCheckpointError:
 def opened(prefix: str, name: str) -> Iterator[BinaryIO]:
     """Opens a file of a checkpoint.
 
-    Args:
-      prefix: of the checkpoint.
-      name: of the file in the directory of the checkpoint.
-
     Raises:
       CorruptCheckpointError: E613, if it is missing, no regular file, or reading fails.
     """
@@ -248,11 +244,6 @@ def _regular(path: str) -> BinaryIO:
 
 def holds(file: BinaryIO, piece: Piece, tensor: Tensor) -> bool | None:
     """Whether a piece of a tensor has the bytes that were written.
-
-    Args:
-      file: the data file that holds the piece.
-      piece: the part of the tensor to read.
-      tensor: the whole.
 
     Returns:
       `None` if that cannot be told: the tensor is of a kind that is not understood here, or it

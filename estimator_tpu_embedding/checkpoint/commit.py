@@ -171,13 +171,6 @@ def keep(storage: Storage, step: int, saved: Sequence[Saved], *, base: str = BAS
          known: Known | None = None) -> list[Saved] | None:
     """Leaves a whole checkpoint as it is, and makes the file `checkpoint` name it.
 
-    Args:
-      storage: see `commit`.
-      step: see `commit`.
-      saved: see `commit`.
-      base: see `commit`.
-      known: what the job knows to be whole.
-
     Returns:
       As `commit`; `None` if there is no whole one of that step.
     """

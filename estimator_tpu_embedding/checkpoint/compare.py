@@ -37,11 +37,6 @@ _DENSE_PART = (
 def compare(held: Held, needed: Needed, options: CheckpointOptions) -> RestorePlan:
     """Plans where every value of a graph comes from.
 
-    Args:
-      held: the content of the checkpoint.
-      needed: the variables of the graph.
-      options: the differences that the user accepts.
-
     Raises:
       IncompatibleCheckpointError: with all other differences.
     """

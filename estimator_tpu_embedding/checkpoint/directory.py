@@ -128,11 +128,6 @@ def settle(directory: str, options: CheckpointOptions, known: Known | None = Non
            ) -> Held | None:
     """Makes the file `checkpoint` name the newest checkpoint that is whole.
 
-    Args:
-      directory: of the checkpoints.
-      options: as `recover` takes them.
-      known: likewise.
-
     Returns:
       That checkpoint, if there is one.
 

@@ -37,10 +37,6 @@ class Found(NamedTuple):
 def check_order_of_ids(held: Held, options: CheckpointOptions) -> None:
     """Refuses a checkpoint from which training without the engine cannot continue.
 
-    Args:
-      held: the checkpoint.
-      options: only `assume` matters.
-
     Raises:
       IncompatibleCheckpointError: E609 if a table in it is `mod` on several hosts; E608 if one
         seems to be.
@@ -59,10 +55,6 @@ def check_order_of_ids(held: Held, options: CheckpointOptions) -> None:
 def check_without_manifest(held: Held, options: CheckpointOptions) -> None:
     """Refuses a checkpoint without a manifest if anything says that its rows are in `mod` order.
 
-    Args:
-      held: the checkpoint.
-      options: only `assume` matters.
-
     Raises:
       IncompatibleCheckpointError: E608 if something says it.
     """
@@ -80,14 +72,7 @@ def check_without_manifest(held: Held, options: CheckpointOptions) -> None:
 
 
 def problem(code: str, where: str, tables: str, found: Found | None) -> Problem:
-    """Returns the problem that nothing says how the rows of a table are ordered.
-
-    Args:
-      code: of the problem.
-      where: the checkpoint, as messages call it.
-      tables: the tables, as the message calls them.
-      found: the result of `of_mod`.
-    """
+    """Returns the problem that nothing says how the rows of a table are ordered."""
     return Problem(
         code, where, f'the rows of {tables} mean ids only with the manifest that says how they '
         'are ordered', 'no manifest' + (
@@ -98,11 +83,7 @@ def problem(code: str, where: str, tables: str, found: Found | None) -> Problem:
 
 
 def of_mod(checkpoint: str) -> Found | None:
-    """Returns the first sign that the rows of a checkpoint are not in the order of ids.
-
-    Args:
-      checkpoint: the prefix of one without a manifest.
-    """
+    """Returns the first sign that the rows of a checkpoint are not in the order of ids."""
     return next(_signs(checkpoint), None)
 
 

@@ -141,11 +141,6 @@ def verify(checkpoint: str, options: CheckpointOptions = CheckpointOptions(),
            known: Known | None = None) -> Held:
     """Opens a checkpoint, and makes sure that it is as it was committed.
 
-    Args:
-      checkpoint: its prefix.
-      options: `verify` and `expected_digest` count here.
-      known: what the job knows already; gets this one.
-
     Raises:
       CorruptCheckpointError: with all problems. E611 and E614 are about its manifest, E618 and E613
         about its files, E625 is about `expected_digest`.

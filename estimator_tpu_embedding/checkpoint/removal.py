@@ -96,11 +96,6 @@ def delete_marked(storage: Storage, name: str) -> None:
 def require_kind(storage: Storage, name: str, is_kind: Callable[[int], bool]) -> None:
     """Makes sure that nothing but a file, or a folder, has a name that a checkpoint needs.
 
-    Args:
-      storage: of the directory.
-      name: which is free, or of that kind.
-      is_kind: `stat.S_ISREG` or `stat.S_ISDIR`.
-
     Raises:
       CheckpointError: E623 if not.
     """

@@ -224,11 +224,6 @@ class StreamedRows:
     def __init__(self, name: str, parts: Sequence[tf.Variable], source: Source):
         """Makes the operations in the default graph.
 
-        Args:
-          name: of the variable.
-          parts: of it, by host.
-          source: of its rows.
-
         Raises:
           IncompatibleCheckpointError: E609 if the parts do not have the rows of the hosts.
         """

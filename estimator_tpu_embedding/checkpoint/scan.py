@@ -252,11 +252,7 @@ def _damaged(prefix: str, name: str, segments: list[tuple[Piece, Tensor]], unkno
              ) -> list[str]:
     """Returns the tensors in a data file whose checksum does not hold, sorted.
 
-    Args:
-      prefix: of the checkpoint.
-      name: of the file.
-      segments: the pieces in the file.
-      unknown: gets the names of tensors that cannot be checked.
+    The names of those that cannot be checked are added to `unknown`.
     """
     damaged = set()
     with opened(prefix, name) as file:

@@ -118,9 +118,6 @@ class Tensor(NamedTuple):
 def number_of_shards(header: bytes) -> int:
     """Returns the number of data files of a checkpoint.
 
-    Args:
-      header: the entry of the index that has an empty key.
-
     Raises:
       Malformed: if it is no header that can be read here.
     """
@@ -137,12 +134,7 @@ class Index:
     """The entries of an index without the header, and the data files that they must fit."""
 
     def __init__(self, entries: Mapping[bytes, bytes], sizes: Mapping[str, int]):
-        """Takes the entries and the sizes of the data files.
-
-        Args:
-          entries: by key.
-          sizes: bytes of the data files by their names, in the order of their numbers.
-        """
+        """Takes the entries and the sizes of the data files."""
         self._entries = entries
         self._files = list(sizes.items())
         self._used: set[bytes] = set()

@@ -21,11 +21,6 @@ def check(held: Held, words: Iterable[Words], options: CheckpointOptions) -> Non
 
     A feature that only one of both has is no difference. The name of a file does not matter.
 
-    Args:
-      held: the checkpoint; one whose manifest records no words fits all.
-      words: of the job.
-      options: `strict_vocabulary` makes it an error.
-
     Raises:
       IncompatibleCheckpointError: E641 for all such features, with `strict_vocabulary`.
     """

@@ -76,10 +76,6 @@ def _require_file(source: str) -> None:
 def check_order_for_warm_start(checkpoint: str, options: CheckpointOptions) -> None:
     """Refuses a warm start without the engine if it would give ids the rows of other ids.
 
-    Args:
-      checkpoint: the one that `resolved` found.
-      options: of the job.
-
     Raises:
       IncompatibleCheckpointError: E610 if not.
       CorruptCheckpointError: if its manifest cannot be read.
@@ -110,11 +106,6 @@ def start_warm(settings: Any, tables: Mapping[str, StoredTable], options: Checkp
 
     `tf.train.warm_start` copies rows in the order in which they are stored. Afterwards rows that
     have other places in the graph are put there.
-
-    Args:
-      settings: the `WarmStartSettings`.
-      tables: of the engine in the default graph, by variable name.
-      options: of the job.
 
     Returns:
       A function to call with a session once variables are initialized; `None` if there is nothing

@@ -29,12 +29,7 @@ class Children:
     """
 
     def __init__(self, count: int, *, expose: bool):
-        """Starts none yet.
-
-        Args:
-          count: of workers.
-          expose: whether they may listen where other machines reach them.
-        """
+        """Starts none yet."""
         self._count, self._expose = count, expose
         self._processes: list[subprocess.Popen[bytes]] = []
         self._requests: queue.SimpleQueue[
@@ -43,9 +38,6 @@ class Children:
 
     def start(self, deadline: float) -> list[str]:
         """Starts all; returns their addresses.
-
-        Args:
-          deadline: seconds until all must listen.
 
         Raises:
           HostUnavailableError: E711 if one ends or is silent; then all have been ended.

@@ -111,9 +111,6 @@ class Cluster:
         """Returns the `ConfigProto` of a session over the workers as they were prepared last.
 
         The session has state of its own on every worker, which ends with it.
-
-        Args:
-          session_config: settings of the user, or `None`.
         """
         config = tf.ConfigProto()
         if session_config is not None:
@@ -204,11 +201,6 @@ class Cluster:
     def admit(self, tables: Sequence[Sequence[dict[str, Any]]], directory: str = '',
               checkpoint: str = '') -> None:
         """Makes sure that the workers have memory for tables, and see the files of a job.
-
-        Args:
-          tables: see `tell_tables`; the workers are told.
-          directory: see `preflight.require`.
-          checkpoint: see `preflight.require`.
 
         Raises:
           The errors of `preflight.require`.

@@ -59,12 +59,7 @@ class Line:
     """
 
     def __init__(self, address: str, *, deadline: float):
-        """Contacts nobody yet.
-
-        Args:
-          address: of the worker.
-          deadline: seconds for each step of a call.
-        """
+        """Contacts nobody yet."""
         place = parsed(address)
         avoid_proxies([] if place is None else [place.host])
         self._deadline = deadline
@@ -84,10 +79,6 @@ class Line:
 
     def call(self, verb: str, **arguments: Any) -> dict[str, Any]:
         """Returns the answer of the worker.
-
-        Args:
-          verb: one that `worker.Worker` knows.
-          **arguments: of the verb; JSON must be able to hold them.
 
         Raises:
           NoAnswerError: if there is none within the deadline, or it is an error.

@@ -30,12 +30,7 @@ class Patience:
     """
 
     def __init__(self, most: float, clock: Callable[[], float] = time.monotonic):
-        """Begins at 0.
-
-        Args:
-          most: seconds that count of those from one look to the next.
-          clock: tells seconds.
-        """
+        """Begins at 0."""
         self._most, self._clock = most, clock
         self._last = clock()
         self.now = 0.0
@@ -113,12 +108,7 @@ class Heartbeats:
     """Watches workers until one is lost, or until it is stopped; safe to use from any thread."""
 
     def __init__(self, workers: Sequence[Watched], rules: Rules):
-        """Begins to watch.
-
-        Args:
-          workers: one per host, which have answered just now.
-          rules: about them.
-        """
+        """Begins to watch."""
         self._workers, self._rules = workers, rules
         self._change = threading.Condition()
         self._has_ended = threading.Event()

@@ -61,10 +61,6 @@ class _Refused:
 def look_at(text: str, deadline: float) -> list[dict[str, Any]]:
     """Returns what each worker says about itself, in order.
 
-    Args:
-      text: addresses, separated by commas.
-      deadline: seconds for each answer; all are asked at the same time.
-
     Returns:
       The status of each, with its `address`, and `why_not` if it did not answer.
 

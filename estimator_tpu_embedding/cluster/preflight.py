@@ -87,10 +87,6 @@ def require_shared(addresses: Sequence[str], directory: str) -> None:
 
     This process writes a note, and reads the note of each worker. No note stays.
 
-    Args:
-      addresses: of the workers, by host.
-      directory: its absolute path; this process can write to it.
-
     Raises:
       SetupError: E741 for each worker that sees another directory, E742 for each that cannot
         write to it.
@@ -126,10 +122,6 @@ def require_shared(addresses: Sequence[str], directory: str) -> None:
 
 def require_same(addresses: Sequence[str], checkpoint: str) -> None:
     """Makes sure that every worker finds the checkpoint that this process found.
-
-    Args:
-      addresses: of the workers, by host.
-      checkpoint: its prefix, an absolute path.
 
     Raises:
       SetupError: E741 for each worker that finds another one, or none.

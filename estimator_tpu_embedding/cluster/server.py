@@ -85,10 +85,6 @@ def start(where: str, asked: Address, *, expose: bool, threads: int | None = Non
 def for_workers(workers: Sequence[str], expose: bool) -> Server:
     """Returns the server of this process for its jobs; one that was started cannot end.
 
-    Args:
-      workers: their addresses; they take tensors from it.
-      expose: see `start`.
-
     Raises:
       HostUnavailableError: E707 if there is no way to them.
       SetupError, ExposedServerError: see `start`.

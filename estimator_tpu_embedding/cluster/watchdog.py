@@ -173,12 +173,7 @@ class Watch:
     """The sessions over workers that hold the state of one generation of them."""
 
     def __init__(self, workers: Sequence[Watched], rules: Rules):
-        """Begins to watch the workers.
-
-        Args:
-          workers: one per host, which have answered just now.
-          rules: about them; `on_loss` must call `end`.
-        """
+        """Begins to watch the workers."""
         self._heartbeats = Heartbeats(workers, rules)
         self._calls = Calls(self._heartbeats.check, rules.on_loss, rules.step_deadline)
         self._sessions: weakref.WeakSet[tf.Session] = weakref.WeakSet()

@@ -76,24 +76,13 @@ class Lease:
     """
 
     def __init__(self, seconds: float, clock: Callable[[], float] = time.monotonic):
-        """Begins without a claim.
-
-        Args:
-          seconds: of silence after which the claim is over; `inf` is never.
-          clock: tells seconds.
-        """
+        """Begins without a claim."""
         self._seconds, self._clock = seconds, clock
         self._lock = threading.Lock()
         self._holder: _Holder | None = None
 
     def claim(self, run: str, client: str, has_ended: Callable[[], bool] = lambda: False) -> bool:
-        """Claims or renews; returns whether the worker is this run's from now on.
-
-        Args:
-          run: the run.
-          client: its client, for messages.
-          has_ended: whether the process of the client has ended, if that can be known.
-        """
+        """Claims or renews; returns whether the worker is this run's from now on."""
         with self._lock:
             if self._holder is None:
                 self._holder = _Holder(run, client, self._clock(), has_ended)
@@ -202,10 +191,6 @@ class Worker:
 
 def serve(options: Options, tell: Callable[[Server, dict[str, str]], None]) -> int:
     """Is a worker until a signal ends the process, or it has to begin anew.
-
-    Args:
-      options: how it runs.
-      tell: is called once it listens, with the versions of this process.
 
     Raises:
       SetupError, ExposedServerError: if it cannot listen there.

@@ -97,12 +97,7 @@ class Split(NamedTuple):
 
 
 def split(exchange: Exchange, batch: Mapping[str, IdBatch]) -> Split:
-    """Splits the ids of one core; refuses ids beyond a table.
-
-    Args:
-      exchange: of the plan.
-      batch: by feature; the ids of each by ascending samples.
-    """
+    """Splits the ids of one core; refuses ids beyond a table."""
     own = [batch[feature.name] for feature in exchange.features]
     messages, links, scales = library.load().ete_split(
         samples=[one.samples for one in own], ids=[one.ids for one in own],
@@ -116,12 +111,6 @@ def split(exchange: Exchange, batch: Mapping[str, IdBatch]) -> Split:
 def merge(exchange: Exchange, sums: Sequence[tf.Tensor], links: Sequence[tf.Tensor],
           scales: tf.Tensor) -> dict[str, tf.Tensor]:
     """Returns the activations of a core: the sums of owners, added in their order, then scaled.
-
-    Args:
-      exchange: of the plan.
-      sums: of each owner.
-      links: of each owner.
-      scales: of the core.
 
     Returns:
       By feature float32 of `plan.output_shape(feature)`.
@@ -143,14 +132,7 @@ def spread(exchange: Exchange, gradients: Mapping[str, tf.Tensor],
 
 def of_core(exchange: Exchange, owner: Plan, batches: Mapping[str, IdBatch],
             links: tf.Tensor) -> dict[str, IdBatch]:
-    """Returns the ids of an owner's message with the ids and samples that the core knows.
-
-    Args:
-      exchange: of the plan.
-      owner: the plan of the owner.
-      batches: rows and groups, by feature.
-      links: of the owner.
-    """
+    """Returns the ids of an owner's message with the ids and samples that the core knows."""
     count = len(exchange.features)
     counts = links[:count]
     groups, positions, *bits = tf.split(links[count:], 3 if exchange.is_weighted else 2)
