@@ -228,18 +228,15 @@ def opened(prefix: str, name: str) -> Iterator[BinaryIO]:
     """
     try:
         path = os.path.join(os.path.dirname(prefix), name)
-        with contextlib.closing(_regular(path)) as file:
+        try:
+            opened_file = files.open_regular(path, follow=False)
+        except ValueError as error:  # A name that no file can have is one that is not there.
+            raise OSError(str(error)) from error
+        with contextlib.closing(opened_file) as file:
             yield file
     except OSError as error:
         raise corrupt(prefix, f'its file {shown(name, 255)} must be readable',
                       shown(error.strerror or error)) from error
-
-
-def _regular(path: str) -> BinaryIO:
-    try:
-        return files.open_regular(path, follow=False)
-    except ValueError as error:  # A name that no file can have is one that is not there.
-        raise OSError(str(error)) from error
 
 
 def holds(file: BinaryIO, piece: Piece, tensor: Tensor) -> bool | None:

@@ -134,7 +134,6 @@ class Staged(NamedTuple):
 def commit(storage: Storage, step: int, write: Write,
            manifest: Callable[[dict[str, StoredFile]], Manifest], *,
            saved: Sequence[Saved] = (), retention: Retention = Retention(),
-           clock: Callable[[], float] = time.monotonic, base: str = BASE,
            on_phase: OnPhase = lambda phase: None) -> list[Saved]:
     """Commits a checkpoint, unless the directory has a whole one of that step.
 
@@ -145,8 +144,6 @@ def commit(storage: Storage, step: int, write: Write,
       manifest: makes the manifest from the sizes and hashes of the files.
       saved: the checkpoints that `retention` decides about, oldest first.
       retention: says which of them are deleted then.
-      clock: gives seconds, for `Saved.at`.
-      base: the base of its name.
       on_phase: is told each phase that has ended; see the code. For tests.
 
     Returns:
@@ -159,12 +156,11 @@ def commit(storage: Storage, step: int, write: Write,
       Any error of `write` that is no OSError.
       After each of these the checkpoints are as before, and the stage is gone.
     """
-    known = keep(storage, step, saved, base=base)
-    if known is not None:
-        return known
-    staged = stage(storage, step, write, base=base, on_phase=on_phase)
-    return publish(storage, staged, manifest, saved=saved, retention=retention, clock=clock,
-                   on_phase=on_phase)
+    kept = keep(storage, step, saved)
+    if kept is not None:
+        return kept
+    staged = stage(storage, step, write, on_phase=on_phase)
+    return publish(storage, staged, manifest, saved=saved, retention=retention, on_phase=on_phase)
 
 
 def keep(storage: Storage, step: int, saved: Sequence[Saved], *, base: str = BASE,
@@ -178,9 +174,14 @@ def keep(storage: Storage, step: int, saved: Sequence[Saved], *, base: str = BAS
     if not is_whole(storage.path(name), known):
         return None
     logging.info('Step %d is saved already; %s is left as it is.', step, name)
+    return point(storage, step, saved, base)
+
+
+def point(storage: Storage, step: int, saved: Sequence[Saved], base: str) -> list[Saved]:
+    """Makes the file `checkpoint` name the checkpoint of a step; returns as `commit`."""
     ordered = _in_order(saved, Saved(step))
     with _writing(storage, step):
-        _point(storage, name, base, ordered)
+        _point(storage, file_names.name_of(base, step), base, ordered)
     return ordered
 
 
@@ -199,7 +200,6 @@ def stage(storage: Storage, step: int, write: Write, *,
 def publish(storage: Storage, staged: Staged,
             manifest: Callable[[dict[str, StoredFile]], Manifest], *,
             saved: Sequence[Saved] = (), retention: Retention = Retention(),
-            clock: Callable[[], float] = time.monotonic,
             on_phase: OnPhase = lambda phase: None) -> list[Saved]:
     """Makes a checkpoint of staged files; see `commit`."""
     last = file_names.name_of(staged.base, saved[-1].step) if saved else None
@@ -217,7 +217,7 @@ def publish(storage: Storage, staged: Staged,
             on_phase('published')
             storage.remove_folder(staged.folder)
     with _writing(storage, staged.step):
-        left, released = retention.split(_in_order(saved, Saved(staged.step, clock())))
+        left, released = retention.split(_in_order(saved, Saved(staged.step, time.monotonic())))
         on_phase('point')
         marked = removal.mark(storage, [
             file_names.name_of(staged.base, one.step) for one in released])

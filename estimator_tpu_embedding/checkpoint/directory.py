@@ -120,7 +120,7 @@ def continue_from(directory: str, found: Recovered) -> list[str]:
                      f'newest that is whole; to go back, move those after {shown(other)} away')
     base = file_names.base_of(name)
     with Storage(directory) as storage:
-        commit.keep(storage, found.step, saved_in(directory, base), base=base)
+        commit.point(storage, found.step, saved_in(directory, base), base)
     return facts
 
 

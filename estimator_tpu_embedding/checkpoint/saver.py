@@ -10,7 +10,7 @@ import pathlib
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import tensorflow.compat.v1 as tf
 
@@ -97,24 +97,14 @@ class Lineage:
         return os.path.realpath(prefix) in self._prefixes
 
 
-class Cause(NamedTuple):
-    """What lies behind an error of TensorFlow.
+def cause_of(error: tf.errors.OpError) -> tuple[str, str]:
+    """Returns (device, text) of an error of TensorFlow: of the task that raised it, without stacks.
 
-    Attributes:
-      device: of the task that raised it; `''` if it was this process.
-      text: what went wrong, in one line.
-    """
-
-    device: str
-    text: str
-
-
-def cause_of(error: tf.errors.OpError) -> Cause:
-    """Returns what an error of TensorFlow says apart from stacks.
+    The device is `''` if it was this process.
 
     >>> message = "Node: 'save/SaveV2'\\nD/model.ckpt-7; No such file or directory\\n\\t [[...]]"
     >>> cause_of(tf.errors.NotFoundError(None, None, message))
-    Cause(device='', text='D/model.ckpt-7; No such file or directory')
+    ('', 'D/model.ckpt-7; No such file or directory')
     """
     device, text = '', error.message
     if (from_task := _FROM_TASK.search(text)) is not None:
@@ -125,7 +115,7 @@ def cause_of(error: tf.errors.OpError) -> Cause:
         device = error.op.device
     if (at_task := _AT_TASK.search(text)) is not None:
         device = at_task[1]
-    return Cause(device, text)
+    return device, text
 
 
 class CommittingSaver:

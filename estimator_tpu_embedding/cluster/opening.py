@@ -50,14 +50,6 @@ class Opened:
     status: dict[str, Any]
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Refused:
-    code: str
-    rule: str
-    why: str
-    remedy: str
-
-
 def look_at(text: str, deadline: float) -> list[dict[str, Any]]:
     """Returns what each worker says about itself, in order.
 
@@ -101,13 +93,14 @@ def opened(workers: Sequence[str], run: str, deadline: float, stale: Collection[
       SetupError: E703 if two addresses lead to one worker, E708 if another run has one, E709 if
         versions differ, E712 if something else answers.
     """
-    found = _held(workers, run, lambda address: _open(address, run, deadline, stale, say))
+    found = [one if isinstance(one, Opened)
+             else dataclasses.replace(one, where=f'{one.where} of host {host}')
+             for host, one in enumerate(_held(
+                 workers, run, lambda address: _open(address, run, deadline, stale, say)))]
     ours = [one for one in found if isinstance(one, Opened)]
-    problems = [Problem(one.code, f'worker {address} of host {host}', one.rule, one.why, one.remedy)
-                for host, (address, one) in enumerate(zip(workers, found))
-                if isinstance(one, _Refused)]
+    problems = [one for one in found if isinstance(one, Problem)]
     silent = tuple(host for host, one in enumerate(found)
-                   if isinstance(one, _Refused) and one.code == 'E707')
+                   if isinstance(one, Problem) and one.code == 'E707')
     if problems:
         give_back([one.address for one in ours], run)
         who = ', '.join(one.address for one in ours) or 'none'
@@ -121,15 +114,15 @@ def opened(workers: Sequence[str], run: str, deadline: float, stale: Collection[
     return ours
 
 
-def _held(workers: Sequence[str], run: str, work: Callable[[str], Opened | _Refused]
-          ) -> list[Opened | _Refused]:
+def _held(workers: Sequence[str], run: str, work: Callable[[str], Opened | Problem]
+          ) -> list[Opened | Problem]:
     """Opens all workers at once. Those that are ours stay claimed while others are awaited.
 
     That may take longer than a lease, and another run would take them.
     """
     awaited, is_over = set(workers), threading.Event()
 
-    def open_and_hold(address: str) -> Opened | _Refused:
+    def open_and_hold(address: str) -> Opened | Problem:
         try:
             one = work(address)
         finally:
@@ -159,7 +152,7 @@ def give_back(workers: Sequence[str], run: str) -> None:
 
 
 def _open(address: str, run: str, deadline: float, stale: Collection[str],
-          say: Callable[[str], None]) -> Opened | _Refused:
+          say: Callable[[str], None]) -> Opened | Problem:
     """Asks one worker until it is ours, or until the deadline."""
     end, told_at = time.monotonic() + deadline, time.monotonic() + _SOON
     why, has_waited, before, place = _REFUSED, False, 0.0, parsed(address)
@@ -171,14 +164,14 @@ def _open(address: str, run: str, deadline: float, stale: Collection[str],
             time.sleep(_PAUSE)
             continue
         if place is not None and (word := stranger_at(place, _LOOK)):
-            return _stranger(f'a server that says {word}')
+            return _stranger(address, f'a server that says {word}')
         try:
             answer = control.ask(address, 'claim', run=run, client=facts.who(),
                                  process=facts.process(), deadline=left)
         except control.NoAnswerError as error:
             why = str(error)
             if error.is_final:
-                return _of_another_version(address) or _stranger(why)
+                return _of_another_version(address) or _stranger(address, why)
             time.sleep(_PAUSE)
             continue
         incarnation, claim = str(answer['incarnation']), answer['claim'] or {}
@@ -194,8 +187,8 @@ def _open(address: str, run: str, deadline: float, stale: Collection[str],
             why = (f'claimed by run {shown(claim.get("run"))} of {shown(claim.get("client"))}, '
                    f'silent for {claim.get("silent_seconds")} s')
             if silent < before and claim.get('run') != run:  # Its client has just renewed it.
-                return _Refused('E708', 'it must be free, or of this run', why,
-                                'End that job, or take other workers.')
+                return Problem('E708', f'worker {address}', 'it must be free, or of this run', why,
+                               'End that job, or take other workers.')
             before = silent
             if not has_waited and claim.get('run') != run:
                 has_waited, end = True, end + lease + _RESTART
@@ -203,8 +196,8 @@ def _open(address: str, run: str, deadline: float, stale: Collection[str],
                     say(f'worker {address} is {why}: waiting up to {lease:.0f} s, until its lease '
                         'ends')
         time.sleep(_PAUSE)
-    return _Refused('E707', f'it must answer within {deadline:g} s', why,
-                    'Look whether "etpe worker" runs there, with "etpe worker ls".')
+    return Problem('E707', f'worker {address}', f'it must answer within {deadline:g} s', why,
+                   'Look whether "etpe worker" runs there, with "etpe worker ls".')
 
 
 def _of_another_version(address: str) -> Opened | None:
@@ -220,9 +213,9 @@ def _of_another_version(address: str) -> Opened | None:
     return Opened(address, str(answer['incarnation']), answer) if is_other else None
 
 
-def _stranger(why: str) -> _Refused:
-    return _Refused('E712', 'a worker of this package must answer', why,
-                    'Start "etpe worker" there, or correct the address.')
+def _stranger(address: str, why: str) -> Problem:
+    return Problem('E712', f'worker {address}', 'a worker of this package must answer', why,
+                   'Start "etpe worker" there, or correct the address.')
 
 
 def _require_one_each(ours: Sequence[Opened], run: str) -> None:

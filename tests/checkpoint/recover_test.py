@@ -1,4 +1,7 @@
+import numpy as np
 import pytest
+import tensorflow.compat.v1 as tf
+from harness import jobs
 from harness.checkpoints import describe, writer
 
 from estimator_tpu_embedding.checkpoint import pointer, recover
@@ -90,6 +93,24 @@ def test_files_are_read_once_by_a_job_unless_they_change(tmp_path, monkeypatch):
     assert recover.recover(str(tmp_path), known=known).step == 4
 
 
+@pytest.mark.parametrize('use_tpu', [True, False])
+def test_an_estimator_reads_what_it_restores_once_and_what_it_has_saved_never(
+        tmp_path, monkeypatch, use_tpu):
+    read, check = [], recover.scan.check_files
+    monkeypatch.setattr(recover.scan, 'check_files', lambda prefix, *arguments: read.append(
+        prefix.rpartition('-')[2]) or check(prefix, *arguments))
+    rows = {'f': np.array([1, 2]), 'label': np.ones(2, np.float32)}
+    columns = [jobs.embedding('f')]
+    for steps in (1, 2):
+        made = jobs.estimator(
+            jobs.linear_model_fn(columns, None if use_tpu else (
+                lambda: tf.train.GradientDescentOptimizer(.1))), columns,
+            jobs.run_config(tmp_path), batch_size=2, use_tpu=use_tpu)
+        made.train(jobs.input_fn_of([rows] * 2), max_steps=steps)
+        made.evaluate(jobs.input_fn_of([rows]), steps=1)
+    assert read == ['1']
+
+
 @pytest.mark.parametrize('text, newest, names', [
     ('model_checkpoint_path: "a-1"\nall_model_checkpoint_paths: "a-0"\n'
      'all_model_checkpoint_paths: "a-1"\nlast_preserved_timestamp: 1.5\n', 'a-1', ('a-0', 'a-1')),
@@ -109,7 +130,6 @@ def test_a_garbled_pointer_says_nothing(tmp_path, content):
 
 
 def test_tensorflow_reads_the_pointer_that_is_written(tmp_path):
-    import tensorflow.compat.v1 as tf
     committed(tmp_path, 3, 20)
     state = tf.train.get_checkpoint_state(str(tmp_path))
     assert state.model_checkpoint_path == str(tmp_path / 'model.ckpt-20')
