@@ -99,15 +99,19 @@ def test_an_estimator_reads_what_it_restores_once_and_what_it_has_saved_never(
     read, check = [], recover.scan.check_files
     monkeypatch.setattr(recover.scan, 'check_files', lambda prefix, *arguments: read.append(
         prefix.rpartition('-')[2]) or check(prefix, *arguments))
-    rows = {'f': np.array([1, 2]), 'label': np.ones(2, np.float32)}
     columns = [jobs.embedding('f')]
+
+    def batches(params):
+        return tf.data.Dataset.from_tensors(({'f': np.int64(1)}, np.float32(1))).repeat(16).batch(
+            params['batch_size'], drop_remainder=True)
+
     for steps in (1, 2):
         made = jobs.estimator(
             jobs.linear_model_fn(columns, None if use_tpu else (
                 lambda: tf.train.GradientDescentOptimizer(.1))), columns,
             jobs.run_config(tmp_path), batch_size=2, use_tpu=use_tpu)
-        made.train(jobs.input_fn_of([rows] * 2), max_steps=steps)
-        made.evaluate(jobs.input_fn_of([rows]), steps=1)
+        made.train(batches, max_steps=steps)
+        made.evaluate(batches, steps=1)
     assert read == ['1']
 
 
