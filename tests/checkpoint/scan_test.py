@@ -75,17 +75,6 @@ def test_c09_c11_every_damage_in_a_data_file_is_found(copy):
             check_files(copy, files, 'size')
 
 
-def test_c10_every_damage_in_an_index_is_found(copy):
-    path, files = pathlib.Path(f'{copy}.index'), scan(Bundle.open(copy)).files
-    content = path.read_bytes()
-    for at in range(len(content)):
-        path.write_bytes(content[:at] + bytes([content[at] ^ 1]) + content[at + 1:])
-        with pytest.raises(CorruptCheckpointError, match='E613 checkpoint m-7: its index m-'):
-            check_crcs(Bundle.open(copy))
-        with pytest.raises(CorruptCheckpointError, match='E618 .*m-7.index'):
-            check_files(copy, files, 'sha256')
-
-
 def test_what_cannot_be_checked_is_told(tmp_path):
     forged.write_index(tmp_path / 'm', {b'v': entry(21, [1], size=9), b'w': entry(99, [], size=1)},
                        bytes(9))

@@ -1,3 +1,5 @@
+import contextlib
+
 import pytest
 from harness.workers import in_this_process, running
 
@@ -11,30 +13,21 @@ from estimator_tpu_embedding.errors import ConfigError, SetupError
 ADDRESSES = ['10.0.0.3:8470', '10.0.0.4:8470', '10.0.0.4:8471']
 
 
-def test_tables_that_fit_pass():
-    require_room(ADDRESSES, [10, 12, 12], [10, 6, 6])
-
-
-def test_the_worker_whose_memory_is_too_small_is_named_with_both_numbers():
-    with pytest.raises(ConfigError) as caught:
-        require_room(ADDRESSES, [9, 12, 12], [10, 6, 6])
-    problem, = caught.value.problems
-    assert (problem.code, problem.where) == ('E744', 'worker 10.0.0.3:8470 of host 0')
-    assert '9 bytes' in str(problem) and '10 bytes' in str(problem)
-
-
-def test_workers_on_one_machine_share_its_memory():
-    with pytest.raises(ConfigError) as caught:
-        require_room(ADDRESSES, [10, 12, 11], [10, 6, 6])
-    problem, = caught.value.problems
-    assert problem.where == 'worker 10.0.0.4:8470 of host 1, worker 10.0.0.4:8471 of host 2'
-    assert '= 12 bytes' in str(problem) and 'on one machine' in str(problem)
-
-
-def test_every_machine_with_too_little_is_named():
-    with pytest.raises(ConfigError) as caught:
-        require_room(ADDRESSES, [9, 11, 11], [10, 6, 6])
-    assert [problem.code for problem in caught.value.problems] == ['E744', 'E744']
+@pytest.mark.parametrize('available, wheres, told', [
+    ([10, 12, 12], [], []),
+    ([9, 12, 12], ['worker 10.0.0.3:8470 of host 0'], ['9 bytes', '10 bytes']),
+    ([10, 12, 11], ['worker 10.0.0.4:8470 of host 1, worker 10.0.0.4:8471 of host 2'],
+     ['= 12 bytes', 'on one machine']),
+    ([9, 11, 11], ['worker 10.0.0.3:8470 of host 0',
+                   'worker 10.0.0.4:8470 of host 1, worker 10.0.0.4:8471 of host 2'], [])])
+def test_every_machine_whose_memory_is_too_small_for_its_workers_together_is_named(
+        available, wheres, told):
+    with pytest.raises(ConfigError) if wheres else contextlib.nullcontext() as caught:
+        require_room(ADDRESSES, available, [10, 6, 6])
+    if wheres:
+        assert [(one.code, one.where) for one in caught.value.problems] == [
+            ('E744', where) for where in wheres]
+        assert all(one in str(caught.value) for one in told)
 
 
 def test_a_directory_that_all_see_passes_and_keeps_no_note(tmp_path):

@@ -167,14 +167,6 @@ def test_p22_c14_p24_fuzzed_repetitions_are_read_or_refused(memory_folder, name)
         READERS[name][0](pathlib.Path(memory_folder), fuzzed(name, chance))
 
 
-@pytest.mark.parametrize('note', [b'{"pid": 1e999, "host": "a", "since": "b"}',
-                                  b'{"pid": "' + b'9' * 4000 + b'"}'])
-def test_c26_a_note_with_a_number_that_is_none_locks_nobody_out(tmp_path, note):
-    (tmp_path / '.ete-lock').write_bytes(note)
-    with claimed(str(tmp_path)):
-        pass
-
-
 @pytest.mark.parametrize('content', [b'{"a": [' + b'[],' * 600_000 + b'[]]}',
                                      b'[' + b'1000,' * 1_100_000 + b'1]'])
 def test_p24_values_of_a_manifest_are_counted_before_they_are_made(tmp_path, content):
