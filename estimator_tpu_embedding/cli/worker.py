@@ -66,11 +66,10 @@ def _serve(parsed: argparse.Namespace) -> int:
     with console.quiet_start():
         from ..cluster import worker
     lease = worker.LEASE_SECONDS if parsed.lease is None else parsed.lease
-    options = worker.Options(address=address, expose=parsed.expose, threads=parsed.threads,
-                             lease_seconds=lease, parent=parsed.parent)
     tell = _tell if parsed.parent is None else _tell_parent
     try:
-        return worker.serve(options, tell)
+        return worker.serve(address, tell, expose=parsed.expose, threads=parsed.threads,
+                            lease_seconds=lease, parent=parsed.parent)
     except EteError as error:
         sys.stderr.write(''.join(f'etpe worker: {one}\n' for one in error.problems))
         return 2

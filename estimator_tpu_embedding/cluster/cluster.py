@@ -179,10 +179,6 @@ class Cluster:
         assert self._watch is not None, 'prepare() comes first'
         self._watch.guard(session)
 
-    def ask(self, host: int, verb: str, *, deadline: float, **arguments: Any) -> dict[str, Any]:
-        """Calls the worker of a host; see `control.ask`."""
-        return control.ask(self.addresses()[host], verb, deadline=deadline, **arguments)
-
     def tell_tables(self, tables: Sequence[Sequence[dict[str, Any]]]) -> None:
         """Tells each worker what it will hold, for `etpe worker ls` and for messages.
 
@@ -202,11 +198,25 @@ class Cluster:
               checkpoint: str = '') -> None:
         """Makes sure that the workers have memory for tables, and see the files of a job.
 
+        Args:
+          tables: see `tell_tables`; the workers are told.
+          directory: that the job writes into, an absolute path; `''` if it writes none.
+          checkpoint: the prefix of the one that is restored, an absolute path; `''` for none.
+
         Raises:
-          The errors of `preflight.require`.
+          ConfigError: E744 if tables do not fit.
+          SetupError: E741 if a worker sees other files, E742 if it cannot write any.
+          HostLostError: E707 if a worker does not answer.
         """
-        preflight.require(self._opened, [sum(one['bytes'] for one in host) for host in tables],
-                          directory, checkpoint)
+        addresses = self.addresses()
+        if tables:
+            preflight.require_room(
+                addresses, [int(one.status['room']) for one in self._opened],
+                [sum(one['bytes'] for one in host) for host in tables])
+        if directory:
+            preflight.require_shared(addresses, directory)
+        if checkpoint:
+            preflight.require_same(addresses, checkpoint)
         with contextlib.suppress(control.NoAnswerError):  # Heartbeats will say so.
             self.tell_tables(tables)
 

@@ -25,7 +25,6 @@ from ..hosts import memory
 from ..native import library
 from ..proto import files
 from ..version import VERSION
-from . import listening
 
 VERSIONS = ('etpe', 'TensorFlow', 'kernels', 'Python')
 """What `versions` tells. All processes of a cluster must agree on all but Python."""
@@ -50,13 +49,6 @@ def differences(one: dict[str, str], other: dict[str, str]) -> list[str]:
     ['etpe']
     """
     return [name for name in VERSIONS if name != 'Python' and one.get(name) != other.get(name)]
-
-
-def of_now() -> dict[str, Any]:
-    """Returns the facts that change: addresses listened on, and bytes of memory."""
-    return {'listens': listening.addresses_of(),
-            'memory': {'used': psutil.Process().memory_info().rss,
-                       'available': psutil.virtual_memory().available}}
 
 
 def room() -> int:

@@ -11,34 +11,9 @@ from . import control, facts
 from .addresses import parsed
 from .control import for_all
 from .faults import HostLostError
-from .opening import Opened
 
 _SECONDS = 10.0
 """Seconds for a call of a worker that answered just before."""
-
-
-def require(opened: Sequence[Opened], needed: Sequence[int], directory: str = '',
-            checkpoint: str = '') -> None:
-    """Makes sure that workers can hold tables, and that they see the files of a job.
-
-    Args:
-      opened: the workers, by host.
-      needed: bytes of rows and slots of each host; empty if nobody knows.
-      directory: that the job writes into, an absolute path; `''` if it writes none.
-      checkpoint: the prefix of the one that is restored, an absolute path; `''` for none.
-
-    Raises:
-      ConfigError: E744 if tables do not fit.
-      SetupError: E741 if a worker sees other files, E742 if it cannot write any.
-      HostLostError: E707 if a worker does not answer.
-    """
-    addresses = [one.address for one in opened]
-    if needed:
-        require_room(addresses, [int(one.status['room']) for one in opened], needed)
-    if directory:
-        require_shared(addresses, directory)
-    if checkpoint:
-        require_same(addresses, checkpoint)
 
 
 def require_room(addresses: Sequence[str], available: Sequence[int], needed: Sequence[int]) -> None:

@@ -19,9 +19,11 @@ import uuid
 from collections.abc import Callable
 from typing import Any
 
+import psutil
+
 from .. import _process, _tf
 from ..proto import json_objects
-from . import facts
+from . import facts, listening
 from .addresses import Address
 from .server import Server, forget_proxies, start
 
@@ -32,25 +34,6 @@ LEASE_SECONDS = 60.0
 _MOST_VALUES = 100_000
 _PAUSE = .1
 """Seconds between two looks at the lease; the answer to the last call leaves meanwhile."""
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
-    """How a worker runs.
-
-    Attributes:
-      address: where clients reach it.
-      expose: whether it may listen where other machines reach it.
-      threads: that TensorFlow computes with; `None` is one per core.
-      lease_seconds: of silence of its client after which it begins anew.
-      parent: the process that it ends with, or `None`.
-    """
-
-    address: Address
-    expose: bool = False
-    threads: int | None = None
-    lease_seconds: float = LEASE_SECONDS
-    parent: int | None = None
 
 
 @dataclasses.dataclass(slots=True)
@@ -161,7 +144,9 @@ class Worker:
         return {'pid': os.getpid(), 'versions': self._versions, 'tables': self._tables,
                 'room': self._room,
                 'seconds': round(time.monotonic() - self._begun, 3),
-                'claim': self._lease.as_data(), **facts.of_now()}
+                'claim': self._lease.as_data(), 'listens': listening.addresses_of(),
+                'memory': {'used': psutil.Process().memory_info().rss,
+                           'available': psutil.virtual_memory().available}}
 
     def _claim(self, run: str, client: str, process: Any = None) -> dict[str, Any]:
         is_seen = not facts.has_ended(process)  # A user may hide its processes from others.
@@ -189,14 +174,24 @@ class Worker:
         return {'is_ours': self._lease.release(run)}
 
 
-def serve(options: Options, tell: Callable[[Server, dict[str, str]], None]) -> int:
+def serve(address: Address, tell: Callable[[Server, dict[str, str]], None], *,
+          expose: bool = False, threads: int | None = None, lease_seconds: float = LEASE_SECONDS,
+          parent: int | None = None) -> int:
     """Is a worker until a signal ends the process, or it has to begin anew.
+
+    Args:
+      address: where clients reach it.
+      tell: is called once it listens, with the versions of this process.
+      expose: whether it may listen where other machines reach it.
+      threads: that TensorFlow computes with; `None` is one per core.
+      lease_seconds: of silence of its client after which it begins anew.
+      parent: the process that it ends with, or `None`.
 
     Raises:
       SetupError, ExposedServerError: if it cannot listen there.
     """
     forget_proxies()
-    if options.parent is not None:
+    if parent is not None:
         _process.end_with_parent()
         # The client may need this worker to save, after it was told to end.
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -205,13 +200,12 @@ def serve(options: Options, tell: Callable[[Server, dict[str, str]], None]) -> i
         signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
         signal.signal(signal.SIGINT, lambda *_: os._exit(128 + signal.SIGINT))
     versions = facts.versions()
-    seconds = options.lease_seconds if options.parent is None else float('inf')
+    seconds = lease_seconds if parent is None else float('inf')
     lease = Lease(seconds)
     worker = Worker(lease, versions)
     _tf.register_function(TOKEN, answer := worker.answer)
-    tell(start(f'worker {options.address}', options.address, expose=options.expose,
-               threads=options.threads), versions)
-    while options.parent in (None, os.getppid()):
+    tell(start(f'worker {address}', address, expose=expose, threads=threads), versions)
+    while parent in (None, os.getppid()):
         time.sleep(_PAUSE)
         if worker.must_begin_anew.is_set() or lease.is_over():
             time.sleep(_PAUSE)

@@ -83,7 +83,7 @@ def test_h13_a_worker_says_what_it_really_listens_on_and_so_does_its_client(clus
 
 def test_a_worker_tells_which_tables_it_holds(cluster):
     cluster.tell_tables([[{'name': 'video', 'rows': 11, 'bytes': 44}], []])
-    assert [cluster.ask(host, 'status', deadline=60)['tables'] for host in (0, 1)] == [
+    assert [control.ask(one, 'status', deadline=60)['tables'] for one in cluster.addresses()] == [
         [{'name': 'video', 'rows': 11, 'bytes': 44}], []]
     assert [cluster.bytes_of(host) for host in (0, 1)] == [44, 0]
     assert 'host 0 holds 1 table, 44 B' in cluster.description()
@@ -169,7 +169,7 @@ def fill(cluster, host):
 
 
 def used(cluster, host):
-    return cluster.ask(host, 'status', deadline=DEADLINE)['memory']['used']
+    return control.ask(cluster.addresses()[host], 'status', deadline=DEADLINE)['memory']['used']
 
 
 def client_of(what):
@@ -209,7 +209,8 @@ def test_signals_that_tell_a_client_to_end_leave_its_workers_to_it(own):
     for number in (signal.SIGTERM, signal.SIGINT):
         for pid in own.pids():
             os.kill(pid, number)
-    assert [own.ask(host, 'status', deadline=DEADLINE)['pid'] for host in (0, 1)] == own.pids()
+    assert [control.ask(one, 'status', deadline=DEADLINE)['pid']
+            for one in own.addresses()] == own.pids()
     own.close()
     assert own.pids() == [] == own.addresses()
 
@@ -267,10 +268,10 @@ def test_h04_a_worker_that_was_started_again_is_another_incarnation():
         before, = cluster.incarnations()
         running.kill(0)
         with pytest.raises(NoAnswerError):
-            cluster.ask(0, 'status', deadline=1)
+            control.ask(cluster.addresses()[0], 'status', deadline=1)
         running.start(0)
         running.wait(0)
-        answer = cluster.ask(0, 'renew', run=cluster.run, deadline=DEADLINE)
+        answer = control.ask(cluster.addresses()[0], 'renew', run=cluster.run, deadline=DEADLINE)
         assert answer['incarnation'] != before and not answer['is_ours']
         cluster.prepare()
         assert cluster.incarnations() == [answer['incarnation']]
