@@ -16,7 +16,7 @@ from typing import Any
 
 from ...checkpoint import scan
 from ...checkpoint.bundle import Bundle
-from ...checkpoint.file_names import label
+from ...checkpoint.file_names import label, partial_of
 from ...checkpoint.layout import Held, check_manifest
 from ...checkpoint.manifest import StoredFile, read_manifest
 from ...checkpoint.rotation import LOOKS, is_gone, rotated_away, signature
@@ -83,7 +83,8 @@ def _steady(prefix: str) -> dict[str, Any] | None:
     for _ in range(LOOKS):
         before = signature(prefix)
         found = _verified(prefix)
-        if not found['findings'] or before and before == signature(prefix):
+        if not found['findings'] or before and before == signature(prefix) and not (
+                os.path.lexists(partial_of(prefix))):  # A job deletes it, perhaps slowly.
             return found
         if is_gone(prefix):
             return None
