@@ -13,12 +13,12 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from ..errors import CheckpointError, IncompatibleCheckpointError, Problem, shown
-from . import recover, scaffolds
+from . import recover
 from .file_names import label, step_of
 from .layout import Held
 from .options import CheckpointOptions
 from .recover import Known, candidates
-from .restore import RestoringSaver, saver_of_all
+from .restore import RestoringSaver, saver_of_all, with_saver
 from .rotation import LOOKS, is_gone, rotated_away
 
 
@@ -111,7 +111,7 @@ def followed(scaffold: tf.train.Scaffold, following: Following) -> tf.train.Scaf
     if saver is None:
         saver = saver_of_all()
         tf.add_to_collection(tf.GraphKeys.SAVERS, saver)
-    return scaffolds.with_saver(scaffold, _FollowingSaver(saver, following))
+    return with_saver(scaffold, _FollowingSaver(saver, following))
 
 
 class _FollowingSaver:

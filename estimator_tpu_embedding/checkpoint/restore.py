@@ -4,6 +4,9 @@
 lie in the same places in checkpoint and graph. Rows of the others are read in the order in which
 they are stored, a few MB at a time, and each goes to the part that it belongs to. So only a few
 such chunks are in memory beside the tables.
+
+A scaffold may be of a class of the user, so it is changed in place. A copy would be of TensorFlow's
+class, and would lack the user's `finalize`. Hooks of the user would still hold the first scaffold.
 """
 
 from __future__ import annotations
@@ -18,8 +21,7 @@ import tensorflow.compat.v1 as tf
 from .. import _tf
 from ..core.names import is_of_dummy
 from ..core.partition import Partition
-from ..errors import IncompatibleCheckpointError, Problem, quoted
-from . import scaffolds
+from ..errors import ConfigError, IncompatibleCheckpointError, Problem, quoted
 from .bundle import Bundle
 from .compare import compare
 from .evidence import check_without_manifest
@@ -107,7 +109,7 @@ def scaffold_for(scaffold: tf.train.Scaffold, checkpoint: str, plan: RestorePlan
         own = default()
         tf.add_to_collection(tf.GraphKeys.SAVERS, own)  # Hooks look for savers there.
         saver = RestoringSaver(own, checkpoint, plan, is_users=False)
-    return scaffolds.with_saver(scaffold, saver)
+    return with_saver(scaffold, saver)
 
 
 def _whole_tables(held: Held, options: CheckpointOptions) -> dict[str, StoredTable]:
@@ -144,6 +146,66 @@ def _check_saver(saver: Any, plan: RestorePlan) -> None:
             'E633', 'scaffold', 'only the saver of this package restores what has another name, '
             f'more rows or begins anew: {quoted(others)}', 'a saver of the model',
             'Leave the saver of the scaffold out until the next checkpoint is written.'))
+
+
+def with_saver(scaffold: tf.train.Scaffold, saver: Any) -> tf.train.Scaffold:
+    """Gives the scaffold another saver, which its `finalize` must leave there (E928)."""
+    _tf.arrange_scaffold(scaffold, saver=saver)
+    keep_saver(scaffold)
+    return scaffold
+
+
+def keep_saver(scaffold: tf.train.Scaffold) -> None:
+    """Makes `finalize` raise E928 if it changes the saver of the scaffold, or of the graph."""
+    finalize = scaffold.finalize
+
+    def checked() -> tf.train.Scaffold:
+        saver = scaffold.saver or next(iter(tf.get_collection(tf.GraphKeys.SAVERS)), None)
+        finalize()
+        # TensorFlow itself replaces a Checkpoint by a saver.
+        if scaffold.saver is not saver and not isinstance(
+                saver, (tf.train.Checkpoint, tf.compat.v2.train.Checkpoint)):
+            raise ConfigError(Problem(
+                'E928', 'scaffold', 'its finalize must leave the saver that is there, around which '
+                'is what restores tables and commits checkpoints', 'another',
+                'Give the saver to the constructor of the scaffold.'))
+        return scaffold
+
+    scaffold.finalize = checked
+
+
+def with_start(scaffold: tf.train.Scaffold, start: Callable[[tf.Session], None]
+               ) -> tf.train.Scaffold:
+    """Makes the scaffold call `start` with a new session before its own `init_fn`."""
+    theirs = scaffold.init_fn
+
+    def init_fn(session: tf.Session) -> None:
+        start(session)
+        if theirs is not None:
+            theirs(session)
+
+    _tf.arrange_scaffold(scaffold, init_fn=init_fn)
+    return scaffold
+
+
+def finalized_once(scaffold: tf.train.Scaffold) -> tf.train.Scaffold:
+    """Makes the scaffold call its `finalize` for the first session of a graph only.
+
+    The graph is final after that. A `finalize` that adds operations does not know whether the
+    session replaces a lost one.
+    """
+    finalize = scaffold.finalize
+    graphs: list[tf.Graph] = []
+
+    def once() -> tf.train.Scaffold:
+        graph = tf.get_default_graph()
+        if not any(graph is other for other in graphs):
+            finalize()
+            graphs.append(graph)
+        return scaffold
+
+    scaffold.finalize = once
+    return scaffold
 
 
 class RestoringSaver:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import tensorflow.compat.v1 as tf
 
 from .. import _legacy, _process, defaults
-from ..checkpoint import directory, following, restore, scaffolds, vocabularies, warm_start
+from ..checkpoint import directory, following, restore, vocabularies, warm_start
 from ..checkpoint.following import Following, followed
 from ..checkpoint.layout import Held
 from ..checkpoint.options import CheckpointOptions
@@ -195,7 +195,7 @@ class WithoutTpu(_Estimator):
             return spec
         # Nobody asks here whether the last save failed.
         options = dataclasses.replace(self._checkpoint_options(), max_save_failures=1)
-        scaffolds.with_saver(scaffolds.finalized_once(spec.scaffold), CommittingSaver(
+        restore.with_saver(restore.finalized_once(spec.scaffold), CommittingSaver(
             saver, {}, b'', options=options, lineage=self._lineage, known=self._known,
             vocabularies=vocabularies.recorded(self._words)))
         return spec

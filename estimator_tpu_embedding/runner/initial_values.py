@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from .. import _tf
-from ..checkpoint import restore, scaffolds, vocabularies, warm_start
+from ..checkpoint import restore, vocabularies, warm_start
 from ..checkpoint.following import Following, followed
 from ..core.names import is_of_dummy
 from .gradients import DUMMY_COLLECTION
@@ -33,7 +33,7 @@ def scaffold_of(run: Run, following: Following | None,
     fill = _start_warm(run) if following is None else None
     scaffold = _scaffold_of_model(run)
     if fill is not None:
-        return scaffolds.with_start(scaffold, fill)
+        return restore.with_start(scaffold, fill)
     if following is None:
         return scaffold
     job = run.job
@@ -57,7 +57,7 @@ def _scaffold_of_model(run: Run) -> tf.train.Scaffold:
     scaffold = make()
     if scaffold is None:
         raise ValueError('TPUEstimatorSpec.scaffold_fn returns None, which is not allowed')
-    return scaffolds.finalized_once(scaffold)
+    return restore.finalized_once(scaffold)
 
 
 def _start_warm(run: Run) -> Callable[[tf.Session], None] | None:

@@ -13,7 +13,7 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from .. import _tf
-from ..checkpoint import directory, scaffolds
+from ..checkpoint import directory, restore
 from ..checkpoint.following import Following
 from ..checkpoint.recover import recover
 from ..checkpoint.saver import Lineage, default_saver
@@ -63,13 +63,14 @@ def train(job: Job, *, stop: StopAtStep, hooks: Sequence[tf.train.SessionRunHook
                 announce(f'train: {fact}')
         if scaffold.saver is None and not tf.get_collection(tf.GraphKeys.SAVERS):
             tf.add_to_collection(tf.GraphKeys.SAVERS, default())
-        scaffolds.keep_saver(scaffold)
+        restore.keep_saver(scaffold)
         lineage = Lineage()
         with _tf.without_deprecation_warnings():
             all_hooks = training_hooks(run, cadence, stop, hooks, Saving(
                 scaffold=scaffold, listeners=listeners, lineage=lineage, background=background))
         creator = RecoveringCreator(scaffold, job, run.stored_tables(), lineage, background,
-                                    found and found.prefix)
+                                    None if found is None else found.prefix)
+        del found  # An index may take much memory.
         fetches = {'loss': run.graph.step.loss, 'step': run.graph.step.operation}
         return run.execute(creator, all_hooks, fetches, wanted=lambda: stop.final_step)['loss']
 
