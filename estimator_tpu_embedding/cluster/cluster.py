@@ -179,6 +179,10 @@ class Cluster:
         assert self._watch is not None, 'prepare() comes first'
         self._watch.guard(session)
 
+    def answers(self) -> str:
+        """Says how fast each worker has answered since the last call, the slowest first."""
+        return '' if self._watch is None else self._watch.answers()
+
     def tell_tables(self, tables: Sequence[Sequence[dict[str, Any]]]) -> None:
         """Tells each worker what it will hold, for `etpe worker ls` and for messages.
 

@@ -51,9 +51,36 @@ _LATE = .5
 """Seconds of silence after which it is looked whether anybody listens at all."""
 
 _MOST_REFUSALS = 3
+_MOST_NAMED = 4
 _RENEWAL = 5.0
 _CALL = SILENCE + 1
 """Seconds after which a thread looks again whether it is still needed."""
+
+
+@dataclasses.dataclass(slots=True)
+class Answers:
+    """How long the answers of a worker took. It shows which one keeps the others waiting.
+
+    >>> answers = Answers()
+    >>> answers.add(.1), answers.add(.5)
+    (None, None)
+    >>> print(answers)
+    300 ms, longest 500 ms
+    """
+
+    count: int = 0
+    seconds: float = 0.0
+    most: float = 0.0
+
+    def add(self, seconds: float) -> None:
+        """Counts one answer."""
+        self.count += 1
+        self.seconds += seconds
+        self.most = max(self.most, seconds)
+
+    def __str__(self) -> str:
+        return (f'{1000 * self.seconds / max(self.count, 1):.0f} ms, '
+                f'longest {1000 * self.most:.0f} ms')
 
 
 @dataclasses.dataclass(slots=True)
@@ -70,6 +97,7 @@ class Watched:
       refusals: how often nobody listened, since the last answer.
       next_look: when to look again whether somebody listens.
       has_begun_anew: whether it lost its tables, or its claim.
+      answers: how long they took, of late.
     """
 
     host: int
@@ -81,6 +109,7 @@ class Watched:
     refusals: int = 0
     next_look: float = 0.0
     has_begun_anew: bool = False
+    answers: Answers = dataclasses.field(default_factory=Answers)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,6 +155,17 @@ class Heartbeats:
         with self._change:
             self._change.notify_all()
 
+    def answers(self) -> str:
+        """Says how fast each worker has answered since the last call, the slowest first."""
+        with self._change:
+            found = sorted(((one.answers, one) for one in self._workers),
+                           key=lambda pair: -pair[0].most)[:_MOST_NAMED]
+            text = ', '.join(f'{one.host} ({one.address}) in {answers}' for answers, one in found
+                             if answers.count)
+            for one in self._workers:
+                one.answers = Answers()
+        return f'hosts answered: {text}' if text else ''
+
     def check(self) -> None:
         """Returns once every worker has answered a question asked after this call, or is lost."""
         with self._change:
@@ -137,12 +177,12 @@ class Heartbeats:
             self._is_urgent = False
 
     def _beat(self, one: Watched) -> None:
-        line, is_open = control.Line(one.address, deadline=_CALL), False
+        line, is_open, began = control.Line(one.address, deadline=_CALL), False, 0.0
         while not self._has_ended.is_set():
             with self._change:
                 one.questions += 1
                 if one.asked is None:
-                    one.asked = self._clock.now
+                    began, one.asked = time.monotonic(), self._clock.now
             try:
                 if is_open:
                     line.beat()
@@ -154,6 +194,7 @@ class Heartbeats:
                 self._has_ended.wait(_LOOK)
                 continue
             with self._change:
+                one.answers.add(time.monotonic() - began)
                 one.asked, one.answered, one.refusals = None, one.questions, 0
                 self._change.notify_all()
                 # Answers of other workers wake this thread, too.

@@ -182,6 +182,10 @@ class Watch:
         """Returns once each worker has just answered, or `on_loss` was told that one did not."""
         self._heartbeats.check()
 
+    def answers(self) -> str:
+        """Says how fast each worker has answered since the last call, the slowest first."""
+        return self._heartbeats.answers()
+
     def guard(self, session: tf.Session) -> None:
         """Lets all calls of a session end once a worker is lost, with the error that says why."""
         _tf.pass_calls_through(session, self._calls.guarded)

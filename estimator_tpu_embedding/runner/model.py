@@ -79,6 +79,9 @@ class Cluster(Protocol):
               checkpoint: str) -> None:
         """Makes sure that the tasks have memory for tables, and see the files of a job."""
 
+    def answers(self) -> str:
+        """Says how fast each task has answered since the last call, the slowest first."""
+
     def guard(self, session: tf.Session) -> None:
         """Lets all calls of a new session end when a task is lost."""
 

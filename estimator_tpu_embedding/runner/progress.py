@@ -73,6 +73,7 @@ class RunReport:
       skipped_steps: steps that changed no table, since gradients were not finite.
       refused: by table the number of skipped steps in which its gradients were not finite.
       time: the seconds by phase.
+      answers: says how fast the tasks of a cluster answered; empty without a cluster.
       cores: replicas of the model.
     """
 
@@ -88,6 +89,7 @@ class RunReport:
     skipped_steps: int = 0
     refused: collections.Counter[str] = dataclasses.field(default_factory=collections.Counter)
     time: TimeSplit = dataclasses.field(default_factory=TimeSplit)
+    answers: str = ''
     cores: int = 1
     _began: float = dataclasses.field(default_factory=_now, repr=False, compare=False)
     _first: tuple[int, float, TimeSplit] = dataclasses.field(
@@ -172,6 +174,8 @@ class RunReport:
             parts.append(f'saved in {self.directory}')
         if self.kernels:
             parts.append(self._ids())
+        if self.answers:
+            parts.append(self.answers)
         return '; '.join(parts)
 
     def _ids(self) -> str:

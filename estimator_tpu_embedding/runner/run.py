@@ -207,6 +207,8 @@ class Run:
             self.infeed.stop()
             if self.profiler is not None:
                 self.profiler.save()
+            if self.job.cluster is not None:
+                self.report.answers = self.job.cluster.answers()
             self.report.finish()
 
     def _newest_checkpoint(self) -> str | None:

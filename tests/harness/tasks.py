@@ -52,6 +52,9 @@ class Tasks:
     def guard(self, session):
         pass
 
+    def answers(self):
+        return 'hosts answered at once'
+
     def lost(self, error):
         self.loss = error
 
