@@ -102,7 +102,7 @@ HOMES = {
         strings, {'E614'}, {'checkpoint/layout.py'}),
     'environment': (
         uses, {'os.environ', 'os.getenv', 'os.putenv'},
-        {'compat/environment.py', 'cluster/environment.py'}),
+        {'compat/environment.py', 'cluster/children.py', 'cluster/server.py'}),
     'files that change': (
         uses,
         {'os.rename', 'os.replace', 'os.remove', 'os.unlink', 'shutil.rmtree', 'tf.train.Saver'},
@@ -113,7 +113,7 @@ HOMES = {
             'ending', 'infeed', 'saving', 'sessions', 'towers')}
         | {'migration/carry_out.py'}  # SIGTERM ends a migration in order.
         | {f'cluster/{name}.py' for name in (
-            'children', 'guarded', 'threads', 'worker')}),
+            'children', 'control', 'watchdog', 'worker')}),
     'files that are opened': (
         uses, {'open', 'os.open', 'os.fdopen'},
         {'checkpoint/files.py', 'checkpoint/lock.py', 'proto/files.py',
@@ -169,7 +169,6 @@ STATE = {  # folder or module, and variable: why a process has to remember it
     '_tf._stock': 'several threads may build towers at once, and the last one ends the bounds',
     'runner._captures': 'gradients are caught by the graph that a column looks up in',
     'hosts._records': 'that line counts and times the steps made in functions too',
-    'checkpoint._verified': 'a nested evaluation does not hash again what was just written',
     'checkpoint._open': 'locks that this process holds: a child that it forks drops them',
     'cluster._running': 'servers of TensorFlow, which end with their process',
     'cluster._of_client': 'a process has one server for all its jobs, since none can be ended',

@@ -23,8 +23,8 @@ import check
 import gate_session
 from gate_session import ROOT, TESTS, Ended, Results, Session
 
-FIRST = ('conformance/backend_test.py', 'faults/cluster_test.py', 'cluster/processes_test.py',
-         'checkpoint/cluster_faults_test.py', 'estimator/cluster_jobs_test.py')
+FIRST = ('conformance/backend_test.py', 'faults/cluster_test.py', 'cluster/cluster_test.py',
+         'checkpoint/cluster_checkpoints_test.py', 'estimator/cluster_jobs_test.py')
 """Files whose fixtures start many processes, which should not wait for each other in the end."""
 KEPT_EVERY = 30
 """Seconds."""

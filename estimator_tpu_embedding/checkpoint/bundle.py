@@ -1,23 +1,34 @@
 """Reads the tensors of a checkpoint without TensorFlow, and trusts nothing in its files.
 
 A checkpoint `model.ckpt-7` is an index, `model.ckpt-7.index`, and data files such as
-`model.ckpt-7.data-00000-of-00002` that hold the bytes of tensors one after another.
+`model.ckpt-7.data-00000-of-00002` that hold the bytes of tensors one after another. Numbers are
+there as they are in memory. Strings are there in three parts: their lengths, a checksum of the
+lengths, and the characters:
+
+    03 01 | c3 b2 1a 90 | a b c d      for the strings abc, d
+
+The index has a CRC32C of each piece. That of strings covers the lengths with four bytes each, their
+checksum, and the characters.
 """
 
 from __future__ import annotations
 
 import bisect
 import contextlib
+import math
 import os
+import struct
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, BinaryIO
+
+import google_crc32c
 
 from ..errors import CorruptCheckpointError, Problem, shown
 from ..proto import files
 from ..proto.wire import Malformed, Wire
-from . import checksums, index, sstable
+from . import sstable
 from .file_names import data_of, index_of, label
-from .tensors import BFLOAT16, NO_ROW, STRING, Piece, Tensor
+from .tensors import BFLOAT16, NO_ROW, STRING, Index, Piece, Tensor, number_of_shards
 
 if TYPE_CHECKING:  # Tools that only list tensors start without NumPy.
     import numpy as np
@@ -25,6 +36,10 @@ if TYPE_CHECKING:  # Tools that only list tensors start without NumPy.
 _MAX_ROW_BYTES = 2**28
 _MAX_TEXT_BYTES = 2**28
 _CHUNK = 2**20
+_MOST_VARINT = 10
+_MOST_STRINGS = 2**24
+"""A piece with more strings is not checked; each takes a microsecond."""
+_CRC_BYTES = 4
 
 
 class Bundle:
@@ -63,12 +78,12 @@ class Bundle:
             content = bytes(files.read_at_most(file, sstable.MAX_BYTES))
         try:
             entries = dict(sstable.entries(content))
-            shards = index.number_of_shards(entries.pop(b'', b''))
+            shards = number_of_shards(entries.pop(b'', b''))
             sizes = {}
             for name in data_of(base, shards):
                 with opened(prefix, name) as file:
                     sizes[name] = files.size_of(file)
-            tensors = index.Index(entries, sizes).tensors()
+            tensors = Index(entries, sizes).tensors()
         except Malformed as error:
             raise corrupt(prefix, f'its index {shown(index_file, 255)} must be readable',
                           str(error)) from error
@@ -140,7 +155,7 @@ class Bundle:
             file.seek(piece.offset)
             content = file.read(piece.size)
             file.seek(piece.offset)
-            if not checksums.holds(file, piece, tensor):
+            if not holds(file, piece, tensor):
                 raise corrupt(self.prefix, f'the checksum of tensor "{shown(name)}" must hold',
                               'another one')
         length, _ = Wire(content).varint(0, len(content))
@@ -208,24 +223,67 @@ def shortened(prefix: str, name: str) -> CorruptCheckpointError:
 def opened(prefix: str, name: str) -> Iterator[BinaryIO]:
     """Opens a file of a checkpoint.
 
-    Args:
-      prefix: of the checkpoint.
-      name: of the file in the directory of the checkpoint.
-
     Raises:
       CorruptCheckpointError: E613, if it is missing, no regular file, or reading fails.
     """
     try:
         path = os.path.join(os.path.dirname(prefix), name)
-        with contextlib.closing(_regular(path)) as file:
+        try:
+            opened_file = files.open_regular(path, follow=False)
+        except ValueError as error:  # A name that no file can have is one that is not there.
+            raise OSError(str(error)) from error
+        with contextlib.closing(opened_file) as file:
             yield file
     except OSError as error:
         raise corrupt(prefix, f'its file {shown(name, 255)} must be readable',
                       shown(error.strerror or error)) from error
 
 
-def _regular(path: str) -> BinaryIO:
+def holds(file: BinaryIO, piece: Piece, tensor: Tensor) -> bool | None:
+    """Whether a piece of a tensor has the bytes that were written.
+
+    Returns:
+      `None` if that cannot be told: the tensor is of a kind that is not understood here, or it
+      has too many strings.
+    """
+    file.seek(piece.offset)
+    if tensor.code:
+        return sstable.masked(_extended(0, file, piece.size)) == piece.crc
+    count = piece.rows * math.prod(tensor.shape[1:])
+    if tensor.dtype != STRING or piece.first_row == NO_ROW or count > _MOST_STRINGS:
+        return None
     try:
-        return files.open_regular(path, follow=False)
-    except ValueError as error:  # A name that no file can have is one that is not there.
-        raise OSError(str(error)) from error
+        return sstable.masked(_of_strings(file, piece.size, count)) == piece.crc
+    except Malformed:
+        return False
+
+
+def _extended(crc: int, file: BinaryIO, size: int) -> int:
+    """Returns a checksum continued over the next `size` bytes of a file, or up to its end."""
+    while size > 0 and (chunk := file.read(min(size, _CHUNK))):
+        crc = google_crc32c.extend(crc, chunk)
+        size -= len(chunk)
+    return crc
+
+
+def _of_strings(file: BinaryIO, size: int, count: int) -> int:
+    """Returns the checksum of `count` strings in the next `size` bytes of a file.
+
+    Raises:
+      Malformed: if these bytes are not so many strings.
+    """
+    crc, chars, at, buffer, read = 0, 0, 0, b'', 0
+    for _ in range(count):
+        if len(buffer) - at < _MOST_VARINT and read < size:
+            chunk = file.read(min(_CHUNK, size - read))
+            buffer, at, read = buffer[at:] + chunk, 0, read + len(chunk)
+        length, at = Wire(buffer).varint(at, len(buffer))
+        crc = google_crc32c.extend(crc, struct.pack('<I' if length < 2**32 else '<Q',
+                                                    length % 2**64))
+        chars += length
+    lengths_crc = struct.pack('<I', sstable.masked(crc))
+    file.seek(at - len(buffer), 1)
+    read -= len(buffer) - at
+    if file.read(_CRC_BYTES) != lengths_crc or read + _CRC_BYTES + chars != size:
+        raise Malformed('it does not hold so many strings')
+    return _extended(google_crc32c.extend(crc, lengths_crc), file, chars)

@@ -2,33 +2,26 @@
 
 from __future__ import annotations
 
-import collections
-import hashlib
 import math
 import os
 import struct
 from collections.abc import Sequence
-from concurrent import futures
-from typing import Any
+from typing import Any, BinaryIO
 
 import google_crc32c
 
 from ..proto.checkpoint_format_pb2 import BundleEntry, BundleHeader
 from . import files, sstable
 from .file_names import data_of, index_of
-from .index import slice_key
-from .manifest import StoredFile
-from .tensors import KINDS, STRING
+from .tensors import KINDS, STRING, slice_key
 
 _CHUNK = 2**20
-_MOST_WAITING = 16
-"""Chunks that were written and not hashed; more would take memory where hashing is slower."""
 
 
 class Part:
     """Bytes of the data file that belong together, which are appended one after another."""
 
-    def __init__(self, file: _DataFile, offset: int, size: int, crc: int | None):
+    def __init__(self, file: BinaryIO, offset: int, size: int, crc: int | None):
         """Reserves bytes.
 
         Args:
@@ -64,41 +57,10 @@ class Part:
             chunk = bytes(view[:_CHUNK])  # The library takes nothing else.
             if self._known is None:
                 self._crc = google_crc32c.extend(self._crc, chunk)
-            self._file.write(chunk, self.offset + self.written)
-            self.written, view = self.written + len(chunk), view[_CHUNK:]
-
-
-class _DataFile:
-    """The data file, whose hash another thread computes as long as it is written in order."""
-
-    def __init__(self, path: str):
-        self._file = files.created(path)
-        self._digest, self._at = hashlib.sha256(), 0
-        self._pool = futures.ThreadPoolExecutor(max_workers=1)
-        self._waiting: collections.deque[futures.Future[None]] = collections.deque()
-
-    def write(self, chunk: bytes, offset: int) -> None:
-        """Writes bytes to a place."""
-        if offset == self._at:  # After a gap none fits any more.
-            self._at += len(chunk)
-            self._waiting.append(self._pool.submit(self._digest.update, chunk))
-            if len(self._waiting) > _MOST_WAITING:
-                self._waiting.popleft().result()
-        while chunk:
-            count = os.pwrite(self._file.fileno(), chunk, offset)
-            offset, chunk = offset + count, chunk[count:]
-
-    def stored(self, size: int) -> StoredFile | None:
-        """Returns size and hash; `None` if the file was not written in order."""
-        if self._at != size:
-            return None
-        while self._waiting:
-            self._waiting.popleft().result()
-        return StoredFile(size=size, sha256=self._digest.hexdigest())
-
-    def close(self) -> None:
-        self._pool.shutdown(cancel_futures=True)
-        self._file.close()
+            view = view[len(chunk):]
+            while chunk:
+                count = os.pwrite(self._file.fileno(), chunk, self.offset + self.written)
+                self.written, chunk = self.written + count, chunk[count:]
 
 
 class BundleWriter:
@@ -118,7 +80,7 @@ class BundleWriter:
           OSError: if it cannot be made.
         """
         self._prefix = prefix
-        self._file = _DataFile(data_of(prefix, 1)[0])
+        self._file = files.created(data_of(prefix, 1)[0])
         self._entries: dict[bytes, BundleEntry] = {}
         self._parts: list[tuple[bytes, Part]] = []
         self._end = 0
@@ -187,12 +149,8 @@ class BundleWriter:
         stored = sstable.varint(len(content)) + checked + content
         self.copied(name, STRING, (), len(stored), sstable.masked(crc)).append(stored)
 
-    def finish(self) -> dict[str, StoredFile]:
+    def finish(self) -> None:
         """Writes the index.
-
-        Returns:
-          Size and hash of the data file by its name, if all tensors were filled in the order in
-          which they were reserved.
 
         Raises:
           ValueError: if a part was not filled.
@@ -208,8 +166,6 @@ class BundleWriter:
             *((key, entry.SerializeToString()) for key, entry in sorted(self._entries.items()))])
         with files.created(index_of(self._prefix)) as file:
             file.write(content)
-        stored = self._file.stored(self._end)
-        return {} if stored is None else {os.path.basename(data_of(self._prefix, 1)[0]): stored}
 
     def _reserve(self, key: bytes, dtype: int, shape: Sequence[int], size: int,
                  crc: int | None = None) -> Part:

@@ -12,7 +12,7 @@ A commit has these stages:
     retain   deletes the files of these old checkpoints
 
 A checkpoint of the same name, which is damaged or of another training, is replaced by
-`replacement.py` instead of `publish`.
+`removal.replace` instead of `publish`.
 
 A `.partial` lists files that belong to no checkpoint: a job was publishing or deleting them. The
 next job in the directory deletes them. A file of a published checkpoint is never written again.
@@ -24,23 +24,92 @@ import contextlib
 import dataclasses
 import stat
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from absl import logging
 
 from ..errors import CheckpointWriteError, NonFiniteCheckpointError, Problem, shown
-from . import file_names, pointer, recover, removal, replacement
+from . import file_names, pointer, removal
 from .bundle import Bundle
 from .file_names import BASE, manifest_path, partial_of
 from .files import Storage, free_bytes
 from .layout import Held
 from .manifest import Manifest, StoredFile
-from .retention import Retention, Saved
+from .recover import Known, is_whole
 from .scan import scan
 
 OnPhase = Callable[[str], None]
-Write = Callable[[str], Mapping[str, StoredFile] | None]
+Write = Callable[[str], None]
+
+
+class Saved(NamedTuple):
+    """A checkpoint: its step, and the time of its commit in seconds of a monotonic clock.
+
+    The step alone says which one is newer. `at` is `None` if an earlier process committed it: as in
+    `tf.train.Saver`, only the process that wrote it knows, by a clock that never jumps.
+    """
+
+    step: int
+    at: float | None = None
+
+
+Policy = Callable[[Saved], bool]
+"""Whether a checkpoint is kept forever; asked once, when newer ones displace it."""
+
+
+def keep_every_steps(steps: int) -> Policy:
+    """Keeps the checkpoints whose step is a multiple of `steps`, which is >= 1."""
+    return lambda saved: saved.step % steps == 0
+
+
+def keep_every_hours(hours: float, now: float) -> Policy:
+    """Keeps about one checkpoint in so many hours: `keep_checkpoint_every_n_hours`.
+
+    Args:
+      hours: it keeps the first checkpoint that comes more than that after `now`, and so on.
+      now: in seconds of the clock of `Saved.at`.
+    """
+    due = now + hours * 3600
+
+    def keeps(saved: Saved) -> bool:
+        nonlocal due
+        if saved.at is None or saved.at <= due:
+            return False
+        due += hours * 3600
+        return True
+
+    return keeps
+
+
+class Retention:
+    """Keeps the newest checkpoints, and others if a policy keeps them.
+
+    >>> retention = Retention(2, [keep_every_steps(10)])
+    >>> retention.split([Saved(step) for step in (10, 15, 20, 25)])
+    ([Saved(step=20, at=None), Saved(step=25, at=None)], [Saved(step=15, at=None)])
+    """
+
+    def __init__(self, newest: int = 0, others: Sequence[Policy] = ()):
+        """Sets the rules.
+
+        Args:
+          newest: number of checkpoints that are kept in any case; 0 for all.
+          others: policies for the rest.
+        """
+        self._newest, self._others = newest, others
+
+    def split(self, saved: Sequence[Saved]) -> tuple[list[Saved], list[Saved]]:
+        """Decides about checkpoints in the order of their steps.
+
+        Returns:
+          `(undecided, released)`: the checkpoints to decide about another time, and the ones to
+          delete. A checkpoint in neither list is kept forever.
+        """
+        count = len(saved) - self._newest if self._newest else 0
+        older = saved[:max(0, count)]
+        return list(saved[len(older):]), [
+            one for one in older if not any(keeps(one) for keeps in self._others)]
 
 
 class Staged(NamedTuple):
@@ -50,13 +119,11 @@ class Staged(NamedTuple):
       folder: the name of the stage.
       base: the base of the checkpoint's name.
       step: of the model.
-      hashed: sizes and hashes of those files that were hashed while they were written.
     """
 
     folder: str
     base: str
     step: int
-    hashed: Mapping[str, StoredFile] = {}
 
     @property
     def name(self) -> str:
@@ -67,20 +134,16 @@ class Staged(NamedTuple):
 def commit(storage: Storage, step: int, write: Write,
            manifest: Callable[[dict[str, StoredFile]], Manifest], *,
            saved: Sequence[Saved] = (), retention: Retention = Retention(),
-           clock: Callable[[], float] = time.monotonic, base: str = BASE,
            on_phase: OnPhase = lambda phase: None) -> list[Saved]:
     """Commits a checkpoint, unless the directory has a whole one of that step.
 
     Args:
       storage: of the directory.
       step: its global step.
-      write: writes the files of a checkpoint; it gets their prefix. It may return sizes and
-        hashes of files, so that these need not be hashed again.
+      write: writes the files of a checkpoint; it gets their prefix.
       manifest: makes the manifest from the sizes and hashes of the files.
       saved: the checkpoints that `retention` decides about, oldest first.
       retention: says which of them are deleted then.
-      clock: gives seconds, for `Saved.at`.
-      base: the base of its name.
       on_phase: is told each phase that has ended; see the code. For tests.
 
     Returns:
@@ -93,28 +156,32 @@ def commit(storage: Storage, step: int, write: Write,
       Any error of `write` that is no OSError.
       After each of these the checkpoints are as before, and the stage is gone.
     """
-    known = keep(storage, step, saved, base=base)
-    if known is not None:
-        return known
-    staged = stage(storage, step, write, base=base, on_phase=on_phase)
-    return publish(storage, staged, manifest, saved=saved, retention=retention, clock=clock,
-                   on_phase=on_phase)
+    kept = keep(storage, step, saved)
+    if kept is not None:
+        return kept
+    staged = stage(storage, step, write, on_phase=on_phase)
+    return publish(storage, staged, manifest, saved=saved, retention=retention, on_phase=on_phase)
 
 
-def keep(storage: Storage, step: int, saved: Sequence[Saved], *, base: str = BASE
-         ) -> list[Saved] | None:
+def keep(storage: Storage, step: int, saved: Sequence[Saved], *, base: str = BASE,
+         known: Known | None = None) -> list[Saved] | None:
     """Leaves a whole checkpoint as it is, and makes the file `checkpoint` name it.
 
     Returns:
       As `commit`; `None` if there is no whole one of that step.
     """
     name = file_names.name_of(base, step)
-    if not recover.is_whole(storage.path(name)):
+    if not is_whole(storage.path(name), known):
         return None
     logging.info('Step %d is saved already; %s is left as it is.', step, name)
+    return point(storage, step, saved, base)
+
+
+def point(storage: Storage, step: int, saved: Sequence[Saved], base: str) -> list[Saved]:
+    """Makes the file `checkpoint` name the checkpoint of a step; returns as `commit`."""
     ordered = _in_order(saved, Saved(step))
     with _writing(storage, step):
-        _point(storage, name, base, ordered)
+        _point(storage, file_names.name_of(base, step), base, ordered)
     return ordered
 
 
@@ -125,35 +192,32 @@ def stage(storage: Storage, step: int, write: Write, *,
     with _stage_removed(storage, staged), _writing(storage, step, staged.folder):
         storage.make_folder(staged.folder)
         on_phase('stage')
-        hashed = write(storage.path(f'{staged.folder}/{staged.name}'))
+        write(storage.path(f'{staged.folder}/{staged.name}'))
         on_phase('staged')
-    return staged._replace(hashed=hashed or {})
+    return staged
 
 
 def publish(storage: Storage, staged: Staged,
             manifest: Callable[[dict[str, StoredFile]], Manifest], *,
             saved: Sequence[Saved] = (), retention: Retention = Retention(),
-            clock: Callable[[], float] = time.monotonic,
             on_phase: OnPhase = lambda phase: None) -> list[Saved]:
     """Makes a checkpoint of staged files; see `commit`."""
     last = file_names.name_of(staged.base, saved[-1].step) if saved else None
     with _stage_removed(storage, staged), _writing(storage, staged.step, staged.folder):
         complete = _complete_manifest(
-            storage.path(f'{staged.folder}/{staged.name}'), staged.step, last, manifest,
-            staged.hashed)
+            storage.path(f'{staged.folder}/{staged.name}'), staged.step, last, manifest)
         on_phase('guarded')
         _sync(storage, staged, complete)
         on_phase('synced')
         _require_places(storage, staged.name, complete)
-        if replacement.is_there(storage, staged.name):
-            replacement.replace(storage, staged.folder, staged.name, on_phase)
+        if removal.is_there(storage, staged.name):
+            removal.replace(storage, staged.folder, staged.name, on_phase)
         else:
             _rename_all(storage, staged, complete, on_phase)
             on_phase('published')
             storage.remove_folder(staged.folder)
-    recover.remember(storage.path(staged.name))
     with _writing(storage, staged.step):
-        left, released = retention.split(_in_order(saved, Saved(staged.step, clock())))
+        left, released = retention.split(_in_order(saved, Saved(staged.step, time.monotonic())))
         on_phase('point')
         marked = removal.mark(storage, [
             file_names.name_of(staged.base, one.step) for one in released])
@@ -178,8 +242,8 @@ def _in_order(saved: Sequence[Saved], newest: Saved) -> list[Saved]:
 
 def _sync(storage: Storage, staged: Staged, complete: Manifest) -> None:
     """Writes the manifest, and makes all files of the stage durable."""
-    storage.create(f'{staged.folder}/{replacement.MANIFEST}', complete.to_json())
-    for name in (*complete.files, replacement.MANIFEST):
+    storage.create(f'{staged.folder}/{removal.STAGED_MANIFEST}', complete.to_json())
+    for name in (*complete.files, removal.STAGED_MANIFEST):
         storage.sync(f'{staged.folder}/{name}')
     storage.sync(staged.folder)
 
@@ -192,7 +256,7 @@ def _require_places(storage: Storage, name: str, complete: Manifest) -> None:
 def _rename_all(storage: Storage, staged: Staged, complete: Manifest, on_phase: OnPhase) -> None:
     """Moves the files of a stage to their places."""
     name = staged.name
-    storage.rename(f'{staged.folder}/{replacement.MANIFEST}', partial_of(name))
+    storage.rename(f'{staged.folder}/{removal.STAGED_MANIFEST}', partial_of(name))
     storage.sync()
     on_phase('publish.0')
     for number, file in enumerate(complete.files, 1):
@@ -240,8 +304,7 @@ def _writing(storage: Storage, step: int, folder: str = '') -> Iterator[None]:
 
 
 def _complete_manifest(prefix: str, step: int, last: str | None,
-                       manifest: Callable[[dict[str, StoredFile]], Manifest],
-                       hashed: Mapping[str, StoredFile] = {}) -> Manifest:
+                       manifest: Callable[[dict[str, StoredFile]], Manifest]) -> Manifest:
     """Returns the manifest of files that may be published.
 
     Args:
@@ -250,7 +313,6 @@ def _complete_manifest(prefix: str, step: int, last: str | None,
       last: the name of the last good checkpoint, for messages; `None` if there is none.
       manifest: makes the manifest from the sizes and hashes of the files. Tables that the files
         do not hold are left out: a saver of the user may save a part of the model.
-      hashed: of files that need not be hashed.
 
     Raises:
       NonFiniteCheckpointError: E620 if a number is not finite.
@@ -259,7 +321,8 @@ def _complete_manifest(prefix: str, step: int, last: str | None,
     """
     remedy = ('There is no checkpoint before it.' if last is None
               else f'{last} is the last good checkpoint.')
-    files, nonfinite = scan(prefix, hashed)
+    bundle = Bundle.open(prefix)
+    files, nonfinite = scan(bundle)
     if nonfinite:
         raise NonFiniteCheckpointError(*[Problem(
             'E620', f'variable "{shown(name, 200)}" at step {step}',
@@ -267,7 +330,7 @@ def _complete_manifest(prefix: str, step: int, last: str | None,
             f'{rows} rows with NaN or infinity', remedy, step)
             for name, rows in nonfinite.items()])
     complete = manifest(files)
-    held = Held.of(Bundle.open(prefix), complete)
+    held = Held(bundle, complete)
     complete = dataclasses.replace(complete, tables={
         name: table for name, table in complete.tables.items() if name in held.shapes})
     wrong = [f'"{shown(name, 200)}"' for variable, table in complete.tables.items()

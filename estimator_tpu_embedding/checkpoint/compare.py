@@ -14,10 +14,19 @@ from ..core.names import is_of_dummy
 from ..core.partition import STORED_BY_ID, Partition
 from ..errors import IncompatibleCheckpointError, Problem, quoted, shown
 from . import evidence
-from .layout import Held, Needed, RestorePlan, Shape, Source, check_manifest, partition_of
+from .layout import (
+    Held,
+    Needed,
+    RestorePlan,
+    Shape,
+    Source,
+    is_slot,
+    names_there,
+    partition_of,
+    stored_slots,
+)
 from .manifest import Applied, StoredTable, tensors_of
 from .options import CheckpointOptions
-from .slots import is_slot, names_there, stored_slots
 from .tables_meant import tables_meant, unknown_drops
 
 _DENSE_PART = (
@@ -28,16 +37,9 @@ _DENSE_PART = (
 def compare(held: Held, needed: Needed, options: CheckpointOptions) -> RestorePlan:
     """Plans where every value of a graph comes from.
 
-    Args:
-      held: the content of the checkpoint.
-      needed: the variables of the graph.
-      options: the differences that the user accepts.
-
     Raises:
       IncompatibleCheckpointError: with all other differences.
-      CorruptCheckpointError: E614 if the manifest belongs to another checkpoint.
     """
-    check_manifest(held)
     return _Comparison(held, needed, options).plan()
 
 

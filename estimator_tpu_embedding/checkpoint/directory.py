@@ -10,12 +10,13 @@ from collections.abc import Iterator
 from absl import logging
 
 from ..errors import CheckpointError, CheckpointWriteError, Problem, shown
-from . import commit, file_names, lock, pointer, removal, replacement
+from . import commit, file_names, lock, pointer, removal
+from .commit import Saved
 from .file_names import POINTER, index_of
 from .files import Storage, make_writable, set_aside
+from .layout import Held
 from .options import CheckpointOptions
-from .recover import Recovered, recover
-from .retention import Saved
+from .recover import Known, Recovered, recover
 
 
 @contextlib.contextmanager
@@ -65,7 +66,7 @@ def tidy(directory: str) -> None:
 
 def _tidy(storage: Storage) -> int:
     """Ends or deletes what saves and deletions left; returns how many."""
-    replacement.finish_all(storage)
+    removal.finish_replacements(storage)
     count = removal.clean(storage)
     if count:
         logging.info('%s: removed what %d saves or deletions that did not end had left.',
@@ -119,25 +120,26 @@ def continue_from(directory: str, found: Recovered) -> list[str]:
                      f'newest that is whole; to go back, move those after {shown(other)} away')
     base = file_names.base_of(name)
     with Storage(directory) as storage:
-        commit.keep(storage, found.step, saved_in(directory, base), base=base)
+        commit.point(storage, found.step, saved_in(directory, base), base)
     return facts
 
 
-def settle(directory: str, options: CheckpointOptions) -> str | None:
+def settle(directory: str, options: CheckpointOptions, known: Known | None = None
+           ) -> Held | None:
     """Makes the file `checkpoint` name the newest checkpoint that is whole.
 
     Returns:
-      Its prefix, if there is one.
+      That checkpoint, if there is one.
 
     Raises:
       CheckpointError: as `recover`.
     """
-    found = recover(directory, options)
+    found = recover(directory, options, known)
     if found is not None:
         continue_from(directory, found)
     elif os.path.lexists(os.path.join(directory, POINTER)):
         _set_pointer_aside(directory)  # It names nothing, and TensorFlow would read all of it.
-    return found.prefix if found is not None else None
+    return found.held if found is not None else None
 
 
 def _set_pointer_aside(directory: str) -> None:

@@ -1,7 +1,8 @@
-"""Looks for signs that the rows of a checkpoint without a manifest are in `mod` order.
+"""Refuses a checkpoint whose rows may be in `mod` order where a graph reads row `i` for id `i`.
 
-Only a manifest says for certain how rows are ordered. If it was lost, the manifests of the
-neighbouring checkpoints may tell, or the config in the graph that the original saved.
+Such a graph has no engine, and does not know which variables are tables. Only a manifest says for
+certain how rows are ordered. If it was lost, the manifests of the neighbouring checkpoints may
+tell, or the config in the graph that the original saved.
 """
 
 from __future__ import annotations
@@ -10,11 +11,20 @@ import os
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ..errors import CorruptCheckpointError, Problem, UnreadableConfigError, shown
+from ..core.partition import STORED_BY_ID
+from ..errors import (
+    CorruptCheckpointError,
+    IncompatibleCheckpointError,
+    Problem,
+    UnreadableConfigError,
+    shown,
+)
 from ..proto import reading
 from ..proto.codec import STRATEGIES
 from .file_names import MANIFEST, base_of, graph_of, manifest_path, name_of, parse, step_of
-from .layout import tables_out_of_order
+from .layout import Held, tables_out_of_order
+from .manifest import read_manifest
+from .options import CheckpointOptions
 
 
 class Found(NamedTuple):
@@ -24,15 +34,45 @@ class Found(NamedTuple):
     where: str
 
 
-def problem(code: str, where: str, tables: str, found: Found | None) -> Problem:
-    """Returns the problem that nothing says how the rows of a table are ordered.
+def check_order_of_ids(held: Held, options: CheckpointOptions) -> None:
+    """Refuses a checkpoint from which training without the engine cannot continue.
 
-    Args:
-      code: of the problem.
-      where: the checkpoint, as messages call it.
-      tables: the tables, as the message calls them.
-      found: the result of `of_mod`.
+    Raises:
+      IncompatibleCheckpointError: E609 if a table in it is `mod` on several hosts; E608 if one
+        seems to be.
     """
+    check_without_manifest(held, options)
+    problems = [
+        Problem('E609', held.where,
+                f'the rows of table "{name}" must be in the order of ids to be trained with '
+                'use_tpu=False', f'mod rows of {table.hosts} hosts', 'Train it with use_tpu=True '
+                'and partition_strategy="div" until its next checkpoint.')
+        for name, table in tables_out_of_order(held.manifest).items()]
+    if problems:
+        raise IncompatibleCheckpointError(*problems)
+
+
+def check_without_manifest(held: Held, options: CheckpointOptions) -> None:
+    """Refuses a checkpoint without a manifest if anything says that its rows are in `mod` order.
+
+    Raises:
+      IncompatibleCheckpointError: E608 if something says it.
+    """
+    if held.manifest is not None:
+        return
+    order = options.assumed_order()
+    if order is not None and order[0] not in STORED_BY_ID:
+        raise IncompatibleCheckpointError(Problem(
+            'E608', held.where, 'a graph without the engine needs the manifest that says '
+            f'which tensors are {options.assume} tables', 'no manifest', 'Train with use_tpu=True '
+            'from it for a step; the next one has it.'))
+    sign = of_mod(held.prefix) if order is None else None
+    if sign is not None:
+        raise IncompatibleCheckpointError(problem('E608', held.where, 'its tables', sign))
+
+
+def problem(code: str, where: str, tables: str, found: Found | None) -> Problem:
+    """Returns the problem that nothing says how the rows of a table are ordered."""
     return Problem(
         code, where, f'the rows of {tables} mean ids only with the manifest that says how they '
         'are ordered', 'no manifest' + (
@@ -43,18 +83,14 @@ def problem(code: str, where: str, tables: str, found: Found | None) -> Problem:
 
 
 def of_mod(checkpoint: str) -> Found | None:
-    """Returns the first sign that the rows of a checkpoint are not in the order of ids.
-
-    Args:
-      checkpoint: the prefix of one without a manifest.
-    """
+    """Returns the first sign that the rows of a checkpoint are not in the order of ids."""
     return next(_signs(checkpoint), None)
 
 
 def _signs(checkpoint: str) -> Iterator[Found]:
     for other in _others(checkpoint):
         try:
-            tables = tables_out_of_order(other)
+            tables = tables_out_of_order(read_manifest(other))
         except CorruptCheckpointError:
             continue
         for table in tables.values():

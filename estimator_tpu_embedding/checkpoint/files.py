@@ -37,10 +37,6 @@ class Storage:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Closes the directory."""
         os.close(self._descriptor)
 
     def path(self, name: str) -> str:

@@ -8,44 +8,47 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import tensorflow.compat.v1 as tf
 
 from ..errors import CheckpointError, IncompatibleCheckpointError, Problem, shown
-from . import recover, scaffolds
-from .candidates import candidates
+from . import recover
 from .file_names import label, step_of
-from .layout import Held, held_in
+from .layout import Held
 from .options import CheckpointOptions
-from .restore import RestoringSaver, saver_of_all
+from .recover import Known, candidates
+from .restore import RestoringSaver, saver_of_all, with_saver
 from .rotation import LOOKS, is_gone, rotated_away
-
-_T = TypeVar('_T')
 
 
 class Following:
     """The checkpoint that a reader follows: the chosen one, or the one that took its place.
 
     Attributes:
-      prefix: its path without a suffix.
+      held: the checkpoint.
     """
 
-    def __init__(self, directory: str, prefix: str, options: CheckpointOptions, *,
+    def __init__(self, directory: str, held: Held, options: CheckpointOptions, *,
                  is_named: bool):
         """Begins with a whole checkpoint.
 
         Args:
           directory: where newer checkpoints appear.
-          prefix: the prefix of the chosen checkpoint.
+          held: the chosen checkpoint.
           options: as `recover` takes them.
           is_named: whether the user named that checkpoint. Then no other takes its place.
         """
-        self.prefix = prefix
+        self.held = held
         self._directory, self._options, self._is_named = directory, options, is_named
 
-    def read(self, look: Callable[[str], _T]) -> _T:
-        """Calls a function with the prefix, and again if that checkpoint is gone.
+    @property
+    def prefix(self) -> str:
+        """The path of the checkpoint without a suffix."""
+        return self.held.prefix
+
+    def read(self, look: Callable[[Held], None]) -> None:
+        """Calls a function with the checkpoint, and again with a newer one if that is gone.
 
         Args:
           look: the function; an error that it raises counts if the checkpoint is still there.
@@ -56,7 +59,7 @@ class Following:
         """
         for _ in range(LOOKS):
             try:
-                return look(self.prefix)
+                return look(self.held)
             except Exception as error:
                 if not is_gone(self.prefix):
                     raise
@@ -68,17 +71,19 @@ class Following:
                     'W619', label(self.prefix),
                     'a job deleted it before it was read',
                     f'{shown(os.path.basename(found.prefix), 255)} takes its place'))
-                self.prefix = found.prefix
+                self.held = found.held
         raise rotated_away(self.prefix)
 
 
-def chosen(directory: str, named: str | None, options: CheckpointOptions) -> Following | None:
+def chosen(directory: str, named: str | None, options: CheckpointOptions,
+           known: Known | None = None) -> Following | None:
     """Returns the named checkpoint, or the newest of a directory; it is verified in both cases.
 
     Args:
       directory: where to look if none is named.
       named: the prefix of the one that somebody named.
       options: as `recover` takes them.
+      known: likewise.
 
     Returns:
       `None` if there is none.
@@ -88,15 +93,14 @@ def chosen(directory: str, named: str | None, options: CheckpointOptions) -> Fol
       CheckpointError: E628 if the named one is missing, and newer ones are there.
     """
     if not named:
-        found = recover.recover(directory, options)
-        return found and Following(directory, found.prefix, options, is_named=False)
+        found = recover.recover(directory, options, known)
+        return found and Following(directory, found.held, options, is_named=False)
     try:
-        recover.verify(named, options)
+        return Following(directory, recover.verify(named, options, known), options, is_named=True)
     except CheckpointError as error:
         if is_gone(named) and _has_newer(named):
             raise rotated_away(named) from error
         raise
-    return Following(directory, named, options, is_named=True)
 
 
 def followed(scaffold: tf.train.Scaffold, following: Following) -> tf.train.Scaffold:
@@ -107,7 +111,7 @@ def followed(scaffold: tf.train.Scaffold, following: Following) -> tf.train.Scaf
     if saver is None:
         saver = saver_of_all()
         tf.add_to_collection(tf.GraphKeys.SAVERS, saver)
-    return scaffolds.with_saver(scaffold, _FollowingSaver(saver, following))
+    return with_saver(scaffold, _FollowingSaver(saver, following))
 
 
 class _FollowingSaver:
@@ -115,27 +119,25 @@ class _FollowingSaver:
 
     def __init__(self, saver: Any, following: Following):
         self._saver, self._following = saver, following
-        self._given = following.prefix
-        self._held = following.read(held_in)
+        self._planned = following.held
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._saver, name)
 
     def restore(self, session: tf.Session, save_path: str) -> None:
         """Restores all variables from a checkpoint, or from the one that took its place."""
-        if save_path not in (self._given, self._following.prefix):
+        if save_path not in (self._planned.prefix, self._following.prefix):
             self._saver.restore(session, save_path)
             return
         with session.graph.as_default():
             self._saver.build()
-        self._following.read(lambda prefix: self._restore(session, prefix))
+        self._following.read(lambda held: self._restore(session, held))
 
-    def _restore(self, session: tf.Session, prefix: str) -> None:
-        if prefix != self._held.prefix:
-            _require_alike(self._held, held_in(prefix))
+    def _restore(self, session: tf.Session, held: Held) -> None:
+        _require_alike(self._planned, held)
         if isinstance(self._saver, RestoringSaver):
-            self._saver.checkpoint = prefix
-        self._saver.restore(session, prefix)
+            self._saver.checkpoint = held.prefix
+        self._saver.restore(session, held.prefix)
 
 
 def _require_alike(first: Held, later: Held) -> None:

@@ -1,7 +1,7 @@
 """Describes the variables of a checkpoint and of a graph, and a plan that fills one from the other.
 
 `compare` makes the plan, and `restore` carries it out. This module also checks that a manifest
-belongs to the checkpoint that it lies beside (E614).
+belongs to the checkpoint that it lies beside (E614), and finds the slots of tables by their names.
 """
 
 from __future__ import annotations
@@ -18,28 +18,46 @@ from .manifest import Manifest, StoredTable, read_manifest, tensors_of
 
 Shape = Sequence[int | None] | None
 
+CPU_SUFFIXES = {
+    'Adam/m': 'Adam', 'Adam/v': 'Adam_1', 'RMSProp/ms': 'RMSProp', 'RMSProp/mom': 'RMSProp_1',
+    'CenteredRMSProp/ms': 'RMSProp', 'CenteredRMSProp/mg': 'RMSProp_1',
+    'CenteredRMSProp/mom': 'RMSProp_2'}
+"""The name of a slot on the TPU -> its name in `tf.train`, as in jobs with use_tpu=False."""
 
-class Held(NamedTuple):
-    """What a checkpoint holds.
+SUFFIXES = frozenset({
+    *CPU_SUFFIXES, *CPU_SUFFIXES.values(), 'Adagrad', 'AdagradMomentum/Accumulator',
+    'AdagradMomentum/Momentum', 'ProximalAdagrad', 'Ftrl', 'Ftrl_1', 'Momentum', 'ProximalYogi',
+    'ProximalYogi_1', 'FrequencyEstimator', 'Adadelta', 'Adadelta_1', 'Lion'})
+"""All names of slots; other tensors below a table, such as moving averages, are no slots."""
+
+
+class Held:
+    """What an opened checkpoint holds: its index and its manifest, read once and passed on.
 
     Attributes:
-      prefix: of the checkpoint.
-      shapes: of all its tensors, by name.
+      bundle: its tensors.
       manifest: the one beside it; `None` if there is none.
-      no_floats: names of the tensors that hold anything but floats.
+      shapes: of all its tensors, by name.
     """
 
-    prefix: str
-    shapes: Mapping[str, Sequence[int]]
-    manifest: Manifest | None
-    no_floats: Collection[str] = ()
+    def __init__(self, bundle: Bundle, manifest: Manifest | None):
+        """Takes what was read."""
+        self.bundle, self.manifest = bundle, manifest
+        self.shapes = {name: tensor.shape for name, tensor in bundle.tensors.items()}
 
     @classmethod
-    def of(cls, bundle: Bundle, manifest: Manifest | None) -> Held:
-        """Describes a checkpoint that was opened."""
-        tensors = bundle.tensors
-        return cls(bundle.prefix, {name: tensor.shape for name, tensor in tensors.items()},
-                   manifest, [name for name, tensor in tensors.items() if not tensor.is_float])
+    def open(cls, checkpoint: str) -> Held:
+        """Reads what a checkpoint holds.
+
+        Raises:
+          CorruptCheckpointError: if it or its manifest cannot be read.
+        """
+        return cls(Bundle.open(checkpoint), read_manifest(checkpoint))
+
+    @property
+    def prefix(self) -> str:
+        """Its path without a suffix."""
+        return self.bundle.prefix
 
     @property
     def where(self) -> str:
@@ -54,8 +72,8 @@ class Held(NamedTuple):
     def lacking(self, variable: str, table: StoredTable) -> list[str]:
         """Returns the tensors of a table and its slots that are not there, or have another form."""
         return [name for name in tensors_of(variable, table)
-                if tuple(self.shapes.get(name, ())) != (table.rows, table.width)
-                or name in self.no_floats]
+                if self.shapes.get(name) != (table.rows, table.width)
+                or not self.bundle.tensors[name].is_float]
 
 
 class Needed(NamedTuple):
@@ -132,25 +150,6 @@ class RestorePlan:
         return not self.streamed and not self.begun
 
 
-def held_in(checkpoint: str) -> Held:
-    """Reads what a checkpoint holds.
-
-    Raises:
-      CorruptCheckpointError: if it or its manifest cannot be read.
-    """
-    return Held.of(Bundle.open(checkpoint), read_manifest(checkpoint))
-
-
-def check_step(checkpoint: str, manifest: Manifest | None) -> None:
-    """Makes sure that a manifest says the step that the name of its checkpoint says.
-
-    Raises:
-      CorruptCheckpointError: E614 if not.
-    """
-    if manifest is not None and step_of(checkpoint) != manifest.step:
-        raise _belongs_elsewhere(checkpoint, [_step_text(manifest)])
-
-
 def check_manifest(held: Held) -> None:
     """Makes sure that a manifest belongs to the checkpoint that it lies beside.
 
@@ -169,19 +168,11 @@ def check_manifest(held: Held) -> None:
             untrue.append(f'table "{shown(variable)}" of {form}, with floats of {form} in '
                           f'{tensors}')
     if held.manifest is not None and step_of(held.prefix) != held.manifest.step:
-        untrue.append(_step_text(held.manifest))
+        untrue.append(f'step {held.manifest.step}')
     if untrue:
-        raise _belongs_elsewhere(held.prefix, untrue)
-
-
-def _step_text(manifest: Manifest) -> str:
-    return f'step {manifest.step}'
-
-
-def _belongs_elsewhere(checkpoint: str, untrue: Sequence[str]) -> CorruptCheckpointError:
-    return CorruptCheckpointError(Problem(
-        'E614', label(checkpoint), 'its manifest must say what it holds', ', '.join(untrue),
-        'Restore both from the same copy.'))
+        raise CorruptCheckpointError(Problem(
+            'E614', held.where, 'its manifest must say what it holds', ', '.join(untrue),
+            'Restore both from the same copy.'))
 
 
 def partition_of(table: StoredTable) -> Partition:
@@ -189,21 +180,45 @@ def partition_of(table: StoredTable) -> Partition:
     return Partition(strategy=table.strategy, vocabulary_size=table.rows, num_hosts=table.hosts)
 
 
-def tables_out_of_order(checkpoint: str | None) -> dict[str, StoredTable]:
-    """Returns the tables of a checkpoint whose rows are not in the order of ids, by variable name.
-
-    Args:
-      checkpoint: its prefix; `None` is no checkpoint.
-
-    Raises:
-      CorruptCheckpointError: if its manifest cannot be read.
-    """
-    manifest = read_manifest(checkpoint) if checkpoint is not None else None
-    return {name: table for name, table in sorted(
-        (manifest.tables if manifest is not None else {}).items())
+def tables_out_of_order(manifest: Manifest | None) -> dict[str, StoredTable]:
+    """Returns the tables of a manifest whose rows are not in the order of ids, by variable name."""
+    return {} if manifest is None else {
+        name: table for name, table in sorted(manifest.tables.items())
         if not partition_of(table).stores_by_id}
 
 
 def _hosts(order: Partition) -> int:
     """Returns the number of hosts that have rows."""
     return min(order.num_hosts, order.vocabulary_size)
+
+
+def stored_slots(held: Held, table: str, shape: Sequence[int]) -> frozenset[str]:
+    """Returns the suffixes of the slots that are stored for a table of that shape."""
+    named = held.tables[table].slots if table in held.tables else SUFFIXES
+    return frozenset(suffix for suffix in named
+                     if list(held.shapes.get(f'{table}/{suffix}', ())) == list(shape))
+
+
+def is_slot(tensor: str, tensors: Collection[str]) -> bool:
+    """Whether a tensor has the name of a slot of another one.
+
+    >>> is_slot('t/Adam/m', ['t', 't/Adam/m'])
+    True
+    """
+    return any(tensor.endswith(f'/{suffix}') and tensor.removesuffix(f'/{suffix}') in tensors
+               for suffix in SUFFIXES)
+
+
+def names_there(wanted: Sequence[str], stored: Collection[str]) -> dict[str, str]:
+    """Returns the names of slots in a checkpoint, by their names in the job.
+
+    Names of a job without a TPU count only if their number is the same: with three slots the second
+    slot of RMSProp means something else.
+
+    >>> names_there(['RMSProp/ms', 'RMSProp/mom'], ['RMSProp', 'RMSProp_1'])
+    {'RMSProp/ms': 'RMSProp', 'RMSProp/mom': 'RMSProp_1'}
+    >>> names_there(['RMSProp/ms', 'RMSProp/mom'], ['RMSProp', 'RMSProp_1', 'RMSProp_2'])
+    {'RMSProp/ms': 'RMSProp/ms', 'RMSProp/mom': 'RMSProp/mom'}
+    """
+    names = {slot: CPU_SUFFIXES.get(slot, slot) for slot in wanted}
+    return names if set(names.values()) == set(stored) else {slot: slot for slot in wanted}

@@ -150,11 +150,7 @@ def read_manifest(checkpoint: str) -> Manifest | None:
 
 
 def read_file(path: str, name: str) -> Manifest:
-    """Reads the manifest at a path.
-
-    Args:
-      path: of the file.
-      name: of the checkpoint, such as `'model.ckpt-7'`.
+    """Reads the manifest at a path, which belongs to the checkpoint of that name.
 
     Raises:
       CorruptCheckpointError: E611 if it cannot be read.

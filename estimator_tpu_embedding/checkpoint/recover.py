@@ -15,45 +15,75 @@ from typing import NamedTuple
 from absl import logging
 
 from ..errors import CorruptCheckpointError, Problem, shown
-from . import pointer, scan
+from . import file_names, pointer, scan
 from .bundle import Bundle
-from .candidates import candidates
-from .file_names import index_of, label, manifest_path, partial_of, replaced_by, step_of
-from .layout import Held, check_manifest, check_step
+from .file_names import BASE, GRAPH, INDEX, MANIFEST, PARTIAL, index_of, label, manifest_path
+from .layout import Held, check_manifest
 from .manifest import Manifest, digest, read_manifest
-from .options import VERIFY, CheckpointOptions
+from .options import CheckpointOptions
 from .rotation import LOOKS, Signature, signature
 
-_verified: dict[str, tuple[str, Signature]] = {}
-"""By prefix, how this process wrote or verified a checkpoint, and the state of its files then. So a
-nested evaluation need not read again a checkpoint that has just been written."""
-_COMMITTED = 'committed'
 _OTHER_DIGEST = 'E625'
+
+
+class Known:
+    """The checkpoints that a job has verified or written, and the state of their files then.
+
+    So what has just been written is not read again, as by a nested evaluation.
+    """
+
+    def __init__(self) -> None:
+        self._seen: dict[str, tuple[Signature, bool]] = {}
+
+    def add(self, checkpoint: str, seen: Signature, *, is_own: bool) -> None:
+        """Adds one with this state of its files; `is_own` if this job has written them."""
+        self._seen[os.path.realpath(checkpoint)] = seen, is_own
+
+    def has(self, checkpoint: str) -> bool:
+        """Whether a checkpoint is as it was when it was added."""
+        seen, _ = self._seen.get(os.path.realpath(checkpoint), ((), False))
+        return bool(seen) and seen == signature(checkpoint)
+
+    def has_written(self, checkpoint: str) -> bool:
+        """Whether a checkpoint is as this job has written it."""
+        return self.has(checkpoint) and self._seen[os.path.realpath(checkpoint)][1]
 
 
 class Recovered(NamedTuple):
     """A checkpoint that can be restored.
 
     Attributes:
-      prefix: its path without the endings of its files.
-      step: the step that its name says; `None` if it says none.
-      manifest: `None` if it has none.
+      held: the checkpoint, which was opened and verified.
       skipped: the problems of newer ones.
     """
 
-    prefix: str
-    step: int | None
-    manifest: Manifest | None
+    held: Held
     skipped: tuple[Problem, ...] = ()
 
+    @property
+    def prefix(self) -> str:
+        """Its path without the endings of its files."""
+        return self.held.prefix
 
-def recover(directory: str, options: CheckpointOptions = CheckpointOptions()
-            ) -> Recovered | None:
+    @property
+    def step(self) -> int | None:
+        """The step that its name says; `None` if it says none."""
+        return file_names.step_of(self.prefix)
+
+    @property
+    def manifest(self) -> Manifest | None:
+        """Its manifest; `None` if it has none."""
+        return self.held.manifest
+
+
+def recover(directory: str, options: CheckpointOptions = CheckpointOptions(),
+            known: Known | None = None) -> Recovered | None:
     """Finds the newest checkpoint of a directory that can be restored.
 
     Args:
       directory: need not exist.
       options: `follow_pointer`, `verify` and `expected_digest` count here.
+      known: what the job knows already; gets what is found.
 
     Returns:
       `None` if there is no checkpoint at all.
@@ -64,13 +94,14 @@ def recover(directory: str, options: CheckpointOptions = CheckpointOptions()
         overwrite them one by one. E625 if the newest is not the expected one. E616 if there is
         none, and TensorFlow could not safely read the file `checkpoint`.
     """
-    found = _recovered(directory, options) if os.path.isdir(directory) else None
+    known = known or Known()
+    found = _recovered(directory, options, known) if os.path.isdir(directory) else None
     if found is None:
         pointer.require_harmless(directory)
     return found
 
 
-def _recovered(directory: str, options: CheckpointOptions) -> Recovered | None:
+def _recovered(directory: str, options: CheckpointOptions, known: Known) -> Recovered | None:
     elsewhere = _named_elsewhere(directory)
     if elsewhere is not None:
         if not options.follow_pointer:
@@ -85,105 +116,116 @@ def _recovered(directory: str, options: CheckpointOptions) -> Recovered | None:
                 'E619', f'model_dir {directory}', 'to begin from elsewhere it must hold no '
                 'checkpoint of its own', ', '.join(map(shown, own[-5:])),
                 'Move them away; or to go on from them, remove the file "checkpoint".'))
-        return Recovered(elsewhere, step_of(elsewhere), verify(elsewhere, options))
+        return Recovered(verify(elsewhere, options, known))
     for _ in range(LOOKS):
         names = candidates(directory)
         try:
-            found = _newest_whole(directory, names, options)
+            found = _newest_whole(directory, names, options, known)
         except CorruptCheckpointError:
             if names == candidates(directory):
                 raise
         else:
             if found is None or not found.skipped or names == candidates(directory):
                 return found
-    return _newest_whole(directory, candidates(directory), options)
+    return _newest_whole(directory, candidates(directory), options, known)
 
 
-def newest_checkpoint(directory: str, options: CheckpointOptions = CheckpointOptions()
-                      ) -> str | None:
+def newest_checkpoint(directory: str, options: CheckpointOptions = CheckpointOptions(),
+                      known: Known | None = None) -> str | None:
     """Returns the prefix of the checkpoint that `recover` finds."""
-    found = recover(directory, options)
+    found = recover(directory, options, known)
     return found.prefix if found is not None else None
 
 
-def verify(checkpoint: str, options: CheckpointOptions = CheckpointOptions()) -> Manifest | None:
-    """Makes sure that a checkpoint is as it was committed.
-
-    Args:
-      checkpoint: its prefix.
-      options: `verify` and `expected_digest` count here.
-
-    Returns:
-      Its manifest, if it has one.
+def verify(checkpoint: str, options: CheckpointOptions = CheckpointOptions(),
+           known: Known | None = None) -> Held:
+    """Opens a checkpoint, and makes sure that it is as it was committed.
 
     Raises:
       CorruptCheckpointError: with all problems. E611 and E614 are about its manifest, E618 and E613
         about its files, E625 is about `expected_digest`.
     """
-    manifest = read_manifest(checkpoint)
-    if options.expected_digest is not None and not _was_verified(checkpoint, _COMMITTED):
+    known = known or Known()
+    manifest, seen = read_manifest(checkpoint), signature(checkpoint)
+    if options.expected_digest is not None and not known.has_written(checkpoint):
         _check_digest(checkpoint, options.expected_digest)
-    check_step(checkpoint, manifest)
-    if _was_verified(checkpoint, _COMMITTED, options.verify, VERIFY[0]):
-        return manifest
-    before = signature(checkpoint)
+    if known.has(checkpoint):
+        return Held(Bundle.open(checkpoint), manifest)
     if manifest is not None and manifest.files:
-        scan.check_files(checkpoint, manifest.files, options.verify)
-    elif options.verify != 'size':
-        unchecked = scan.check_crcs(checkpoint)
+        bundle = scan.check_files(checkpoint, manifest.files, options.verify)
+    else:
+        bundle = Bundle.open(checkpoint)
+        unchecked = scan.check_crcs(bundle) if options.verify != 'size' else ()
         if unchecked:
             logging.warning('%s: these tensors have no checksum that can be read: %s',
                             checkpoint, ', '.join(shown(name, 200) for name in unchecked))
-    check_manifest(Held.of(Bundle.open(checkpoint), manifest))
-    _verified[os.path.realpath(checkpoint)] = options.verify, before
-    return manifest
+    held = Held(bundle, manifest)
+    check_manifest(held)
+    if options.verify != 'size':
+        known.add(checkpoint, seen, is_own=False)
+    return held
 
 
-def is_whole(checkpoint: str) -> bool:
+def is_whole(checkpoint: str, known: Known | None = None) -> bool:
     """Whether a checkpoint is there and passes `verify`."""
     if not (os.path.lexists(manifest_path(checkpoint)) or os.path.lexists(index_of(checkpoint))):
         return False
-    if _was_verified(checkpoint, _COMMITTED, *VERIFY):
-        return True
     try:
-        verify(checkpoint)
+        return known is not None and known.has(checkpoint) or bool(verify(checkpoint))
     except CorruptCheckpointError as error:
         logging.warning('%s It is written anew.', error)
         return False
-    return True
 
 
-def remember(checkpoint: str) -> None:
-    """Records that this process has just committed a checkpoint, so it counts as verified."""
-    _verified[os.path.realpath(checkpoint)] = _COMMITTED, signature(checkpoint)
+def candidates(directory: str) -> list[str]:
+    """Returns the name of every possible checkpoint, the newest last.
+
+    The step in a name says how new it is. A checkpoint with a manifest and a step counts. One
+    without a manifest counts if it is called `model.ckpt-<step>`; other files of TensorFlow, such
+    as the states of iterators, have names of the same form. Any other name counts only if the file
+    `checkpoint` says that it is the newest, and if it does not begin with `model.ckpt-`.
+
+    If there is nothing else, the name in the file `checkpoint` counts even if no checkpoint has
+    it: its loss must be noticed.
+    """
+    found: dict[tuple[int, str], set[str]] = {}
+    for file in os.listdir(directory):
+        part = file_names.parse(file)
+        step = file_names.step_of(part.checkpoint) if part is not None else None
+        if part is not None and part.kind != GRAPH and step is not None:
+            found.setdefault((step, part.checkpoint), set()).add(part.kind)
+    begun = [key for key, kinds in sorted(found.items())
+             if MANIFEST in kinds or file_names.is_of_a_job(key[1]) and PARTIAL not in kinds]
+    # TensorFlow writes the index last, so data alone is of a save that did not end. If there is
+    # nothing else, something was lost.
+    complete = [key for key in begun if found[key] & {INDEX, MANIFEST}]
+    names = [name for _, name in complete or begun]
+    name = pointer.named_in(directory)
+    if name and name not in names and (not names or not name.startswith(f'{BASE}-')
+                                       and os.path.lexists(
+                                           file_names.index_of(os.path.join(directory, name)))):
+        names.append(name)
+    return names
 
 
-def _was_verified(checkpoint: str, *ways: str) -> bool:
-    """Whether this process has verified the present files, in one of these ways."""
-    way, before = _verified.get(os.path.realpath(checkpoint), ('', ()))
-    return way in ways and before == signature(checkpoint)
-
-
-def _newest_whole(directory: str, names: Sequence[str], options: CheckpointOptions
+def _newest_whole(directory: str, names: Sequence[str], options: CheckpointOptions, known: Known
                   ) -> Recovered | None:
     """Finds the newest whole checkpoint of several; returns `None` if there is none to look at."""
     skipped: list[Problem] = []
     for name in reversed(names):
         prefix = os.path.join(directory, name)
         try:
-            manifest = verify(prefix, options)
+            return Recovered(verify(prefix, options, known), tuple(skipped))
         except CorruptCheckpointError as error:
-            if os.path.lexists(partial_of(prefix)):
+            if os.path.lexists(file_names.partial_of(prefix)):
                 continue  # It is being published or deleted; some storage renames by copying.
             if error.code == _OTHER_DIGEST:
                 raise
             skipped += error.problems
             logging.warning('%s', error)
-            continue
-        return Recovered(prefix, step_of(prefix), manifest, tuple(skipped))
     if skipped:
         remedy = ('Restore a copy; or to start anew, move them and the file "checkpoint" away.'
-                  if not any(map(replaced_by, os.listdir(directory))) else
+                  if not any(map(file_names.replaced_by, os.listdir(directory))) else
                   'A killed job was replacing it, and the next job here finishes that.')
         raise CorruptCheckpointError(Problem(
             'E612', f'model_dir {directory}', 'one of its checkpoints must be whole',

@@ -1,8 +1,14 @@
-"""Deletes checkpoints, and what killed jobs left, so that no crash leaves half of one unnoticed.
+"""Deletes and replaces checkpoints so that no crash leaves half of one unnoticed.
 
 A job first renames the manifest of a checkpoint to `.partial`: from then on the checkpoint does
 not count. Then it deletes the files that the manifest lists, and the `.partial` last. If the job
 is killed in between, the next one finds the `.partial` and goes on.
+
+A checkpoint may be replaced by another of the same name. Files cannot be exchanged at once, so the
+folder of the new one, whose files are durable, first gets a name that says so:
+`.ete-replaces-ckpt-7`. From then on the new one counts. The old one is deleted and the files are
+moved. If the job is killed in between, the next one finds the folder and goes on. Until then there
+is no checkpoint of that name, and never files of two.
 """
 
 from __future__ import annotations
@@ -14,9 +20,12 @@ from absl import logging
 
 from ..errors import CheckpointError, CorruptCheckpointError, Problem, shown
 from . import file_names
-from .file_names import PARTIAL, manifest_path, partial_of
+from .file_names import PARTIAL, index_of, manifest_path, partial_of
 from .files import Storage
 from .manifest import read_file
+
+STAGED_MANIFEST = 'manifest'
+"""The name of the manifest in a stage."""
 
 
 def clean(storage: Storage) -> int:
@@ -87,11 +96,6 @@ def delete_marked(storage: Storage, name: str) -> None:
 def require_kind(storage: Storage, name: str, is_kind: Callable[[int], bool]) -> None:
     """Makes sure that nothing but a file, or a folder, has a name that a checkpoint needs.
 
-    Args:
-      storage: of the directory.
-      name: which is free, or of that kind.
-      is_kind: `stat.S_ISREG` or `stat.S_ISDIR`.
-
     Raises:
       CheckpointError: E623 if not.
     """
@@ -100,3 +104,75 @@ def require_kind(storage: Storage, name: str, is_kind: Callable[[int], bool]) ->
         raise CheckpointError(Problem(
             'E623', shown(storage.path(name), 200), 'a checkpoint must consist of files, and what '
             'is staged lies in a folder', 'a link or something else in that place', 'Remove it.'))
+
+
+def is_there(storage: Storage, name: str) -> bool:
+    """Whether there is a checkpoint of that name, in whatever state."""
+    return any(storage.status(file) is not None for file in (index_of(name), manifest_path(name)))
+
+
+def replace(storage: Storage, stage: str, name: str, on_phase: Callable[[str], None]) -> None:
+    """Replaces a checkpoint by the files of a stage.
+
+    Args:
+      storage: of the directory.
+      stage: the folder with the new files and their manifest, all of them durable.
+      name: of the checkpoint.
+      on_phase: is told each phase that has ended. For tests.
+    """
+    folder = file_names.replacement_of(name)
+    if storage.status(folder) is not None:
+        _finish_one(storage, name, on_phase)
+    storage.rename(stage, folder)
+    storage.sync()
+    on_phase('replace')
+    _finish_one(storage, name, on_phase)
+
+
+def finish_replacements(storage: Storage) -> None:
+    """Finishes the replacements that killed jobs have begun.
+
+    Raises:
+      CheckpointError: E623 if a link or something else is in the place of a folder.
+    """
+    for folder in storage.names():
+        name = file_names.replaced_by(folder)
+        if name is not None:
+            require_kind(storage, folder, stat.S_ISDIR)
+            try:
+                _finish_one(storage, name)
+            except CorruptCheckpointError as error:
+                logging.warning('%s %s is left where it is.', error, storage.path(folder))
+            else:
+                logging.info('%s: a killed job was replacing it, and now that is done.',
+                             storage.path(name))
+
+
+def _finish_one(storage: Storage, name: str, on_phase: Callable[[str], None] = lambda phase: None
+            ) -> None:
+    folder, marker = file_names.replacement_of(name), partial_of(name)
+    # As long as it is there, nothing of the new one was moved.
+    if storage.status(f'{folder}/{STAGED_MANIFEST}') is not None:
+        mark(storage, [name])
+        on_phase('old marked')
+        # TensorFlow takes whatever has an index for a checkpoint. So it goes first and comes last.
+        if storage.status(index_of(name)) is not None:
+            storage.remove(index_of(name))
+        if storage.status(marker) is not None:
+            delete_marked(storage, name)
+        storage.sync()
+        on_phase('old deleted')
+        storage.rename(f'{folder}/{STAGED_MANIFEST}', marker)
+        storage.sync()
+    if storage.status(marker) is not None:
+        listed = read_file(storage.path(marker), name).files
+        for number, file in enumerate(sorted(listed, key=lambda file: file == index_of(name))):
+            on_phase(f'publish.{number}')
+            if storage.status(f'{folder}/{file}') is not None:
+                storage.rename(f'{folder}/{file}', file)
+        storage.sync()
+        on_phase('moved')
+        storage.rename(marker, manifest_path(name))
+        storage.sync()
+    on_phase('published')
+    storage.remove_folder(folder)

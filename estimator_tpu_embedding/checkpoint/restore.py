@@ -1,29 +1,46 @@
 """Restores checkpoints into graphs whose tables have another order of rows, name or size.
 
 `compare` plans where each row comes from. TensorFlow's own savers restore all variables whose rows
-lie in the same places in checkpoint and graph. `streaming` restores the others row by row.
+lie in the same places in checkpoint and graph. Rows of the others are read in the order in which
+they are stored, a few MB at a time, and each goes to the part that it belongs to. So only a few
+such chunks are in memory beside the tables.
+
+A scaffold may be of a class of the user, so it is changed in place. A copy would be of TensorFlow's
+class, and would lack the user's `finalize`. Hooks of the user would still hold the first scaffold.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import tensorflow.compat.v1 as tf
 
+from .. import _tf
 from ..core.names import is_of_dummy
 from ..core.partition import Partition
-from ..errors import IncompatibleCheckpointError, Problem, quoted
-from . import scaffolds
+from ..errors import ConfigError, IncompatibleCheckpointError, Problem, quoted
+from .bundle import Bundle
 from .compare import compare
-from .layout import Held, Needed, RestorePlan, held_in
-from .manifest import StoredTable, read_manifest
+from .evidence import check_without_manifest
+from .layout import Held, Needed, RestorePlan, Source, is_slot
+from .manifest import StoredTable
 from .options import CheckpointOptions
-from .order_of_ids import check_without_manifest
-from .slots import is_slot
-from .streaming import StreamedRows, variables_by_name
 from .tables_meant import may_mean
+
+_CHUNK_BYTES = 2**22
+"""Bytes that are read at a time; about five copies exist until they are in their places."""
+
+
+def variables_by_name() -> dict[str, tuple[list[int | None] | None, list[tf.Variable]]]:
+    """Returns full shape and parts of each variable of the default graph, by checkpoint name."""
+    found: dict[str, tuple[list[int | None] | None, list[tf.Variable]]] = {}
+    for variable in tf.global_variables():
+        name, shape = _tf.full_name_and_shape(variable)
+        found.setdefault(name, (shape, []))[1].append(variable)
+    return found
 
 
 def saver_of_all() -> tf.train.Saver:
@@ -31,12 +48,12 @@ def saver_of_all() -> tf.train.Saver:
     return tf.train.Saver(sharded=True, allow_empty=True, defer_build=True)
 
 
-def plan_for(checkpoint: str, tables: Mapping[str, StoredTable], options: CheckpointOptions, *,
+def plan_for(held: Held, tables: Mapping[str, StoredTable], options: CheckpointOptions, *,
              is_optional: bool = False, trains: bool) -> RestorePlan:
     """Plans how the default graph, which has an engine, gets the values of a checkpoint.
 
     Args:
-      checkpoint: its prefix.
+      held: the checkpoint.
       tables: of the engine, by variable name.
       options: of the job.
       is_optional: whether any variable may be absent from the checkpoint.
@@ -44,16 +61,13 @@ def plan_for(checkpoint: str, tables: Mapping[str, StoredTable], options: Checkp
 
     Raises:
       IncompatibleCheckpointError: with all differences.
-      CorruptCheckpointError: if the checkpoint or its manifest cannot be read.
     """
-    held = held_in(checkpoint)
     shapes = {name: shape for name, (shape, _) in variables_by_name().items()}
     return compare(held, Needed(shapes, {**_whole_tables(held, options), **tables},
                                 shapes if is_optional else (), trains), options)
 
 
-def plan_without_engine(checkpoint: str | None, options: CheckpointOptions
-                        ) -> RestorePlan | None:
+def plan_without_engine(held: Held, options: CheckpointOptions) -> RestorePlan | None:
     """Plans how the tables in the default graph, which has no engine, get the rows of a checkpoint.
 
     It looks at tables only.
@@ -63,12 +77,10 @@ def plan_without_engine(checkpoint: str | None, options: CheckpointOptions
 
     Raises:
       IncompatibleCheckpointError: with all differences.
-      CorruptCheckpointError: if the checkpoint or its manifest cannot be read.
     """
-    check_without_manifest(checkpoint, options)
-    if checkpoint is None or read_manifest(checkpoint) is None:
+    check_without_manifest(held, options)
+    if held.manifest is None:
         return None
-    held = held_in(checkpoint)
     tables = _whole_tables(held, options)
     found = {name: shape for name, (shape, _) in variables_by_name().items() if name in tables}
     return compare(held, Needed(found, tables, trains=False), options)
@@ -97,7 +109,7 @@ def scaffold_for(scaffold: tf.train.Scaffold, checkpoint: str, plan: RestorePlan
         own = default()
         tf.add_to_collection(tf.GraphKeys.SAVERS, own)  # Hooks look for savers there.
         saver = RestoringSaver(own, checkpoint, plan, is_users=False)
-    return scaffolds.with_saver(scaffold, saver)
+    return with_saver(scaffold, saver)
 
 
 def _whole_tables(held: Held, options: CheckpointOptions) -> dict[str, StoredTable]:
@@ -134,6 +146,66 @@ def _check_saver(saver: Any, plan: RestorePlan) -> None:
             'E633', 'scaffold', 'only the saver of this package restores what has another name, '
             f'more rows or begins anew: {quoted(others)}', 'a saver of the model',
             'Leave the saver of the scaffold out until the next checkpoint is written.'))
+
+
+def with_saver(scaffold: tf.train.Scaffold, saver: Any) -> tf.train.Scaffold:
+    """Gives the scaffold another saver, which its `finalize` must leave there (E928)."""
+    _tf.arrange_scaffold(scaffold, saver=saver)
+    keep_saver(scaffold)
+    return scaffold
+
+
+def keep_saver(scaffold: tf.train.Scaffold) -> None:
+    """Makes `finalize` raise E928 if it changes the saver of the scaffold, or of the graph."""
+    finalize = scaffold.finalize
+
+    def checked() -> tf.train.Scaffold:
+        saver = scaffold.saver or next(iter(tf.get_collection(tf.GraphKeys.SAVERS)), None)
+        finalize()
+        # TensorFlow itself replaces a Checkpoint by a saver.
+        if scaffold.saver is not saver and not isinstance(
+                saver, (tf.train.Checkpoint, tf.compat.v2.train.Checkpoint)):
+            raise ConfigError(Problem(
+                'E928', 'scaffold', 'its finalize must leave the saver that is there, around which '
+                'is what restores tables and commits checkpoints', 'another',
+                'Give the saver to the constructor of the scaffold.'))
+        return scaffold
+
+    scaffold.finalize = checked
+
+
+def with_start(scaffold: tf.train.Scaffold, start: Callable[[tf.Session], None]
+               ) -> tf.train.Scaffold:
+    """Makes the scaffold call `start` with a new session before its own `init_fn`."""
+    theirs = scaffold.init_fn
+
+    def init_fn(session: tf.Session) -> None:
+        start(session)
+        if theirs is not None:
+            theirs(session)
+
+    _tf.arrange_scaffold(scaffold, init_fn=init_fn)
+    return scaffold
+
+
+def finalized_once(scaffold: tf.train.Scaffold) -> tf.train.Scaffold:
+    """Makes the scaffold call its `finalize` for the first session of a graph only.
+
+    The graph is final after that. A `finalize` that adds operations does not know whether the
+    session replaces a lost one.
+    """
+    finalize = scaffold.finalize
+    graphs: list[tf.Graph] = []
+
+    def once() -> tf.train.Scaffold:
+        graph = tf.get_default_graph()
+        if not any(graph is other for other in graphs):
+            finalize()
+            graphs.append(graph)
+        return scaffold
+
+    scaffold.finalize = once
+    return scaffold
 
 
 class RestoringSaver:
@@ -202,5 +274,72 @@ class RestoringSaver:
         self._rest.restore(session, save_path)
         for operation in self._begin:  # One by one, as each needs memory of its own.
             session.run(operation)
-        for table in self._tables:
-            table.restore(session, save_path)
+        if self._tables:
+            bundle = Bundle.open(save_path)
+            for table in self._tables:
+                table.restore(session, bundle)
+
+
+class StreamedRows:
+    """The parts of one variable, and the operations that fill them."""
+
+    def __init__(self, name: str, parts: Sequence[tf.Variable], source: Source):
+        """Makes the operations in the default graph.
+
+        Raises:
+          IncompatibleCheckpointError: E609 if the parts do not have the rows of the hosts.
+        """
+        here, width = source.here, parts[0].shape.as_list()[-1]
+        wanted = [[here.rows_on(host), width] for host in range(len(parts))]
+        if [part.shape.as_list() for part in parts] != wanted:
+            raise IncompatibleCheckpointError(Problem(
+                'E609', f'table "{name}"', 'its parts must be those of tf.fixed_size_partitioner '
+                'for rows to be put into them',
+                f'parts of {[part.shape.as_list() for part in parts]}', 'Use that one, or none.'))
+        self._source = source
+        with tf.name_scope('restored_rows'):
+            self._parts = [_Part(part, is_whole=source.is_whole) for part in parts]
+
+    def restore(self, session: tf.Session, bundle: Bundle) -> None:
+        """Writes every row that a checkpoint stores to its place."""
+        source = self._source
+        for part in self._parts:
+            session.run(part.begin)
+        for first, rows in bundle.chunks(source.tensor, _CHUNK_BYTES):
+            ids = source.stored.ids_of_stored_rows(first, first + len(rows))
+            hosts, places = source.here.locate(ids, np.maximum)
+            for host in np.unique(hosts).tolist():
+                chosen = hosts == host
+                part = self._parts[host]
+                session.run(part.write, {part.places: places[chosen], part.values: rows[chosen]})
+        session.run([part.end for part in self._parts if part.end is not None])
+
+
+class _Part:
+    """The operations that fill a part of a variable, on the device of that part.
+
+    Attributes:
+      begin: gives it a buffer of its own.
+      places: feeds the numbers of rows.
+      values: feeds the rows.
+      write: writes them.
+      end: ends the mode in which TensorFlow copies all of a variable whenever it is read as a
+        whole, after rows of it were written; `None` if it has no such mode.
+    """
+
+    def __init__(self, part: tf.Variable, *, is_whole: bool):
+        """Makes them in the default graph; values from before matter unless `is_whole`."""
+        kind, (rows, width) = part.dtype.base_dtype, part.shape.as_list()
+        with tf.device(part.device):
+            self.places = tf.placeholder(tf.int64, [None])
+            self.values = tf.placeholder(kind, [None, width])
+            self.begin, self.end = part.initializer, None
+            if is_whole:
+                empty = tf.raw_ops.Empty(shape=[rows, width], dtype=kind)
+                self.begin = part.assign(empty, read_value=False)
+            if hasattr(part, 'handle'):
+                self.write = tf.raw_ops.ResourceScatterUpdate(
+                    resource=part.handle, indices=self.places, updates=self.values)
+                self.end = tf.raw_ops.DisableCopyOnRead(resource=part.handle)
+            else:
+                self.write = tf.scatter_update(part, self.places, self.values).op

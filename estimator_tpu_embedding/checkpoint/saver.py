@@ -7,6 +7,7 @@ import functools
 import hashlib
 import os
 import pathlib
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
@@ -17,12 +18,13 @@ from ..core.vocabulary import Vocabulary
 from ..errors import CheckpointWriteError, ConfigError, EteError, Problem, shown
 from ..version import VERSION
 from . import commit, directory, file_names
-from .causes import cause_of
+from .commit import Policy, Retention, Saved, keep_every_hours, keep_every_steps
 from .files import Storage, created, free_bytes
 from .manifest import Applied, Manifest, StoredFile, StoredTable
 from .options import CheckpointOptions
 from .pieces import SaverBuilder
-from .retention import KeepEveryHours, KeepEverySteps, Policy, Retention, Saved
+from .recover import Known
+from .rotation import signature
 
 _OF_THE_DISK = (
     tf.errors.ResourceExhaustedError, tf.errors.PermissionDeniedError, tf.errors.NotFoundError,
@@ -35,6 +37,11 @@ _MOST_BYTES = 2**31
 
 _OF_A_LOST_TASK = (tf.errors.UnavailableError, tf.errors.AbortedError)
 """Those of them that mean in a cluster that a task is gone; a new session goes on then."""
+
+
+_FROM_TASK = re.compile(r'From (/job:\S+/task:\d+):\n([^\n]+)')
+_AT_TASK = re.compile(r'^OOM .* on (/job:\S+/task:\d+)/')
+_AFTER_NODE = re.compile(r"Node: '[^\n]*'\n(?!Detected at node|=====)([^\n]+)")
 
 
 def default_saver(max_to_keep: int, keep_every_n_hours: float, client: str = ''
@@ -90,6 +97,27 @@ class Lineage:
         return os.path.realpath(prefix) in self._prefixes
 
 
+def cause_of(error: tf.errors.OpError) -> tuple[str, str]:
+    """Returns (device, text) of an error of TensorFlow: of the task that raised it, without stacks.
+
+    The device is `''` if it was this process.
+
+    >>> message = "Node: 'save/SaveV2'\\nD/model.ckpt-7; No such file or directory\\n\\t [[...]]"
+    >>> cause_of(tf.errors.NotFoundError(None, None, message))
+    ('', 'D/model.ckpt-7; No such file or directory')
+    """
+    device, text = '', error.message
+    if (from_task := _FROM_TASK.search(text)) is not None:
+        device, text = from_task[1], from_task[2].strip()
+    elif (after_node := _AFTER_NODE.search(text)) is not None:
+        text = after_node[1].strip()
+    if error.op is not None:  # The text may name another task, which waited for the first.
+        device = error.op.device
+    if (at_task := _AT_TASK.search(text)) is not None:
+        device = at_task[1]
+    return device, text
+
+
 class CommittingSaver:
     """Stands for a `tf.train.Saver` in `tf.train.CheckpointSaverHook(saver=...)`.
 
@@ -100,7 +128,8 @@ class CommittingSaver:
     def __init__(self, saver: tf.train.Saver, tables: dict[str, StoredTable], config: bytes, *,
                  options: CheckpointOptions = CheckpointOptions(),
                  vocabularies: Mapping[str, Vocabulary] | None = None,
-                 lineage: Lineage | None = None, background: Background | None = None,
+                 lineage: Lineage | None = None, known: Known | None = None,
+                 background: Background | None = None,
                  place_at: Callable[[str], str] | None = None,
                  on_phase: commit.OnPhase = lambda phase: None):
         """Wraps `saver`.
@@ -112,6 +141,7 @@ class CommittingSaver:
           options: `max_save_failures` and `keep_every_steps` count here.
           vocabularies: see `Manifest`.
           lineage: of the training. A checkpoint of the same step of another training is replaced.
+          known: gets what is saved, and what it has is not read again.
           background: checks and publishes the files while training goes on; `None` does it before
             `save` returns. TensorFlow has written the files by then, so the snapshot needs no
             memory.
@@ -125,6 +155,7 @@ class CommittingSaver:
         self._options, self._background, self._on_phase = options, background, on_phase
         self._place_at = place_at
         self._lineage = lineage if lineage is not None else Lineage()
+        self._known = known if known is not None else Known()
         self._saved: list[Saved] | None = None
         self._retention: Retention | None = None
         self._failures = 0
@@ -189,10 +220,10 @@ class CommittingSaver:
         """Saves a step, or begins to, and leaves the rest to the background."""
         prefix = os.path.join(path, file_names.name_of(base, step))
         with Storage(path) as storage:
-            known = (commit.keep(storage, step, self._saved or [], base=base)
-                     if prefix in self._lineage else None)
-            if known is not None:
-                self._succeed(known)
+            kept = (commit.keep(storage, step, self._saved or [], base=base, known=self._known)
+                    if prefix in self._lineage else None)
+            if kept is not None:
+                self._succeed(kept)
                 return
             staged = commit.stage(storage, step, write, base=base, on_phase=self._on_phase)
         work = functools.partial(self._publish, path, staged)
@@ -208,7 +239,9 @@ class CommittingSaver:
             self._succeed(commit.publish(
                 storage, staged, functools.partial(self._manifest, staged.step),
                 saved=self._saved or [], retention=self._retention, on_phase=self._on_phase))
-        self._lineage.add(os.path.join(path, staged.name))
+        prefix = os.path.join(path, staged.name)
+        self._lineage.add(prefix)
+        self._known.add(prefix, signature(prefix), is_own=True)
 
     def _succeed(self, saved: list[Saved]) -> None:
         self._saved, self._failures, self._failure = saved, 0, None
@@ -216,10 +249,10 @@ class CommittingSaver:
     def _retention_of(self, definition: Any) -> Retention:
         others: list[Policy] = []
         if definition.keep_checkpoint_every_n_hours:
-            others.append(KeepEveryHours(definition.keep_checkpoint_every_n_hours,
-                                         time.monotonic()))
+            others.append(keep_every_hours(definition.keep_checkpoint_every_n_hours,
+                                           time.monotonic()))
         if self._options.keep_every_steps is not None:
-            others.append(KeepEverySteps(self._options.keep_every_steps))
+            others.append(keep_every_steps(self._options.keep_every_steps))
         return Retention(definition.max_to_keep, others)
 
     def _manifest(self, step: int, files: dict[str, StoredFile]) -> Manifest:

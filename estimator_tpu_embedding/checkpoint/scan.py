@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from ..errors import CorruptCheckpointError, Problem, shown
 from ..proto import files
-from . import checksums
-from .bundle import Bundle, corrupt, opened, shortened
+from .bundle import Bundle, corrupt, holds, opened, shortened
 from .file_names import DATA, graph_of, label, parse
 from .manifest import StoredFile
 from .tensors import BFLOAT16, Piece, Tensor
@@ -52,27 +51,22 @@ class Scanned(NamedTuple):
     nonfinite: dict[str, int]
 
 
-def scan(prefix: str, hashed: Mapping[str, StoredFile] = {}) -> Scanned:
+def scan(bundle: Bundle) -> Scanned:
     """Hashes all files of a checkpoint and looks for numbers that are not finite.
 
     It takes a few MB of memory beside the index, however large the tensors are.
 
-    Args:
-      prefix: of the checkpoint.
-      hashed: sizes and hashes that are known, by the names of the files.
-
     Raises:
       CorruptCheckpointError: E613, if a file cannot be read.
     """
-    bundle = Bundle.open(prefix)
-    segments = bundle.segments()
+    prefix, segments = bundle.prefix, bundle.segments()
     names = list(bundle.files)
     if os.path.lexists(graph_of(prefix)):
         names.append(graph_of(os.path.basename(prefix)))
     nonfinite: collections.Counter[str] = collections.Counter()
     with _readers() as pool:
-        scanned = list(pool.map(lambda name: _scan_file(
-            prefix, name, segments.get(name, []), hashed.get(name)), names))
+        scanned = list(pool.map(
+            lambda name: _scan_file(prefix, name, segments.get(name, [])), names))
     for _, counts in scanned:
         nonfinite.update(counts)
     return Scanned({name: stored for name, (stored, _) in zip(names, scanned)},
@@ -84,27 +78,24 @@ def _readers() -> futures.Executor:
     return futures.ThreadPoolExecutor(max_workers=min(_MOST_READERS, os.cpu_count() or 1))
 
 
-def _scan_file(prefix: str, name: str, segments: list[tuple[Piece, Tensor]],
-               hashed: StoredFile | None) -> tuple[StoredFile, dict[str, int]]:
+def _scan_file(prefix: str, name: str, segments: list[tuple[Piece, Tensor]]
+               ) -> tuple[StoredFile, dict[str, int]]:
     """Returns size and hash of a file, and how many rows of its tensors are not finite."""
     nonfinite: collections.Counter[str] = collections.Counter()
     with opened(prefix, name) as file:
-        read = _Reader(prefix, name, file, hashes=hashed is None)
+        read = _Reader(prefix, name, file)
         for piece, tensor in segments:
             read.skip_to(piece.offset)
             nonfinite[tensor.name] += _nonfinite_rows(tensor, piece, read.chunks(piece.size))
         read.skip_to(None)
-        found = hashed or StoredFile(size=read.at, sha256=read.digest.hexdigest())
-        if found.size != read.at:
-            raise shortened(prefix, name)
-        return found, nonfinite
+        return StoredFile(size=read.at, sha256=read.digest.hexdigest()), nonfinite
 
 
 class _Reader:
     """Reads and hashes a file from its beginning to its end."""
 
-    def __init__(self, prefix: str, name: str, file: BinaryIO, hashes: bool = True):
-        self._place, self._file, self._hashes = (prefix, name), file, hashes
+    def __init__(self, prefix: str, name: str, file: BinaryIO):
+        self._place, self._file = (prefix, name), file
         self._buffer = memoryview(bytearray(_CHUNK))
         self.digest = hashlib.sha256()
         self.at = 0
@@ -116,8 +107,7 @@ class _Reader:
             chunk = self._buffer[:min(_CHUNK, end - self.at)]
             if self._file.readinto(chunk) != len(chunk):  # type: ignore[attr-defined]
                 raise shortened(*self._place)
-            if self._hashes:
-                self.digest.update(chunk)
+            self.digest.update(chunk)
             self.at += len(chunk)
             yield chunk
 
@@ -165,11 +155,8 @@ def _is_finite(chunk: memoryview, code: str) -> bool:
         return bool(np.dot(numbers, _zeros(_FLOATS[code])[:len(numbers)]) == 0)
 
 
-def check_crcs(prefix: str) -> list[str]:
-    """Compares the bytes of all tensors with the checksums in the index.
-
-    Args:
-      prefix: of the checkpoint.
+def check_crcs(bundle: Bundle) -> list[str]:
+    """Compares the bytes of all tensors of a checkpoint with the checksums in the index.
 
     Returns:
       The names of the tensors whose checksum is not understood here, sorted.
@@ -178,21 +165,21 @@ def check_crcs(prefix: str) -> list[str]:
       CorruptCheckpointError: E613, if a file cannot be read, or its bytes are not as they were
         written. It has a problem for each such file, with the names of its damaged tensors.
     """
-    bundle = Bundle.open(prefix)
     unknown: set[str] = set()
     problems: list[Problem] = []
     for name, segments in bundle.segments().items():
-        damaged = _damaged(prefix, name, segments, unknown)
+        damaged = _damaged(bundle.prefix, name, segments, unknown)
         if damaged:
-            problems += corrupt(prefix, f'the bytes in its file {shown(name, 255)} must be those '
-                                'that were written', _tensors_text(damaged)).problems
+            problems += corrupt(
+                bundle.prefix, f'the bytes in its file {shown(name, 255)} must be those that were '
+                'written', _tensors_text(damaged)).problems
     if problems:
         raise CorruptCheckpointError(*problems)
     return sorted(unknown)
 
 
-def check_files(prefix: str, files: Mapping[str, StoredFile], how: str) -> None:
-    """Makes sure that the files of a checkpoint are as its manifest lists them.
+def check_files(prefix: str, files: Mapping[str, StoredFile], how: str) -> Bundle:
+    """Opens a checkpoint, and makes sure that its files are as its manifest lists them.
 
     Args:
       prefix: of the checkpoint.
@@ -216,13 +203,15 @@ def check_files(prefix: str, files: Mapping[str, StoredFile], how: str) -> None:
                 for name, differences in zip(names, found) for got in differences]
     if problems:
         raise CorruptCheckpointError(*problems)
-    for name in set(Bundle.open(prefix).files) - set(files):
+    bundle = Bundle.open(prefix)
+    for name in set(bundle.files) - set(files):
         raise CorruptCheckpointError(Problem(
             'E618', label(prefix),
             'its manifest must list all its files', f'not {shown(name, 255)}',
             'Use an older one, or restore the manifest from a copy.'))
-    if how == 'crc32c' and check_crcs(prefix):  # Some have no checksum that is understood.
-        check_files(prefix, files, 'sha256')
+    if how == 'crc32c' and check_crcs(bundle):  # Some have no checksum that is understood.
+        return check_files(prefix, files, 'sha256')
+    return bundle
 
 
 def _differences(prefix: str, name: str, stored: StoredFile, how: str) -> Iterator[str]:
@@ -263,18 +252,14 @@ def _damaged(prefix: str, name: str, segments: list[tuple[Piece, Tensor]], unkno
              ) -> list[str]:
     """Returns the tensors in a data file whose checksum does not hold, sorted.
 
-    Args:
-      prefix: of the checkpoint.
-      name: of the file.
-      segments: the pieces in the file.
-      unknown: gets the names of tensors that cannot be checked.
+    The names of those that cannot be checked are added to `unknown`.
     """
     damaged = set()
     with opened(prefix, name) as file:
         for piece, tensor in segments:
-            holds = checksums.holds(file, piece, tensor)
-            if holds is None:
+            is_right = holds(file, piece, tensor)
+            if is_right is None:
                 unknown.add(tensor.name)
-            elif not holds:
+            elif not is_right:
                 damaged.add(tensor.name)
     return sorted(damaged)

@@ -90,9 +90,6 @@ def entries(content: bytes) -> Iterator[tuple[bytes, bytes]]:
 def content_of(entries: Iterable[tuple[bytes, bytes]]) -> bytes:
     """Returns the file that holds some entries.
 
-    Args:
-      entries: (key, value), in the order of keys.
-
     >>> list(entries(content_of([(b'', b'header'), (b'weights', b'entry')])))
     [(b'', b'header'), (b'weights', b'entry')]
     """

@@ -51,12 +51,6 @@ def tables_meant(options: CheckpointOptions, stored: Collection[str], here: Coll
     that is renamed already is no problem, nor one that is dropped already. Names that were swapped
     are not swapped back.
 
-    Args:
-      options: of the job.
-      stored: names of the tables of the checkpoint.
-      here: names of the tables of the job.
-      applied: what was done before the checkpoint was saved.
-
     >>> found = tables_meant(CheckpointOptions(grow=['weights'], rename={'old': 'new'}),
     ...                      ['a/weights', 'old'], ['a/weights', 'new'])
     >>> sorted(found.grow), found.renamed

@@ -1,9 +1,22 @@
-"""Describes the tensors of a checkpoint: their types and shapes, and the pieces in its files."""
+"""Describes the tensors of a checkpoint: type, shape and place in its files, as the index says.
+
+An entry of the index says in which data file the bytes of its tensor are. If the tensor was saved
+in slices, the entry lists them, and each slice has an entry of its own under an encoded key. The
+entries must agree with each other and with the sizes of the data files, so no read leaves a file.
+"""
 
 from __future__ import annotations
 
+import collections
 import math
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import NamedTuple, TypeVar
+
+from google.protobuf.message import DecodeError, Message
+
+from ..errors import shown
+from ..proto.checkpoint_format_pb2 import BundleEntry, BundleHeader
+from ..proto.wire import Malformed
 
 STRING, BFLOAT16 = 7, 14
 KINDS = {
@@ -18,6 +31,17 @@ KINDS = {
 
 NO_ROW = -1
 """The first row of a piece that does not hold whole rows."""
+
+_Message = TypeVar('_Message', bound=Message)
+_MAX_SHARDS = 10_000
+_MAX_RANK = 254
+_VERSION = 1
+_LITTLE_ENDIAN = 0
+
+_MAX_ENTRY_BYTES = 2**22
+"""Protobuf makes some 60 bytes from two; the slices of a table on 1,024 hosts take 3 MB."""
+_LENGTHS_CRC = 4
+"""Bytes in a tensor of strings beside the strings and their lengths, of at least a byte each."""
 
 
 class Piece(NamedTuple):
@@ -89,3 +113,173 @@ class Tensor(NamedTuple):
     def size(self) -> int:
         """Bytes of all its pieces."""
         return sum(piece.size for piece in self.pieces)
+
+
+def number_of_shards(header: bytes) -> int:
+    """Returns the number of data files of a checkpoint.
+
+    Raises:
+      Malformed: if it is no header that can be read here.
+    """
+    found = _parsed(BundleHeader(), header)
+    if found.version.min_consumer > _VERSION or found.endianness != _LITTLE_ENDIAN:
+        raise Malformed('it is of a newer version, or of a big-endian machine')
+    shards = found.num_shards
+    if not 1 <= shards <= _MAX_SHARDS:
+        raise Malformed(f'{shards} data files; there are 1 to {_MAX_SHARDS:,}')
+    return shards
+
+
+class Index:
+    """The entries of an index without the header, and the data files that they must fit."""
+
+    def __init__(self, entries: Mapping[bytes, bytes], sizes: Mapping[str, int]):
+        """Takes the entries and the sizes of the data files."""
+        self._entries = entries
+        self._files = list(sizes.items())
+        self._used: set[bytes] = set()
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Returns all tensors, by name.
+
+        Raises:
+          Malformed: if an entry contradicts another one, itself or a data file.
+        """
+        found = {}
+        for key in self._entries:
+            if key[:1] == b'\0':
+                continue  # The entry of a slice; that of the whole lists it.
+            name = key.decode(errors='surrogateescape')
+            try:
+                if b'\0' in key or b'\xff' in key:
+                    raise Malformed('it is no name')
+                found[name] = self._tensor(key, name)
+            except Malformed as error:
+                raise Malformed(f'tensor "{shown(name)}": {error}') from error
+        if sum(key[:1] == b'\0' for key in self._entries) != len(self._used):
+            raise Malformed('there are slices that belong to no tensor')
+        _check_disjoint(found)
+        return found
+
+    def _tensor(self, key: bytes, name: str) -> Tensor:
+        entry = _parsed(BundleEntry(), self._entries[key])
+        shape = _shape(entry)
+        slices = [_extents(one, shape) for one in entry.slices]
+        whole = Tensor(name, entry.dtype, shape, ())
+        if slices:
+            pieces = [self._slice(key, whole, extents) for extents in slices]
+            _check_complete(whole, pieces, slices)
+        else:
+            pieces = [self._piece(entry, whole, 0)]
+        return whole._replace(pieces=tuple(sorted(pieces, key=lambda one: one.first_row)))
+
+    def _slice(self, key: bytes, whole: Tensor, extents: list[tuple[int, int]]) -> Piece:
+        """Returns the piece of a slice: (start, length) by dimension, where -1 is all of it."""
+        own = slice_key(key, extents)
+        if own not in self._entries or own in self._used:
+            raise Malformed('a slice is missing, or named twice')
+        self._used.add(own)
+        entry = _parsed(BundleEntry(), self._entries[own])
+        shape = tuple(full if length < 0 else length
+                      for full, (_, length) in zip(whole.shape, extents))
+        if (entry.dtype, _shape(entry)) != (whole.dtype, shape):
+            raise Malformed('a slice has another type or shape than the whole says')
+        has_rows = shape[1:] == whole.shape[1:]
+        return self._piece(entry, whole._replace(shape=shape),
+                           extents[0][0] if has_rows else NO_ROW)
+
+    def _piece(self, entry: BundleEntry, part: Tensor, first_row: int) -> Piece:
+        """Returns the piece that an entry describes; `part` has the shape of the piece."""
+        shard, offset, size = entry.shard_id, entry.offset, entry.size
+        if not 0 <= shard < len(self._files):
+            raise Malformed(f'it is in data file {shard} of {len(self._files)}')
+        file, file_size = self._files[shard]
+        if min(offset, size) < 0 or offset + size > file_size:
+            raise Malformed(f'its bytes {offset:,} to {offset + size:,} are not in '
+                            f'{shown(file, 255)} of {file_size:,} bytes')
+        items = math.prod(part.shape)
+        if part.item_bytes and size != items * part.item_bytes or (
+                part.dtype == STRING and size < items + _LENGTHS_CRC):
+            raise Malformed(f'{part.kind} {list(part.shape)} of {size:,} bytes')
+        return Piece(file, offset, size, entry.crc32c, first_row, part.rows)
+
+
+def slice_key(name: bytes, extents: list[tuple[int, int]]) -> bytes:
+    """Returns the key of a slice of a tensor, as TensorFlow's `EncodeTensorNameSlice` writes it.
+
+    Args:
+      name: of the tensor, without bytes 0 and 255, which would have to be escaped.
+      extents: (start, length) by dimension; a length of -1 is all of it.
+
+    >>> slice_key(b't', [(200, 100), (0, 2)]).hex(' ')
+    '00 74 00 01 01 02 c0 c8 c0 64 80 82'
+    """
+    return b'\0' + name + b'\0\1' + bytes([1, len(extents)]) + b''.join(
+        _ordered(number) for extent in extents for number in extent)
+
+
+def _ordered(number: int) -> bytes:
+    """Returns a signed number in a code that sorts as numbers do.
+
+    A longer code begins with more ones.
+    """
+    size = ((~number if number < 0 else number).bit_length() + 1 + 6) // 7
+    # The first `size` bits are ones, unless the number is negative, then zeros.
+    bits = (2**size - 1) << (7 * size)
+    return ((bits ^ number) & (2**(8 * size) - 1)).to_bytes(size, 'big')
+
+
+def _parsed(message: _Message, content: bytes) -> _Message:
+    """Parses an entry into an empty message, and returns it."""
+    if len(content) > _MAX_ENTRY_BYTES:
+        raise Malformed(f'an entry of {len(content):,} bytes; there are at most '
+                        f'{_MAX_ENTRY_BYTES:,}')
+    try:
+        message.ParseFromString(content)
+    except DecodeError as error:
+        raise Malformed('it is no whole message') from error
+    return message
+
+
+def _shape(entry: BundleEntry) -> tuple[int, ...]:
+    shape = tuple(dimension.size for dimension in entry.shape.dim)
+    if len(shape) > _MAX_RANK or any(size < 0 for size in shape):
+        raise Malformed('its shape has too many dimensions, or a dimension is negative')
+    return shape
+
+
+def _extents(one: BundleEntry.Slice, shape: tuple[int, ...]) -> list[tuple[int, int]]:
+    """Returns (start, length) of a slice by dimension; -1 if it takes all."""
+    found = [(extent.start, extent.length if extent.HasField('length') else -1)
+             for extent in one.extent]
+    if any(start < 0 or length < 0 and extent.HasField('length')
+           for extent, (start, length) in zip(one.extent, found)):
+        raise Malformed('a number is negative')
+    if not shape or len(found) != len(shape) or any(
+            length == 0 or start + max(length, 0) > full or (length < 0 and start)
+            for full, (start, length) in zip(shape, found)):
+        raise Malformed(f'a slice is not one of the shape {list(shape)}')
+    return found
+
+
+def _check_complete(whole: Tensor, pieces: list[Piece], slices: list[list[tuple[int, int]]]
+                    ) -> None:
+    """Makes sure that slices cover a tensor and do not overlap."""
+    items = sum(math.prod(full if length < 0 else length for full, (_, length) in zip(
+        whole.shape, extents)) for extents in slices)
+    ends = [piece.first_row + piece.rows for piece in pieces if piece.first_row != NO_ROW]
+    firsts = [piece.first_row for piece in pieces if piece.first_row != NO_ROW]
+    if items != math.prod(whole.shape) or len(ends) == len(pieces) and (
+            sorted(firsts) != sorted([0, *ends])[:-1]):
+        raise Malformed('its slices overlap, or leave something out')
+
+
+def _check_disjoint(tensors: Mapping[str, Tensor]) -> None:
+    """Makes sure that no two pieces share bytes; so each byte of a file is read once."""
+    ends: collections.Counter[str] = collections.Counter()
+    for file, offset, end, name in sorted(
+            (piece.file, piece.offset, piece.offset + piece.size, tensor.name)
+            for tensor in tensors.values() for piece in tensor.pieces if piece.size):
+        if offset < ends[file]:
+            raise Malformed(f'tensor "{shown(name)}": it shares bytes with another one')
+        ends[file] = end

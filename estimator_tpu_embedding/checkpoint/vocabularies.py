@@ -12,30 +12,21 @@ import tensorflow.compat.v1 as tf
 
 from ..core.vocabulary import Vocabulary, Words
 from ..errors import IncompatibleCheckpointError, Problem, shown
-from .file_names import label
-from .manifest import read_manifest
+from .layout import Held
 from .options import CheckpointOptions
 
 
-def check(checkpoint: str, words: Iterable[Words], options: CheckpointOptions) -> None:
+def check(held: Held, words: Iterable[Words], options: CheckpointOptions) -> None:
     """Warns of each feature whose words have other ids than in a checkpoint.
 
     A feature that only one of both has is no difference. The name of a file does not matter.
 
-    Args:
-      checkpoint: its prefix; one whose manifest records no words fits all.
-      words: of the job.
-      options: `strict_vocabulary` makes it an error.
-
     Raises:
       IncompatibleCheckpointError: E641 for all such features, with `strict_vocabulary`.
-      CorruptCheckpointError: if its manifest cannot be read.
     """
-    manifest = read_manifest(checkpoint)
-    stored = manifest.vocabularies if manifest is not None else {}
+    stored = held.manifest.vocabularies if held.manifest is not None else {}
     code = 'E641' if options.strict_vocabulary else 'W631'
-    where = label(checkpoint)
-    found = list(_differences(code, where, stored, words))
+    found = list(_differences(code, held.where, stored, words))
     if found and options.strict_vocabulary:
         raise IncompatibleCheckpointError(*found)
     for problem in found:

@@ -13,11 +13,12 @@ from ..core.partition import Partition
 from ..errors import CorruptCheckpointError, IncompatibleCheckpointError, Problem, shown
 from ..proto import files
 from . import evidence, recover
+from .bundle import Bundle
 from .file_names import index_of, manifest_path
 from .layout import Source, partition_of, tables_out_of_order
 from .manifest import Manifest, StoredTable, read_manifest, tensors_of
 from .options import CheckpointOptions
-from .streaming import StreamedRows, variables_by_name
+from .restore import StreamedRows, variables_by_name
 
 _IN_EXPORTS = os.path.join('variables', 'variables')
 """The prefix of the variables in a SavedModel, whose tables are in the order of ids."""
@@ -75,10 +76,6 @@ def _require_file(source: str) -> None:
 def check_order_for_warm_start(checkpoint: str, options: CheckpointOptions) -> None:
     """Refuses a warm start without the engine if it would give ids the rows of other ids.
 
-    Args:
-      checkpoint: the one that `resolved` found.
-      options: of the job.
-
     Raises:
       IncompatibleCheckpointError: E610 if not.
       CorruptCheckpointError: if its manifest cannot be read.
@@ -87,7 +84,7 @@ def check_order_for_warm_start(checkpoint: str, options: CheckpointOptions) -> N
         Problem('E610', f'warm start from {checkpoint}', 'with use_tpu=False rows must be in the '
                 'order of ids', f'mod rows of {table.hosts} hosts for table "{name}"',
                 'Start from an export of that model.')
-        for name, table in tables_out_of_order(checkpoint).items()]
+        for name, table in tables_out_of_order(read_manifest(checkpoint)).items()]
     sign = _sign(checkpoint, options)
     if sign is not None:
         problems.append(evidence.problem(
@@ -109,11 +106,6 @@ def start_warm(settings: Any, tables: Mapping[str, StoredTable], options: Checkp
 
     `tf.train.warm_start` copies rows in the order in which they are stored. Afterwards rows that
     have other places in the graph are put there.
-
-    Args:
-      settings: the `WarmStartSettings`.
-      tables: of the engine in the default graph, by variable name.
-      options: of the job.
 
     Returns:
       A function to call with a session once variables are initialized; `None` if there is nothing
@@ -143,8 +135,9 @@ def start_warm(settings: Any, tables: Mapping[str, StoredTable], options: Checkp
                 moved.append(StreamedRows(name, parts, source))
 
     def fill(session: tf.Session) -> None:
+        bundle = Bundle.open(checkpoint)
         for rows in moved:
-            rows.restore(session, checkpoint)
+            rows.restore(session, bundle)
 
     return fill if moved else None
 

@@ -64,15 +64,12 @@ def _serve(parsed: argparse.Namespace) -> int:
     from ..compat import console, environment
     environment.hide_warnings_of_tensorflow()
     with console.quiet_start():
-        from ..cluster import environment as variables
         from ..cluster import worker
-    variables.forget_proxies()
     lease = worker.LEASE_SECONDS if parsed.lease is None else parsed.lease
-    options = worker.Options(address=address, expose=parsed.expose, threads=parsed.threads,
-                             lease_seconds=lease, parent=parsed.parent)
     tell = _tell if parsed.parent is None else _tell_parent
     try:
-        return worker.serve(options, tell)
+        return worker.serve(address, tell, expose=parsed.expose, threads=parsed.threads,
+                            lease_seconds=lease, parent=parsed.parent)
     except EteError as error:
         sys.stderr.write(''.join(f'etpe worker: {one}\n' for one in error.problems))
         return 2
@@ -107,8 +104,8 @@ def _report(parsed: argparse.Namespace) -> Report:
     """Returns the report about workers, each asked at the same time."""
     from ..compat import console
     with console.quiet_start():
-        from ..cluster import looking
-    found = looking.at(parsed.addresses, parsed.deadline)
+        from ..cluster import opening
+    found = opening.look_at(parsed.addresses, parsed.deadline)
     silent = [one for one in found if one['why_not']]
     blocks: list[Line | Grid] = [Grid(
         ('address', 'process', 'versions', '>used', '>available', 'listens on', 'tables', 'claim'),

@@ -75,9 +75,6 @@ def problems(texts: Sequence[str]) -> Iterator[Problem]:
 
     Names of machines are looked up, but nobody is contacted. Two names of one machine with the
     same port are one worker, so they are refused like an address that is there twice.
-
-    Args:
-      texts: one address per host.
     """
     seen: dict[tuple[str, int], int] = {}
     local: dict[bool, int] = {}
@@ -137,12 +134,7 @@ def _of(number: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
 
 
 def is_refused(address: Address, seconds: float) -> bool:
-    """Whether a machine says that nobody listens there; one that says nothing may be slow.
-
-    Args:
-      address: of a worker.
-      seconds: to wait for its machine.
-    """
+    """Whether a machine says that nobody listens there; one that says nothing may be slow."""
     try:
         socket.create_connection(address, timeout=seconds).close()
     except ConnectionRefusedError:
@@ -153,12 +145,7 @@ def is_refused(address: Address, seconds: float) -> bool:
 
 
 def stranger_at(address: Address, seconds: float) -> str:
-    """Returns how a server answers a client of gRPC, if it knows no gRPC; `''` in doubt.
-
-    Args:
-      address: where somebody listens.
-      seconds: to wait for the first word.
-    """
+    """Returns how a server answers a client of gRPC, if it knows no gRPC; `''` in doubt."""
     try:
         with socket.create_connection(address, timeout=seconds) as line:
             line.settimeout(seconds)
@@ -174,9 +161,6 @@ def seen_by(host: str) -> str:
     """Returns the address of this machine that another one reaches it by.
 
     It asks the system which way a packet would go. No packet is sent.
-
-    Args:
-      host: the other machine, by name or number.
 
     Raises:
       OSError: if there is no way to it.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import os
+import pathlib
 import queue
 import subprocess
 import sys
@@ -13,9 +14,10 @@ from typing import Any
 
 from ..errors import Problem
 from ..proto import json_objects
-from . import environment
 from .faults import HostUnavailableError
 
+PACKAGE = str(__package__).partition('.')[0]
+_PATH = 'PYTHONPATH'
 _MOST_VALUES = 1000
 
 
@@ -27,12 +29,7 @@ class Children:
     """
 
     def __init__(self, count: int, *, expose: bool):
-        """Starts none yet.
-
-        Args:
-          count: of workers.
-          expose: whether they may listen where other machines reach them.
-        """
+        """Starts none yet."""
         self._count, self._expose = count, expose
         self._processes: list[subprocess.Popen[bytes]] = []
         self._requests: queue.SimpleQueue[
@@ -41,9 +38,6 @@ class Children:
 
     def start(self, deadline: float) -> list[str]:
         """Starts all; returns their addresses.
-
-        Args:
-          deadline: seconds until all must listen.
 
         Raises:
           HostUnavailableError: E711 if one ends or is silent; then all have been ended.
@@ -105,10 +99,10 @@ class Children:
     def _start_one(self) -> subprocess.Popen[bytes]:
         # Signals of a terminal go to its own group only: the client decides when workers end.
         return subprocess.Popen(
-            [sys.executable, '-P', '-m', environment.PACKAGE, 'worker',
+            [sys.executable, '-P', '-m', PACKAGE, 'worker',
              '--listen', '127.0.0.1:0', '--parent', str(os.getpid()),
              *['--expose'] * self._expose],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env=environment.of_child(),
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env=environment(),
             process_group=0)
 
     def _in_thread(self, work: Callable[[], Any]) -> Any:
@@ -138,3 +132,10 @@ def _address_of(process: subprocess.Popen[bytes]) -> str | None:
         except (ValueError, KeyError):  # Some library printed a line of its own.
             continue
     return None
+
+
+def environment() -> dict[str, str]:
+    """Returns the variables of a process that is to import this very package."""
+    root = str(pathlib.Path(__file__).resolve().parent.parent.parent)
+    path = os.pathsep.join(filter(None, [root, os.environ.get(_PATH, '')]))
+    return {**os.environ, _PATH: path}

@@ -15,16 +15,15 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 from absl import logging
 
-from ..errors import ConfigError
+from ..errors import ConfigError, bytes_text, counted, shown
 from ..hosts.placement import CLIENT_JOB, HOST_JOB
-from . import control, description, listening, opening, preflight, threads
+from . import control, listening, opening, preflight
 from .children import Children
 from .choice import ClusterChoice
-from .guarded import Watch
 from .heartbeats import Rules, Watched
-from .looking import for_all
 from .opening import Opened
 from .server import Server, Target, for_workers
+from .watchdog import Watch
 
 _RUN = uuid.uuid4().hex
 _MOST_SECONDS = 10.0
@@ -112,9 +111,6 @@ class Cluster:
         """Returns the `ConfigProto` of a session over the workers as they were prepared last.
 
         The session has state of its own on every worker, which ends with it.
-
-        Args:
-          session_config: settings of the user, or `None`.
         """
         config = tf.ConfigProto()
         if session_config is not None:
@@ -187,10 +183,6 @@ class Cluster:
         """Says how fast each worker has answered since the last call, the slowest first."""
         return '' if self._watch is None else self._watch.answers()
 
-    def ask(self, host: int, verb: str, *, deadline: float, **arguments: Any) -> dict[str, Any]:
-        """Calls the worker of a host; see `control.ask`."""
-        return control.ask(self.addresses()[host], verb, deadline=deadline, **arguments)
-
     def tell_tables(self, tables: Sequence[Sequence[dict[str, Any]]]) -> None:
         """Tells each worker what it will hold, for `etpe worker ls` and for messages.
 
@@ -202,7 +194,7 @@ class Cluster:
         """
         self._tables = [list(one) for one in tables]
         hosts = {address: host for host, address in enumerate(self.addresses())}
-        for_all(self.addresses(), lambda address: control.ask(
+        control.for_all(self.addresses(), lambda address: control.ask(
             address, 'tables', run=self.run, tables=self._tables[hosts[address]],
             deadline=_MOST_SECONDS))
 
@@ -212,14 +204,23 @@ class Cluster:
 
         Args:
           tables: see `tell_tables`; the workers are told.
-          directory: see `preflight.require`.
-          checkpoint: see `preflight.require`.
+          directory: that the job writes into, an absolute path; `''` if it writes none.
+          checkpoint: the prefix of the one that is restored, an absolute path; `''` for none.
 
         Raises:
-          The errors of `preflight.require`.
+          ConfigError: E744 if tables do not fit.
+          SetupError: E741 if a worker sees other files, E742 if it cannot write any.
+          HostLostError: E707 if a worker does not answer.
         """
-        preflight.require(self._opened, [sum(one['bytes'] for one in host) for host in tables],
-                          directory, checkpoint)
+        addresses = self.addresses()
+        if tables:
+            preflight.require_room(
+                addresses, [int(one.status['room']) for one in self._opened],
+                [sum(one['bytes'] for one in host) for host in tables])
+        if directory:
+            preflight.require_shared(addresses, directory)
+        if checkpoint:
+            preflight.require_same(addresses, checkpoint)
         with contextlib.suppress(control.NoAnswerError):  # Heartbeats will say so.
             self.tell_tables(tables)
 
@@ -237,7 +238,22 @@ class Cluster:
 
     def description(self) -> list[str]:
         """Returns lines for people: who was found, and who can reach this process."""
-        return description.of(self._opened, self._running(), self._tables)
+        opened, server = self._opened, self._running()
+        lines = [f'{counted(len(opened), "worker")}: ' + ', '.join(
+            f'host {host} is {one.address} (process {one.status.get("pid")})'
+            for host, one in enumerate(opened))]
+        versions = dict(opened[0].status['versions'])
+        lines.append('all have ' + ', '.join(
+            f'{name} {shown(version)}' for name, version in versions.items() if name != 'Python'))
+        others = listening.interfaces()
+        if others:
+            reached = ', '.join(f'{name} ({address})' for name, address in sorted(others.items()))
+            lines.append(f'this process listens on {", ".join(server.listens)}, which other '
+                         f'machines reach by {reached}')
+        lines += [f'host {host} holds {counted(len(held), "table")}, '
+                  f'{bytes_text(sum(one["bytes"] for one in held))}'
+                  for host, held in enumerate(self._tables)]
+        return lines
 
     def close(self) -> None:
         """Gives the workers back, and ends own ones; `prepare` may be called again."""
@@ -252,7 +268,7 @@ class Cluster:
                 opening.give_back(self.addresses(), self.run)
             self._stale.update(self.incarnations())
             self._opened, self._loss = [], None
-        threads.wait(_MOST_LEFT)
+        control.await_threads(_MOST_LEFT)
 
     def _begin_watch(self) -> None:
         self._watch = Watch(

@@ -1,14 +1,20 @@
 """Calls a worker: each call is one string there and one back, through a graph of TensorFlow.
 
 A call has a session of its own at the worker. That session sees nothing of any job, and no job
-sees it.
+sees it. A thread that comes out of TensorFlow while Python ends would abort the process. So the
+threads that may wait for a silent worker are awaited at the end of the process.
 """
 
 from __future__ import annotations
 
+import concurrent.futures
 import contextlib
 import json
-from typing import Any
+import threading
+import time
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import tensorflow.compat.v1 as tf
 
@@ -16,11 +22,13 @@ from .. import _tf
 from ..errors import shown
 from ..hosts.placement import device_of
 from ..proto import json_objects
-from . import environment, threads
 from .addresses import parsed
-from .server import BOOT_JOB, Target
+from .server import BOOT_JOB, Target, avoid_proxies
 from .worker import TOKEN
 
+_Found = TypeVar('_Found')
+_begun: weakref.WeakSet[threading.Thread] = weakref.WeakSet()
+_lock = threading.RLock()  # A thread is remembered while the garbage collector runs, too.
 _MOST_VALUES = 100_000
 _FORGOTTEN = (tf.errors.AbortedError, tf.errors.CancelledError, tf.errors.NotFoundError)
 """What a call ends with if the process begins anew meanwhile: nobody there knows its session."""
@@ -51,14 +59,9 @@ class Line:
     """
 
     def __init__(self, address: str, *, deadline: float):
-        """Contacts nobody yet.
-
-        Args:
-          address: of the worker.
-          deadline: seconds for each step of a call.
-        """
+        """Contacts nobody yet."""
         place = parsed(address)
-        environment.avoid_proxies([] if place is None else [place.host])
+        avoid_proxies([] if place is None else [place.host])
         self._deadline = deadline
         self._graph = tf.Graph()
         with self._graph.as_default(), tf.device(device_of(BOOT_JOB, 0)):
@@ -76,10 +79,6 @@ class Line:
 
     def call(self, verb: str, **arguments: Any) -> dict[str, Any]:
         """Returns the answer of the worker.
-
-        Args:
-          verb: one that `worker.Worker` knows.
-          **arguments: of the verb; JSON must be able to hold them.
 
         Raises:
           NoAnswerError: if there is none within the deadline, or it is an error.
@@ -163,11 +162,40 @@ def ask(address: str, verb: str, *, deadline: float, **arguments: Any) -> dict[s
             failed.append(error)
 
     # TensorFlow may wait for ever while a peer is silent. Then this thread is left behind.
-    thread = threads.begin(work, f'ask-{address}')
+    thread = begin_thread(work, f'ask-{address}')
     thread.join(deadline + _GRACE)
     if found:
         return found[0]
     raise failed[0] if failed else NoAnswerError(f'no answer within {deadline:.3g} s')
+
+
+def for_all(given: Sequence[str], work: Callable[[str], _Found]) -> list[_Found]:
+    """Returns what a function finds about each address, at the same time, in order."""
+    with concurrent.futures.ThreadPoolExecutor(max(len(given), 1), 'ask-all') as pool:
+        return list(pool.map(work, given))
+
+
+def begin_thread(work: Callable[..., None], name: str, *arguments: Any) -> threading.Thread:
+    """Starts a thread that ends by itself, unless some worker is silent for ever."""
+    thread = threading.Thread(target=work, args=arguments, name=name, daemon=True)
+    thread.start()
+    remember_thread(thread)
+    return thread
+
+
+def remember_thread(thread: threading.Thread) -> None:
+    """Lets `await_threads` wait for a thread, too."""
+    with _lock:
+        _begun.add(thread)
+
+
+def await_threads(seconds: float) -> None:
+    """Waits for the threads that were begun or remembered, so long at most."""
+    end = time.monotonic() + seconds
+    with _lock:
+        alive = [thread for thread in _begun if thread is not threading.current_thread()]
+    for thread in alive:
+        thread.join(max(end - time.monotonic(), 0))
 
 
 def _first_line(error: Exception) -> str:

@@ -1,25 +1,35 @@
-"""Gathers what a process of a cluster says about itself: versions, memory, addresses."""
+"""Gathers what a process of a cluster says of itself: versions, memory, addresses, and its disk.
+
+Small files, notes, show whether processes see one disk. A worker writes and reads them for its
+client, and the client for itself. What an operating system refuses is part of an answer, and no
+error.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import os
 import platform
+import re
 import socket
 from typing import Any
 
 import psutil
 import tensorflow.compat.v1 as tf
 
+from ..checkpoint import file_names
+from ..checkpoint.files import Storage, free_bytes
 from ..hosts import memory
 from ..native import library
 from ..proto import files
 from ..version import VERSION
-from . import listening
 
 VERSIONS = ('etpe', 'TensorFlow', 'kernels', 'Python')
 """What `versions` tells. All processes of a cluster must agree on all but Python."""
+
+_MOST = 4096
 
 
 def versions() -> dict[str, str]:
@@ -27,8 +37,8 @@ def versions() -> dict[str, str]:
 
     The kernels are loaded, so that graphs of other processes can use them here.
     """
-    return {'etpe': VERSION, 'TensorFlow': tf.__version__,
-            'kernels': _digest() if library.load() is not None else 'none',
+    kernels = _sha256(str(library.PATH))[:12] if library.load() is not None else 'none'
+    return {'etpe': VERSION, 'TensorFlow': tf.__version__, 'kernels': kernels,
             'Python': platform.python_version()}
 
 
@@ -39,13 +49,6 @@ def differences(one: dict[str, str], other: dict[str, str]) -> list[str]:
     ['etpe']
     """
     return [name for name in VERSIONS if name != 'Python' and one.get(name) != other.get(name)]
-
-
-def of_now() -> dict[str, Any]:
-    """Returns the facts that change: addresses listened on, and bytes of memory."""
-    return {'listens': listening.addresses_of(),
-            'memory': {'used': psutil.Process().memory_info().rss,
-                       'available': psutil.virtual_memory().available}}
 
 
 def room() -> int:
@@ -74,6 +77,53 @@ def has_ended(process: Any) -> bool:
             and process.get('begun') not in (None, _begun(process.get('pid'))))
 
 
+def note(directory: str, name: str, action: str, text: str = '') -> dict[str, Any]:
+    """Writes, reads or removes a note.
+
+    Args:
+      directory: that should be the same for all processes.
+      name: of the note, letters and digits.
+      action: `'write'`, `'read'` or `'remove'`.
+      text: to be written.
+
+    Returns:
+      The `text` of a note that was read. `problem` says why nothing was done, and `is_missing`
+      whether that is because there is no such directory or note.
+
+    Raises:
+      ValueError: for another name or action.
+    """
+    if not re.fullmatch('[0-9A-Za-z]{1,64}', name):
+        raise ValueError(f'the name of a note must have letters and digits only, not {name!r}')
+    if action not in ('write', 'read', 'remove'):
+        raise ValueError(f'a note can be written, read and removed, but not {action!r}')
+    file = file_names.note(name)
+    try:
+        with Storage(directory) as storage:
+            if action == 'write':
+                storage.create(file, text.encode())
+                storage.sync(file)
+            elif action == 'remove':
+                storage.remove(file)
+            else:
+                with storage.open(file) as stream:
+                    return {'text': stream.read(_MOST).decode(errors='replace')}
+    except OSError as error:
+        problem = error.strerror or str(error)
+        if error.errno == errno.ENOSPC:
+            problem += f'; {free_bytes(directory):,} bytes are free'
+        return {'problem': problem, 'is_missing': error.errno == errno.ENOENT}
+    return {}
+
+
+def index(checkpoint: str) -> dict[str, Any]:
+    """Returns the `sha256` of the index of a checkpoint, or the `problem` of reading it."""
+    try:
+        return {'sha256': _sha256(os.path.abspath(file_names.index_of(checkpoint)))}
+    except OSError as error:
+        return {'problem': error.strerror or str(error)}
+
+
 def _machine() -> str:
     """Returns what differs between machines, their starts, and namespaces of processes."""
     boot = memory.text_of('/proc/sys/kernel/random/boot_id').strip()
@@ -88,9 +138,9 @@ def _begun(pid: Any) -> str | None:
     return None if state in 'ZX' else others[18]
 
 
-def _digest() -> str:
+def _sha256(path: str) -> str:
     digest = hashlib.sha256()
-    with files.open_regular(str(library.PATH), follow=True) as file:
+    with files.open_regular(path, follow=True) as file:
         while chunk := file.read(2**20):
             digest.update(chunk)
-    return digest.hexdigest()[:12]
+    return digest.hexdigest()

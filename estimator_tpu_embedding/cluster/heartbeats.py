@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from ..errors import Problem, bytes_text
-from . import control, threads
+from . import control
 from .addresses import is_refused, parsed
 from .faults import HostLostError
 
@@ -30,12 +30,7 @@ class Patience:
     """
 
     def __init__(self, most: float, clock: Callable[[], float] = time.monotonic):
-        """Begins at 0.
-
-        Args:
-          most: seconds that count of those from one look to the next.
-          clock: tells seconds.
-        """
+        """Begins at 0."""
         self._most, self._clock = most, clock
         self._last = clock()
         self.now = 0.0
@@ -142,22 +137,17 @@ class Heartbeats:
     """Watches workers until one is lost, or until it is stopped; safe to use from any thread."""
 
     def __init__(self, workers: Sequence[Watched], rules: Rules):
-        """Begins to watch.
-
-        Args:
-          workers: one per host, which have answered just now.
-          rules: about them.
-        """
+        """Begins to watch."""
         self._workers, self._rules = workers, rules
         self._change = threading.Condition()
         self._has_ended = threading.Event()
         self._clock = Patience(2 * _LOOK)
         self._is_urgent = False
-        threads.begin(self._supervise, 'watch-workers')
+        control.begin_thread(self._supervise, 'watch-workers')
         for one in workers:
-            threads.begin(self._beat, f'heartbeat-{one.host}', one)
+            control.begin_thread(self._beat, f'heartbeat-{one.host}', one)
             if not rules.is_own:
-                threads.begin(self._renew, f'lease-{one.host}', one)
+                control.begin_thread(self._renew, f'lease-{one.host}', one)
 
     def stop(self) -> None:
         """Ends the threads, without a wait for them."""

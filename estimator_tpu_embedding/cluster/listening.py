@@ -45,10 +45,6 @@ def interfaces() -> dict[str, str]:
 def require_private(where: str, expose: bool) -> None:
     """Makes sure that a server of TensorFlow may listen here.
 
-    Args:
-      where: the process that would listen, for the message.
-      expose: whether the user agreed that other machines can reach it.
-
     Raises:
       ExposedServerError: E705, if other machines could reach it and nobody agreed.
     """

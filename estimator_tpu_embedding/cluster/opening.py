@@ -1,4 +1,4 @@
-"""Claims workers for a run: asks all of them at once, until each answers or time is up."""
+"""Asks several workers at once: claims them for a run, or only says who they are."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
-from ..errors import EteError, Problem, SetupError, shown
-from . import control, facts
+from ..errors import ConfigError, EteError, Problem, SetupError, shown
+from . import addresses, control, facts
 from .addresses import is_refused, parsed, stranger_at
+from .control import for_all
 from .faults import HostUnavailableError
-from .looking import REFUSED, for_all
 
+_REFUSED = 'connection refused: nobody listens there'
 _PAUSE = .2
 _LOOK = 1.0
 """Seconds in which a machine says that nobody listens at a port of it."""
@@ -49,12 +50,30 @@ class Opened:
     status: dict[str, Any]
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Refused:
-    code: str
-    rule: str
-    why: str
-    remedy: str
+def look_at(text: str, deadline: float) -> list[dict[str, Any]]:
+    """Returns what each worker says about itself, in order.
+
+    Returns:
+      The status of each, with its `address`, and `why_not` if it did not answer.
+
+    Raises:
+      ConfigError: with every problem of the addresses; then nobody was contacted.
+    """
+    given = addresses.listed(text)
+    if problems := list(addresses.problems(given)):
+        raise ConfigError(*problems)
+
+    def look(address: str) -> dict[str, Any]:
+        place = addresses.parsed(address)
+        if place is not None and addresses.is_refused(place, deadline):
+            return {'address': address, 'why_not': _REFUSED}
+        try:
+            return {**control.ask(address, 'status', deadline=deadline),
+                    'address': address, 'why_not': ''}
+        except control.NoAnswerError as error:
+            return {'address': address, 'why_not': str(error)}
+
+    return for_all(given, look)
 
 
 def opened(workers: Sequence[str], run: str, deadline: float, stale: Collection[str],
@@ -74,13 +93,14 @@ def opened(workers: Sequence[str], run: str, deadline: float, stale: Collection[
       SetupError: E703 if two addresses lead to one worker, E708 if another run has one, E709 if
         versions differ, E712 if something else answers.
     """
-    found = _held(workers, run, lambda address: _open(address, run, deadline, stale, say))
+    found = [one if isinstance(one, Opened)
+             else dataclasses.replace(one, where=f'{one.where} of host {host}')
+             for host, one in enumerate(_held(
+                 workers, run, lambda address: _open(address, run, deadline, stale, say)))]
     ours = [one for one in found if isinstance(one, Opened)]
-    problems = [Problem(one.code, f'worker {address} of host {host}', one.rule, one.why, one.remedy)
-                for host, (address, one) in enumerate(zip(workers, found))
-                if isinstance(one, _Refused)]
+    problems = [one for one in found if isinstance(one, Problem)]
     silent = tuple(host for host, one in enumerate(found)
-                   if isinstance(one, _Refused) and one.code == 'E707')
+                   if isinstance(one, Problem) and one.code == 'E707')
     if problems:
         give_back([one.address for one in ours], run)
         who = ', '.join(one.address for one in ours) or 'none'
@@ -94,15 +114,15 @@ def opened(workers: Sequence[str], run: str, deadline: float, stale: Collection[
     return ours
 
 
-def _held(workers: Sequence[str], run: str, work: Callable[[str], Opened | _Refused]
-          ) -> list[Opened | _Refused]:
+def _held(workers: Sequence[str], run: str, work: Callable[[str], Opened | Problem]
+          ) -> list[Opened | Problem]:
     """Opens all workers at once. Those that are ours stay claimed while others are awaited.
 
     That may take longer than a lease, and another run would take them.
     """
     awaited, is_over = set(workers), threading.Event()
 
-    def open_and_hold(address: str) -> Opened | _Refused:
+    def open_and_hold(address: str) -> Opened | Problem:
         try:
             one = work(address)
         finally:
@@ -117,13 +137,13 @@ def _held(workers: Sequence[str], run: str, work: Callable[[str], Opened | _Refu
     return for_all(workers, open_and_hold)
 
 
-def give_back(addresses: Sequence[str], run: str) -> None:
+def give_back(workers: Sequence[str], run: str) -> None:
     """Ends the claims of a run on workers that answer at once; the others have their leases.
 
     No thread is started: a process that is about to end may not be able to.
     """
     end = time.monotonic() + _GIVING_BACK
-    for address in addresses:
+    for address in workers:
         left = min(end - time.monotonic(), _ANSWER)
         if left > 0:
             with contextlib.suppress(control.NoAnswerError), \
@@ -132,46 +152,52 @@ def give_back(addresses: Sequence[str], run: str) -> None:
 
 
 def _open(address: str, run: str, deadline: float, stale: Collection[str],
-          say: Callable[[str], None]) -> Opened | _Refused:
+          say: Callable[[str], None]) -> Opened | Problem:
     """Asks one worker until it is ours, or until the deadline."""
-    end = time.monotonic() + deadline
-    why, has_waited, before = REFUSED, False, 0.0
-    while _listens(address, end, say) and (left := end - time.monotonic()) > 0:
-        place = parsed(address)
+    end, told_at = time.monotonic() + deadline, time.monotonic() + _SOON
+    why, has_waited, before, place = _REFUSED, False, 0.0, parsed(address)
+    while (left := end - time.monotonic()) > 0:
+        if place is not None and is_refused(place, _LOOK):  # If it does not say so, somebody may.
+            if time.monotonic() > told_at:
+                told_at = math.inf
+                say(f'worker {address}: {_REFUSED}; waiting {left:.0f} s more')
+            time.sleep(_PAUSE)
+            continue
         if place is not None and (word := stranger_at(place, _LOOK)):
-            return _stranger(f'a server that says {word}')
+            return _stranger(address, f'a server that says {word}')
         try:
             answer = control.ask(address, 'claim', run=run, client=facts.who(),
                                  process=facts.process(), deadline=left)
         except control.NoAnswerError as error:
             why = str(error)
             if error.is_final:
-                return _of_another_version(address) or _stranger(why)
+                return _of_another_version(address) or _stranger(address, why)
+            time.sleep(_PAUSE)
+            continue
+        incarnation, claim = str(answer['incarnation']), answer['claim'] or {}
+        if answer['is_ours'] and incarnation not in stale:
+            return Opened(address, incarnation, answer)
+        if answer['is_ours']:
+            why = 'it holds state of a lost session and does not begin anew'
+            with contextlib.suppress(control.NoAnswerError):  # The next claim says why.
+                control.ask(address, 'reset', run=run, deadline=left)
         else:
-            incarnation = str(answer['incarnation'])
-            if answer['is_ours'] and incarnation not in stale:
-                return Opened(address, incarnation, answer)
-            if answer['is_ours']:
-                why = 'it holds state of a lost session and does not begin anew'
-                _reset(address, run, left)
-            else:
-                claim = answer['claim'] or {}
-                why = (f'claimed by run {shown(claim.get("run"))} of {shown(claim.get("client"))}, '
-                       f'silent for {claim.get("silent_seconds")} s')
-                silent = float(claim.get('silent_seconds') or 0.0)
-                if silent < before and claim.get('run') != run:  # Its client has just renewed it.
-                    return _Refused('E708', 'it must be free, or of this run', why,
-                                    'End that job, or take other workers.')
-                before = silent
-                if not has_waited and claim.get('run') != run:
-                    has_waited = True
-                    end += _seconds_left(claim) + _RESTART
-                    if _seconds_left(claim) > 0:
-                        say(f'worker {address} is {why}: waiting up to '
-                            f'{_seconds_left(claim):.0f} s, until its lease ends')
+            silent, lease = (float(claim.get(name) or 0.0)
+                             for name in ('silent_seconds', 'seconds_left'))
+            why = (f'claimed by run {shown(claim.get("run"))} of {shown(claim.get("client"))}, '
+                   f'silent for {claim.get("silent_seconds")} s')
+            if silent < before and claim.get('run') != run:  # Its client has just renewed it.
+                return Problem('E708', f'worker {address}', 'it must be free, or of this run', why,
+                               'End that job, or take other workers.')
+            before = silent
+            if not has_waited and claim.get('run') != run:
+                has_waited, end = True, end + lease + _RESTART
+                if lease > 0:
+                    say(f'worker {address} is {why}: waiting up to {lease:.0f} s, until its lease '
+                        'ends')
         time.sleep(_PAUSE)
-    return _Refused('E707', f'it must answer within {deadline:g} s', why,
-                    'Look whether "etpe worker" runs there, with "etpe worker ls".')
+    return Problem('E707', f'worker {address}', f'it must answer within {deadline:g} s', why,
+                   'Look whether "etpe worker" runs there, with "etpe worker ls".')
 
 
 def _of_another_version(address: str) -> Opened | None:
@@ -187,37 +213,9 @@ def _of_another_version(address: str) -> Opened | None:
     return Opened(address, str(answer['incarnation']), answer) if is_other else None
 
 
-def _stranger(why: str) -> _Refused:
-    return _Refused('E712', 'a worker of this package must answer', why,
-                    'Start "etpe worker" there, or correct the address.')
-
-
-def _listens(address: str, end: float, say: Callable[[str], None]) -> bool:
-    """Returns whether somebody listens at an address, once that is so or it is too late.
-
-    If the machine does not say that nobody does, somebody may.
-    """
-    place, told_at = parsed(address), time.monotonic() + _SOON
-    while place is not None and is_refused(place, _LOOK):
-        now = time.monotonic()
-        if now > end:
-            return False
-        if now > told_at:
-            told_at = math.inf
-            say(f'worker {address}: {REFUSED}; waiting {end - now:.0f} s more')
-        time.sleep(_PAUSE)
-    return True
-
-
-def _reset(address: str, run: str, left: float) -> None:
-    try:
-        control.ask(address, 'reset', run=run, deadline=left)
-    except control.NoAnswerError:
-        pass  # The next claim says why.
-
-
-def _seconds_left(claim: dict[str, Any]) -> float:
-    return float(claim.get('seconds_left') or 0.0)
+def _stranger(address: str, why: str) -> Problem:
+    return Problem('E712', f'worker {address}', 'a worker of this package must answer', why,
+                   'Start "etpe worker" there, or correct the address.')
 
 
 def _require_one_each(ours: Sequence[Opened], run: str) -> None:

@@ -7,38 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ..errors import ConfigError, Problem, SetupError, bytes_text, shown
-from . import control, notes
+from . import control, facts
 from .addresses import parsed
+from .control import for_all
 from .faults import HostLostError
-from .looking import for_all
-from .opening import Opened
 
 _SECONDS = 10.0
 """Seconds for a call of a worker that answered just before."""
-
-
-def require(opened: Sequence[Opened], needed: Sequence[int], directory: str = '',
-            checkpoint: str = '') -> None:
-    """Makes sure that workers can hold tables, and that they see the files of a job.
-
-    Args:
-      opened: the workers, by host.
-      needed: bytes of rows and slots of each host; empty if nobody knows.
-      directory: that the job writes into, an absolute path; `''` if it writes none.
-      checkpoint: the prefix of the one that is restored, an absolute path; `''` for none.
-
-    Raises:
-      ConfigError: E744 if tables do not fit.
-      SetupError: E741 if a worker sees other files, E742 if it cannot write any.
-      HostLostError: E707 if a worker does not answer.
-    """
-    addresses = [one.address for one in opened]
-    if needed:
-        require_room(addresses, [int(one.status['room']) for one in opened], needed)
-    if directory:
-        require_shared(addresses, directory)
-    if checkpoint:
-        require_same(addresses, checkpoint)
 
 
 def require_room(addresses: Sequence[str], available: Sequence[int], needed: Sequence[int]) -> None:
@@ -87,10 +62,6 @@ def require_shared(addresses: Sequence[str], directory: str) -> None:
 
     This process writes a note, and reads the note of each worker. No note stays.
 
-    Args:
-      addresses: of the workers, by host.
-      directory: its absolute path; this process can write to it.
-
     Raises:
       SetupError: E741 for each worker that sees another directory, E742 for each that cannot
         write to it.
@@ -110,38 +81,34 @@ def require_shared(addresses: Sequence[str], directory: str) -> None:
             elif 'problem' in written:
                 yield _unwritable(f'worker {address} of host {host}', directory,
                                   written['problem'])
-            elif notes.note(directory, name, 'read').get('text') != secret:
+            elif facts.note(directory, name, 'read').get('text') != secret:
                 yield _elsewhere(host, address, f'the directory {directory}',
                                  'a file that it wrote there is not here')
         finally:
-            notes.note(directory, name, 'remove')  # Some may write, but not remove.
+            facts.note(directory, name, 'remove')  # Some may write, but not remove.
             told('remove')
 
     own = secrets.token_hex(16)
-    if 'problem' in (written := notes.note(directory, own, 'write')):
+    if 'problem' in (written := facts.note(directory, own, 'write')):
         raise SetupError(_unwritable('this process', directory, written['problem']))
-    notes.note(directory, own, 'remove')
+    facts.note(directory, own, 'remove')
     _require_none(addresses, look)
 
 
 def require_same(addresses: Sequence[str], checkpoint: str) -> None:
     """Makes sure that every worker finds the checkpoint that this process found.
 
-    Args:
-      addresses: of the workers, by host.
-      checkpoint: its prefix, an absolute path.
-
     Raises:
       SetupError: E741 for each worker that finds another one, or none.
       HostLostError: E707 if a worker does not answer.
     """
-    own = notes.index(checkpoint)
+    own = facts.index(checkpoint)
     if 'problem' in own:  # A job has deleted it meanwhile; whoever restores it says so.
         return
 
     def look(host: int, address: str) -> Iterator[Problem]:
         found = control.ask(address, 'index', deadline=_SECONDS, checkpoint=checkpoint)
-        if found.get('sha256') != own['sha256'] and 'sha256' in notes.index(checkpoint):
+        if found.get('sha256') != own['sha256'] and 'sha256' in facts.index(checkpoint):
             yield _elsewhere(host, address, f'the checkpoint {checkpoint}', found.get(
                 'problem', 'another checkpoint of that name'))
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import socket
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import tensorflow.compat.v1 as tf
 
 from ..errors import Problem, SetupError, shown
-from . import environment, listening
+from . import listening
 from .addresses import Address, is_loopback, number_of, parsed, seen_by
 from .faults import HostUnavailableError
 
@@ -43,6 +44,8 @@ class Server:
     listens: list[str]
 
 
+_PROXIES = ('grpc_proxy', 'https_proxy', 'http_proxy')
+_EXCEPT, _EXCEPT_OF_ALL = 'no_grpc_proxy', 'no_proxy'
 _LOOPBACK = '127.0.0.1'
 _running: list[Any] = []
 _of_client: dict[str, Server] = {}
@@ -82,10 +85,6 @@ def start(where: str, asked: Address, *, expose: bool, threads: int | None = Non
 def for_workers(workers: Sequence[str], expose: bool) -> Server:
     """Returns the server of this process for its jobs; one that was started cannot end.
 
-    Args:
-      workers: their addresses; they take tensors from it.
-      expose: see `start`.
-
     Raises:
       HostUnavailableError: E707 if there is no way to them.
       SetupError, ExposedServerError: see `start`.
@@ -98,10 +97,27 @@ def for_workers(workers: Sequence[str], expose: bool) -> Server:
         raise HostUnavailableError(Problem(
             'E707', f'worker at {far[0]}', 'there must be a way to it', str(error.strerror),
             'Look at the network of this machine.')) from error
-    environment.avoid_proxies([*hosts, own])
+    avoid_proxies([*hosts, own])
     if own not in _of_client:
         _of_client[own] = start('the server of this process', Address(own, 0), expose=expose)
     return _of_client[own]
+
+
+def forget_proxies() -> None:
+    """Makes this process, which is a worker and nothing else, use no proxy.
+
+    gRPC would reach even 127.0.0.1 through a proxy for web pages.
+    """
+    for name in _PROXIES:
+        os.environ.pop(name, None)
+
+
+def avoid_proxies(hosts: Iterable[str]) -> None:
+    """Makes gRPC reach some machines without a proxy; others, and other libraries, keep theirs."""
+    if any(os.environ.get(name) for name in _PROXIES):
+        before = os.environ.get(_EXCEPT, os.environ.get(_EXCEPT_OF_ALL, ''))
+        known = [one for one in before.split(',') if one]
+        os.environ[_EXCEPT] = ','.join(dict.fromkeys([*known, *hosts]))
 
 
 def _require_own(where: str, asked: Address) -> None:

@@ -19,12 +19,13 @@ import uuid
 from collections.abc import Callable
 from typing import Any
 
+import psutil
+
 from .. import _process, _tf
 from ..proto import json_objects
-from . import facts, notes
+from . import facts, listening
 from .addresses import Address
-from .lease import Lease
-from .server import Server, start
+from .server import Server, forget_proxies, start
 
 TOKEN = 'etpe_control'
 """Names the function of a worker that clients call."""
@@ -35,23 +36,80 @@ _PAUSE = .1
 """Seconds between two looks at the lease; the answer to the last call leaves meanwhile."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
-    """How a worker runs.
+@dataclasses.dataclass(slots=True)
+class _Holder:
+    run: str
+    client: str
+    renewed: float
+    has_ended: Callable[[], bool]
+    is_leaving: bool = False
 
-    Attributes:
-      address: where clients reach it.
-      expose: whether it may listen where other machines reach it.
-      threads: that TensorFlow computes with; `None` is one per core.
-      lease_seconds: of silence of its client after which it begins anew.
-      parent: the process that it ends with, or `None`.
+
+class Lease:
+    """The claim of one run on a worker; safe to use from any thread.
+
+    It is over if the client was silent for too long, gave the worker back, or is known to have
+    ended. Then the process of the worker begins anew, so a lease is never given to a second run.
+
+    >>> lease = Lease(60, clock=lambda: 5.0)
+    >>> lease.claim('run-1', 'alice'), lease.claim('run-2', 'bob')
+    (True, False)
+    >>> lease.as_data()['client'], lease.is_over()
+    ('alice', False)
     """
 
-    address: Address
-    expose: bool = False
-    threads: int | None = None
-    lease_seconds: float = LEASE_SECONDS
-    parent: int | None = None
+    def __init__(self, seconds: float, clock: Callable[[], float] = time.monotonic):
+        """Begins without a claim."""
+        self._seconds, self._clock = seconds, clock
+        self._lock = threading.Lock()
+        self._holder: _Holder | None = None
+
+    def claim(self, run: str, client: str, has_ended: Callable[[], bool] = lambda: False) -> bool:
+        """Claims or renews; returns whether the worker is this run's from now on."""
+        with self._lock:
+            if self._holder is None:
+                self._holder = _Holder(run, client, self._clock(), has_ended)
+            return self._renew(run)
+
+    def renew(self, run: str) -> bool:
+        """Returns whether the worker is still this run's."""
+        with self._lock:
+            return self._renew(run)
+
+    def release(self, run: str) -> bool:
+        """Ends the claim of a run; returns whether it had one."""
+        with self._lock:
+            is_held = self._renew(run)
+            if self._holder is not None and is_held:
+                self._holder.is_leaving = True
+            return is_held
+
+    def is_over(self) -> bool:
+        """Whether there was a claim that has ended."""
+        with self._lock:
+            return self._holder is not None and self._left(self._holder) <= 0
+
+    def as_data(self) -> dict[str, Any] | None:
+        """Returns who has the worker, for how long silent, and seconds left; `None` if nobody."""
+        with self._lock:
+            if self._holder is None:
+                return None
+            left = self._left(self._holder)
+            return {'run': self._holder.run, 'client': self._holder.client,
+                    'silent_seconds': round(self._clock() - self._holder.renewed, 3),
+                    'seconds_left': None if left == float('inf') else round(max(left, 0.0), 3)}
+
+    def _renew(self, run: str) -> bool:
+        holder = self._holder
+        if holder is None or holder.run != run or self._left(holder) <= 0:
+            return False
+        holder.renewed = self._clock()
+        return True
+
+    def _left(self, holder: _Holder) -> float:
+        if holder.is_leaving or holder.has_ended():
+            return 0.0
+        return holder.renewed + self._seconds - self._clock()
 
 
 class Worker:
@@ -67,7 +125,7 @@ class Worker:
         self._verbs: dict[str, Callable[..., dict[str, Any]]] = {
             'status': self._status, 'claim': self._claim, 'renew': self._renew,
             'tables': self._take_tables, 'reset': self._reset, 'release': self._release,
-            'note': notes.note, 'index': notes.index}
+            'note': facts.note, 'index': facts.index}
 
     def answer(self, request: bytes) -> bytes:
         """Returns the answer to a call, both as JSON.
@@ -86,7 +144,9 @@ class Worker:
         return {'pid': os.getpid(), 'versions': self._versions, 'tables': self._tables,
                 'room': self._room,
                 'seconds': round(time.monotonic() - self._begun, 3),
-                'claim': self._lease.as_data(), **facts.of_now()}
+                'claim': self._lease.as_data(), 'listens': listening.addresses_of(),
+                'memory': {'used': psutil.Process().memory_info().rss,
+                           'available': psutil.virtual_memory().available}}
 
     def _claim(self, run: str, client: str, process: Any = None) -> dict[str, Any]:
         is_seen = not facts.has_ended(process)  # A user may hide its processes from others.
@@ -114,17 +174,24 @@ class Worker:
         return {'is_ours': self._lease.release(run)}
 
 
-def serve(options: Options, tell: Callable[[Server, dict[str, str]], None]) -> int:
+def serve(address: Address, tell: Callable[[Server, dict[str, str]], None], *,
+          expose: bool = False, threads: int | None = None, lease_seconds: float = LEASE_SECONDS,
+          parent: int | None = None) -> int:
     """Is a worker until a signal ends the process, or it has to begin anew.
 
     Args:
-      options: how it runs.
+      address: where clients reach it.
       tell: is called once it listens, with the versions of this process.
+      expose: whether it may listen where other machines reach it.
+      threads: that TensorFlow computes with; `None` is one per core.
+      lease_seconds: of silence of its client after which it begins anew.
+      parent: the process that it ends with, or `None`.
 
     Raises:
       SetupError, ExposedServerError: if it cannot listen there.
     """
-    if options.parent is not None:
+    forget_proxies()
+    if parent is not None:
         _process.end_with_parent()
         # The client may need this worker to save, after it was told to end.
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -133,13 +200,12 @@ def serve(options: Options, tell: Callable[[Server, dict[str, str]], None]) -> i
         signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
         signal.signal(signal.SIGINT, lambda *_: os._exit(128 + signal.SIGINT))
     versions = facts.versions()
-    seconds = options.lease_seconds if options.parent is None else float('inf')
+    seconds = lease_seconds if parent is None else float('inf')
     lease = Lease(seconds)
     worker = Worker(lease, versions)
     _tf.register_function(TOKEN, answer := worker.answer)
-    tell(start(f'worker {options.address}', options.address, expose=options.expose,
-               threads=options.threads), versions)
-    while options.parent in (None, os.getppid()):
+    tell(start(f'worker {address}', address, expose=expose, threads=threads), versions)
+    while parent in (None, os.getppid()):
         time.sleep(_PAUSE)
         if worker.must_begin_anew.is_set() or lease.is_over():
             time.sleep(_PAUSE)

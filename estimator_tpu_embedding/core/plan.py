@@ -105,7 +105,7 @@ class Plan:
         """Returns the rows of one host as a plan of its own, or `None` if it holds no row.
 
         That plan has one host and all cores. An id of it is a row of this plan's host. Every table
-        has the combiner sum. Its features are in exchange order, see `core/exchange.py`.
+        has the combiner sum. Its features are in exchange order, see `hosts/exchange.py`.
         """
         kept = [table for table in self.tables if self.partition(table.name).rows_on(host)]
         if not kept:

@@ -11,7 +11,8 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from .. import _legacy, _process, _tf, defaults
-from ..checkpoint import directory, following, order_of_ids
+from ..checkpoint import directory, evidence, following
+from ..checkpoint.recover import Known
 from ..core.deployment import Deployment
 from ..runner import loop, summaries
 from ..runner.model import Job
@@ -100,6 +101,7 @@ class TPUEstimator(WithoutTpu):
         if params is not None and any(key in params for key in _RESERVED):
             raise ValueError(f'{list(_RESERVED)} are reserved keys but existed in params '
                              f'{params}.')
+        self._known = Known()
         self._batch_sizes = dict(zip(_BATCH_SIZES, (
             train_batch_size, eval_batch_size, predict_batch_size)))
         if use_tpu:
@@ -156,7 +158,7 @@ class TPUEstimator(WithoutTpu):
         if max_steps is not None and self.config.is_chief and os.path.isdir(self.model_dir):
             # The base class looks there for the step that is reached.
             with directory.claimed(self.model_dir):
-                directory.settle(self.model_dir, self._checkpoint_options())
+                directory.settle(self.model_dir, self._checkpoint_options(), self._known)
         return super().train(input_fn, hooks, steps, max_steps, saving_listeners)
 
     def _train_model(self, input_fn: Callable[..., Any], hooks: list[tf.train.SessionRunHook],
@@ -166,9 +168,11 @@ class TPUEstimator(WithoutTpu):
                 return super()._train_model(input_fn, hooks, saving_listeners)
             with directory.claimed(self.model_dir):
                 options = self._checkpoint_options()
-                checkpoint = directory.settle(self.model_dir, options)
-                order_of_ids.check_order_of_ids(checkpoint, options)
-                with self._saving_after(checkpoint), self._starting_warm(checkpoint):
+                found = directory.settle(self.model_dir, options, self._known)
+                if found is not None:
+                    evidence.check_order_of_ids(found, options)
+                prefix = None if found is None else found.prefix
+                with self._saving_after(found), self._starting_warm(prefix):
                     return super()._train_model(input_fn, hooks, saving_listeners)
         # Those of the caller come first, then that of `_convert_train_steps_to_hooks`.
         stop = next((hook for hook in reversed(hooks) if isinstance(hook, StopAtStep)), None)
@@ -200,7 +204,8 @@ class TPUEstimator(WithoutTpu):
         _process.require_threads('evaluate')
         found = following.chosen(
             settings.absolute(self.model_dir),
-            checkpoint_path and settings.absolute(checkpoint_path), self._checkpoint_options())
+            checkpoint_path and settings.absolute(checkpoint_path), self._checkpoint_options(),
+            self._known)
         if not (self._use_tpu and self._eval_on_tpu):
             if self._use_tpu:
                 tf.logging.info('_is_running_on_cpu: eval_on_tpu disabled')
@@ -252,7 +257,8 @@ class TPUEstimator(WithoutTpu):
                             'the end of the data.')
         found = following.chosen(
             settings.absolute(self.model_dir),
-            checkpoint_path and settings.absolute(checkpoint_path), self._checkpoint_options())
+            checkpoint_path and settings.absolute(checkpoint_path), self._checkpoint_options(),
+            self._known)
         if not self._use_tpu:
             yield from self._predict_without_tpu(
                 found, input_fn, predict_keys, hooks, found and found.prefix,
@@ -320,6 +326,7 @@ class TPUEstimator(WithoutTpu):
             call_model=functools.partial(on_tpu.output, self._model_fn),
             model_dir=settings.absolute(self.model_dir), warm_start=self._warm_start_settings,
             session_config=self._session_config, checkpoint=self._checkpoint_options(),
+            known=self._known,
             kernels=settings.kernels_of(config, self._session_config),
             feed_hook=on_tpu.feed_hook, cluster=workers.cluster_of(config),
             input_on_workers=config.input_on_workers)

@@ -15,7 +15,7 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from .. import defaults
-from ..checkpoint.streaming import variables_by_name
+from ..checkpoint.restore import variables_by_name
 from ..columns import adapt, plain, vocabulary
 from ..core.budget import Need, require_fit
 from ..core.kernels import MAX_THREADS, Kernels

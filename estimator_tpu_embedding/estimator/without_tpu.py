@@ -13,9 +13,11 @@ from typing import Any, NamedTuple
 import tensorflow.compat.v1 as tf
 
 from .. import _legacy, _process, defaults
-from ..checkpoint import directory, following, restore, scaffolds, vocabularies, warm_start
+from ..checkpoint import directory, following, restore, vocabularies, warm_start
 from ..checkpoint.following import Following, followed
+from ..checkpoint.layout import Held
 from ..checkpoint.options import CheckpointOptions
+from ..checkpoint.recover import Known
 from ..checkpoint.saver import CommittingSaver, Lineage, default_saver
 from ..core.vocabulary import Words
 from ..errors import CheckpointWriteError, Problem, UnsupportedError
@@ -46,6 +48,7 @@ class WithoutTpu(_Estimator):
     _spec: EmbeddingConfigSpec | None
     _warm_start_settings: Any
     _batch_sizes: dict[str, int | None]
+    _known: Known
     _lineage: Lineage | None = None
     _words: Sequence[Words] = ()
     _reading = _Reading()
@@ -61,7 +64,7 @@ class WithoutTpu(_Estimator):
             del self._reading
 
     @contextlib.contextmanager
-    def _saving_after(self, checkpoint: str | None) -> Iterator[None]:
+    def _saving_after(self, checkpoint: Held | None) -> Iterator[None]:
         """Turns the saves of the base class into commits, while it trains in one process."""
         if self.config.cluster_spec or self._train_distribution is not None:
             yield
@@ -71,7 +74,7 @@ class WithoutTpu(_Estimator):
             vocabularies.check(checkpoint, words, self._checkpoint_options())
         self._lineage, self._words = Lineage(), words
         if checkpoint is not None:
-            self._lineage.add(checkpoint)
+            self._lineage.add(checkpoint.prefix)
         try:
             yield
         finally:
@@ -118,12 +121,12 @@ class WithoutTpu(_Estimator):
                 'E915', 'TPUEstimator', 'export_to_cpu=False is not supported: only graphs for '
                 'the CPU can be written', remedy='Leave it out.'))
         options = self._checkpoint_options()
-        found = following.chosen(self.model_dir, checkpoint_path, options)
+        found = following.chosen(self.model_dir, checkpoint_path, options, self._known)
         settings_of_start = self._warm_start_settings
         if found is None and settings_of_start is not None:
             start = warm_start.checkpoint_of(settings_of_start.ckpt_to_initialize_from, options)
             if start is not None:
-                found = Following(self.model_dir, start, options, is_named=True)
+                found = Following(self.model_dir, Held.open(start), options, is_named=True)
         if self._export_to_tpu:
             announce('export: a graph for the CPU, tagged "serve"; no TPU graph is written')
         with self._restoring(found, is_export=True):
@@ -192,8 +195,8 @@ class WithoutTpu(_Estimator):
             return spec
         # Nobody asks here whether the last save failed.
         options = dataclasses.replace(self._checkpoint_options(), max_save_failures=1)
-        scaffolds.with_saver(scaffolds.finalized_once(spec.scaffold), CommittingSaver(
-            saver, {}, b'', options=options, lineage=self._lineage,
+        restore.with_saver(restore.finalized_once(spec.scaffold), CommittingSaver(
+            saver, {}, b'', options=options, lineage=self._lineage, known=self._known,
             vocabularies=vocabularies.recorded(self._words)))
         return spec
 
@@ -214,10 +217,9 @@ class WithoutTpu(_Estimator):
         found = self._reading.checkpoint
         if found is None:
             return spec
-        words = settings.words_of(self._spec)
-        found.read(lambda prefix: vocabularies.check(prefix, words, self._checkpoint_options()))
-        plan = found.read(lambda prefix: restore.plan_without_engine(
-            prefix, self._checkpoint_options()))
+        options = self._checkpoint_options()
+        vocabularies.check(found.held, settings.words_of(self._spec), options)
+        plan = restore.plan_without_engine(found.held, options)
         if plan is not None:
             restore.scaffold_for(spec.scaffold, found.prefix, plan, restore.saver_of_all)
         followed(spec.scaffold, found)

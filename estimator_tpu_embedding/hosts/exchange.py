@@ -1,7 +1,13 @@
 """Splits ids by the owners of their rows, adds the sums of owners, and spreads gradients to them.
 
+A host owns its rows. A core sends each owner the ids that it holds, gets the sums of their rows
+back, and sends gradients. All features of one row width travel side by side, so the features are
+in *exchange order*: sorted by width, otherwise in the order of the plan. Each sample of each
+feature has a *position* there: the number of samples of all features before it, plus its own.
+For features `a` and `b` of 2 samples each, sample 1 of `b` has position 3.
+
 These are the messages between a core and an owner. `F` counts the features of the owner, in
-exchange order (see `core/exchange.py`):
+exchange order:
 
 - *ids*, int32: `n[F]`, `m[F]`, then the row of each id, the group of each id, and the bits of the
   weights of weighted features. `n` counts ids, and `m` counts groups, numbered from 0 on.
@@ -26,17 +32,54 @@ one group of row 5, and the links 0-0 and 0-1.
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import tensorflow.compat.v1 as tf
 
-from ..core.exchange import Exchange
 from ..core.partition import STRATEGIES
 from ..core.plan import Plan
+from ..core.specs import FeatureSpec
 from ..native import library
 from ..native.layout import COMBINERS
 from ..ops.ids import IdBatch
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Exchange:
+    """What travels between the cores and the owners of one plan.
+
+    Attributes:
+      plan: the plan.
+      features: in exchange order.
+      samples: of each feature on one core.
+      bounds: the position of the first sample of each feature, and the number of all samples.
+      owners: the plan of each host that holds rows, by host.
+    """
+
+    plan: Plan
+    features: tuple[FeatureSpec, ...]
+    samples: tuple[int, ...]
+    bounds: tuple[int, ...]
+    owners: dict[int, Plan]
+
+    @classmethod
+    def of(cls, plan: Plan) -> Exchange:
+        """Returns what travels for a plan."""
+        features = plan.features_by_width()
+        samples = [plan.num_samples(feature) for feature in features]
+        bounds = [0, *itertools.accumulate(samples)]
+        owners = {host: own for host in range(plan.topology.num_hosts)
+                  if (own := plan.plan_of_owner(host)) is not None}
+        return cls(plan=plan, features=tuple(features), samples=tuple(samples),
+                   bounds=tuple(bounds), owners=owners)
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether some feature has weights."""
+        return any(feature.weight_feature for feature in self.features)
 
 
 class Split(NamedTuple):
@@ -54,14 +97,9 @@ class Split(NamedTuple):
 
 
 def split(exchange: Exchange, batch: Mapping[str, IdBatch]) -> Split:
-    """Splits the ids of one core; refuses ids beyond a table.
-
-    Args:
-      exchange: of the plan.
-      batch: by feature; the ids of each by ascending samples.
-    """
+    """Splits the ids of one core; refuses ids beyond a table."""
     own = [batch[feature.name] for feature in exchange.features]
-    messages, links, scales = _operations().ete_split(
+    messages, links, scales = library.load().ete_split(
         samples=[one.samples for one in own], ids=[one.ids for one in own],
         weights=[_weights_of(one) for feature, one in zip(exchange.features, own)
                  if feature.weight_feature],
@@ -74,16 +112,10 @@ def merge(exchange: Exchange, sums: Sequence[tf.Tensor], links: Sequence[tf.Tens
           scales: tf.Tensor) -> dict[str, tf.Tensor]:
     """Returns the activations of a core: the sums of owners, added in their order, then scaled.
 
-    Args:
-      exchange: of the plan.
-      sums: of each owner.
-      links: of each owner.
-      scales: of the core.
-
     Returns:
       By feature float32 of `plan.output_shape(feature)`.
     """
-    merged = _operations().ete_merge(
+    merged = library.load().ete_merge(
         sums=sums, links=links, scales=scales, F=len(exchange.features),
         **_attributes(exchange))
     return {feature.name: tf.reshape(one, exchange.plan.output_shape(feature))
@@ -93,21 +125,14 @@ def merge(exchange: Exchange, sums: Sequence[tf.Tensor], links: Sequence[tf.Tens
 def spread(exchange: Exchange, gradients: Mapping[str, tf.Tensor],
            links: Sequence[tf.Tensor], scales: tf.Tensor) -> list[tf.Tensor]:
     """Returns for each owner the gradients of the activations of a core, scaled and flat."""
-    return [_vector(each) for each in _operations().ete_spread(
+    return [_vector(each) for each in library.load().ete_spread(
         gradients=[gradients[feature.name] for feature in exchange.features],
         links=links, scales=scales, **_attributes(exchange))]
 
 
 def of_core(exchange: Exchange, owner: Plan, batches: Mapping[str, IdBatch],
             links: tf.Tensor) -> dict[str, IdBatch]:
-    """Returns the ids of an owner's message with the ids and samples that the core knows.
-
-    Args:
-      exchange: of the plan.
-      owner: the plan of the owner.
-      batches: rows and groups, by feature.
-      links: of the owner.
-    """
+    """Returns the ids of an owner's message with the ids and samples that the core knows."""
     count = len(exchange.features)
     counts = links[:count]
     groups, positions, *bits = tf.split(links[count:], 3 if exchange.is_weighted else 2)
@@ -155,10 +180,6 @@ def _vector(tensor: tf.Tensor) -> tf.Tensor:
     """Tells TensorFlow that a tensor is a vector, so that it can be packed with others."""
     tensor.set_shape([None])
     return tensor
-
-
-def _operations() -> Any:
-    return library.load()
 
 
 def _attributes(exchange: Exchange) -> dict[str, Any]:

@@ -16,7 +16,6 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from .. import _tf
-from ..core.exchange import Exchange
 from ..core.plan import Plan
 from ..core.specs import FeatureSpec
 from ..errors import ConfigError, Problem
@@ -27,6 +26,7 @@ from ..ops.functions import not_inlined
 from ..ops.ids import IdBatch
 from .attached import AttachedIn
 from .backend import Activations, CoreBatch, Engine
+from .exchange import Exchange
 from .placement import Placement, on
 from .rates import at_step, require_finite
 from .tables import HostedTable, create_tables, hosts_of_parts, parts_of, tables_at

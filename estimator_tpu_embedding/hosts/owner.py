@@ -63,13 +63,7 @@ class Owner:
 
     def examine(self, packed: Sequence[Sequence[tf.Tensor]], gradients: Sequence[tf.Tensor],
                 step: tf.Tensor) -> Examined:
-        """Examines the gradients of all cores before anything is written.
-
-        Args:
-          packed: for each core the result of `pack`.
-          gradients: of each core.
-          step: int64 scalar, for messages.
-        """
+        """Examines the gradients of all cores before anything is written."""
         names = [table.name for table in self.plan.tables]
         parts = {'grouped': [grouped for grouped, _ in packed],
                  'lengths': [lengths for _, lengths in packed], 'parts': list(gradients)}

@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 
 import tensorflow.compat.v1 as tf
 
-from ..core.exchange import Exchange
 from ..core.plan import Plan
 from ..ops import packing
 from ..ops.ids import IdBatch
@@ -47,7 +46,7 @@ class PerHostEngine:
             it fails.
         """
         self.plan, self.tables, self.placement = plan, tables, placement
-        self._exchange = Exchange.of(plan)
+        self._exchange = exchange.Exchange.of(plan)
         self._owners = dict(sorted(owners.items()))
         self._skips_nonfinite = skips_nonfinite
         self._kept = len(owners) + 1

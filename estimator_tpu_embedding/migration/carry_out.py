@@ -119,14 +119,13 @@ def carry_out(plan: Plan, destination: str, *, overwrite: bool = False,
         verified = pool.submit(verify)
         compared: futures.Future[int] = futures.Future()
 
-        def write_and_compare(path: str) -> dict[str, StoredFile]:
+        def write_and_compare(path: str) -> None:
             nonlocal compared
-            hashed = write(plan, path)
+            write(plan, path)
             on_phase('written')
             compared = pool.submit(compare, plan, Bundle.open(path))
             # The disk works while the bytes are compared; `publish` makes sure of it.
             pool.submit(storage.sync, os.path.relpath(file_names.data_of(path, 1)[0], destination))
-            return hashed
 
         def manifest(files: dict[str, StoredFile]) -> Manifest:
             compared.result()
@@ -219,8 +218,8 @@ def _check_room(plan: Plan, destination: str) -> None:
             f'{free:,}', 'Make room, or name a directory on another disk.'))
 
 
-def write(plan: Plan, prefix: str) -> dict[str, StoredFile]:
-    """Writes the files of the checkpoint, none of which exists; returns what the writer does.
+def write(plan: Plan, prefix: str) -> None:
+    """Writes the files of the checkpoint, none of which exists.
 
     Raises:
       CorruptCheckpointError: if the source cannot be read.
@@ -238,7 +237,7 @@ def write(plan: Plan, prefix: str) -> dict[str, StoredFile]:
                 _write_one(plan.pattern.bundle, move, out)
         elif plan.target.kind != TF1:
             _write_graph(plan, out)
-        return out.finish()
+        out.finish()
 
 
 def _write_one(bundle: Bundle, move: Move, out: BundleWriter) -> None:

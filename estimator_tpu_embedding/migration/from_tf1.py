@@ -36,7 +36,7 @@ _OF_COLUMN = 'tbl_'
 def read(prefix: str, options: CheckpointOptions, map: Map) -> Contents:
     """Returns the contents of a checkpoint, as `plan.read`."""
     bundle, manifest = Bundle.open(prefix), read_manifest(prefix)
-    check_manifest(Held.of(bundle, manifest))
+    check_manifest(Held(bundle, manifest))
     config = _config(prefix, manifest)
     names = set(manifest.tables if manifest is not None else table_names(bundle, config))
     names |= _named_as_tables(bundle, map)

@@ -13,7 +13,7 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from .. import _tf
-from ..checkpoint import directory, restore, scaffolds, vocabularies, warm_start
+from ..checkpoint import directory, restore, vocabularies, warm_start
 from ..checkpoint.following import Following, followed
 from ..checkpoint.recover import recover
 from ..checkpoint.saver import Lineage, default_saver
@@ -52,21 +52,23 @@ def train(job: Job, *, stop: StopAtStep, hooks: Sequence[tf.train.SessionRunHook
     """
     with directory.claimed(job.model_dir), Background() as background, \
             job.building(tf.Graph()):
-        found = recover(job.model_dir, job.checkpoint)
+        found = recover(job.model_dir, job.checkpoint, job.known)
         run = Run(job)
         default = functools.partial(
             default_saver, cadence.keep_max, cadence.keep_every_n_hours, job.placement.client)
         scaffold = _scaffold_of(run, found and Following(
-            job.model_dir, found.prefix, job.checkpoint, is_named=True), default)
+            job.model_dir, found.held, job.checkpoint, is_named=True), default)
         if found is not None:
             for fact in directory.continue_from(job.model_dir, found):
                 announce(f'train: {fact}')
         if scaffold.saver is None and not tf.get_collection(tf.GraphKeys.SAVERS):
             tf.add_to_collection(tf.GraphKeys.SAVERS, default())
-        scaffolds.keep_saver(scaffold)
+        restore.keep_saver(scaffold)
         with _tf.without_deprecation_warnings():
             parts = training_parts(run, cadence, stop, hooks, Saving(
-                scaffold=scaffold, listeners=listeners, lineage=Lineage(), background=background))
+                scaffold=scaffold, listeners=listeners, lineage=Lineage(), background=background),
+                found and found.prefix)
+        del found  # An index may take much memory.
         return run.execute(parts, wanted=lambda: stop.final_step)['loss']
 
 
@@ -276,17 +278,16 @@ def _scaffold_of(run: Run, following: Following | None,
     fill = _start_warm(run) if following is None else None
     scaffold = _scaffold_of_model(run)
     if fill is not None:
-        return scaffolds.with_start(scaffold, fill)
+        return restore.with_start(scaffold, fill)
     if following is None:
         return scaffold
     job = run.job
-    plan = following.read(lambda prefix: restore.plan_for(
-        prefix, run.stored_tables(), job.checkpoint, trains=job.verb == 'train',
+    plan = restore.plan_for(
+        following.held, run.stored_tables(), job.checkpoint, trains=job.verb == 'train',
         # A scaffold of the user may restore from elsewhere what is not in the checkpoint.
-        is_optional=run.graph.outputs[0].scaffold_fn is not None))
+        is_optional=run.graph.outputs[0].scaffold_fn is not None)
     if job.lookups is not None:
-        words = job.lookups.words
-        following.read(lambda prefix: vocabularies.check(prefix, words, job.checkpoint))
+        vocabularies.check(following.held, job.lookups.words, job.checkpoint)
     if plan.facts:
         announce(f'{job.verb}: {plan.where}: {"; ".join(plan.facts)}')
     planned = restore.scaffold_for(scaffold, following.prefix, plan, default)
@@ -301,7 +302,7 @@ def _scaffold_of_model(run: Run) -> tf.train.Scaffold:
     scaffold = make()
     if scaffold is None:
         raise ValueError('TPUEstimatorSpec.scaffold_fn returns None, which is not allowed')
-    return scaffolds.finalized_once(scaffold)
+    return restore.finalized_once(scaffold)
 
 
 def _start_warm(run: Run) -> Callable[[tf.Session], None] | None:

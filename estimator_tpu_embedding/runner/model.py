@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Protocol
 import tensorflow.compat.v1 as tf
 
 from ..checkpoint.options import CheckpointOptions
+from ..checkpoint.recover import Known
 from ..cluster.cluster import Cluster
 from ..core.deployment import Deployment, Invocation
 from ..core.kernels import Kernels
@@ -110,6 +111,7 @@ class Job:
       input_on_workers: whether input_fn of a host builds on its worker; see `input_graph`.
       feed_hook: (infeed, signals of the model by name) -> the user's hook that takes the place of
         the infeed in training; `None` if the user gave none.
+      known: the checkpoints that need not be verified again.
     """
 
     verb: str
@@ -131,6 +133,7 @@ class Job:
     cluster: Cluster | None = None
     input_on_workers: bool = False
     feed_hook: FeedHookMaker | None = None
+    known: Known = dataclasses.field(default_factory=Known)
 
     @property
     def topology(self) -> Topology:

@@ -259,7 +259,8 @@ class Run:
     def _newest_checkpoint(self) -> str | None:
         """Returns the newest checkpoint after a failure, or `None` if it cannot be found."""
         with contextlib.suppress(CheckpointError, OSError):
-            return newest_checkpoint(self.job.model_dir, self.job.checkpoint)
+            return newest_checkpoint(
+                self.job.model_dir, self.job.checkpoint, self.job.known)
         return None
 
     def _end_of_data(self, wanted: int) -> tf.errors.OutOfRangeError:

@@ -20,10 +20,9 @@ from google.protobuf import json_format
 
 from .. import _tf
 from ..checkpoint import directory
-from ..checkpoint.causes import cause_of
 from ..checkpoint.manifest import StoredTable
 from ..checkpoint.recover import recover
-from ..checkpoint.saver import Lineage
+from ..checkpoint.saver import Lineage, cause_of
 from ..cluster import preflight
 from ..cluster.cluster import Cluster
 from ..cluster.faults import HostUnavailableError
@@ -119,7 +118,7 @@ class Recovery:
     """
 
     def __init__(self, job: Job, tables: dict[str, StoredTable], lineage: Lineage,
-                 background: Background):
+                 background: Background, first: str | None):
         """Looks into `job.model_dir`.
 
         Args:
@@ -127,11 +126,11 @@ class Recovery:
             checkpoints whose tables equal these, and the one of the first session.
           lineage: records the checkpoints that are restored.
           background: its work is awaited first.
+          first: the checkpoint that the first session restores, or `None`.
         """
         self._job, self._tables = job, tables
-        self._lineage, self._background = lineage, background
+        self._lineage, self._background, self._first = lineage, background, first
         self._begun = False
-        self._first: str | None = None
 
     def prefix(self) -> str | None:
         """Returns the newest checkpoint; `None` begins with initial values.
@@ -140,21 +139,23 @@ class Recovery:
           SessionLostError: if only checkpoints with other tables are left.
         """
         self._background.wait()
-        if self._begun:
-            directory.tidy(self._job.model_dir)
-        found = recover(self._job.model_dir, self._job.checkpoint)
-        prefix = found.prefix if found is not None else None
-        if self._begun and found is not None and prefix != self._first and (
-                found.manifest is None or found.manifest.tables != self._tables):
-            raise SessionLostError(Problem(
-                'E802', 'session', 'a session that is made again must restore what this run or the '
-                'one before it saved', f'{prefix}, whose tables are others', 'Those after it are '
-                'damaged; what is wrong is in the log above. Start the training again.'))
-        if not self._begun:
-            self._begun, self._first = True, prefix
+        prefix = self._newest() if self._begun else self._first
+        self._begun = True
         if prefix is not None:
             self._lineage.add(prefix)
         return prefix
+
+    def _newest(self) -> str | None:
+        """Returns the newest checkpoint after the loss of a session."""
+        directory.tidy(self._job.model_dir)
+        found = recover(self._job.model_dir, self._job.checkpoint, self._job.known)
+        if found is not None and found.prefix != self._first and (
+                found.manifest is None or found.manifest.tables != self._tables):
+            raise SessionLostError(Problem(
+                'E802', 'session', 'a session that is made again must restore what this run or the '
+                'one before it saved', f'{found.prefix}, whose tables are others', 'Those after it '
+                'are damaged; what is wrong is in the log above. Start the training again.'))
+        return None if found is None else found.prefix
 
 
 def rewriting_less_if_large(config: tf.ConfigProto, graph: tf.Graph) -> tf.ConfigProto:

@@ -71,7 +71,8 @@ class Saving:
 
 
 def training_parts(run: Run, cadence: Cadence, stop: StopAtStep,
-                   hooks: Sequence[tf.train.SessionRunHook], saving: Saving) -> RunParts:
+                   hooks: Sequence[tf.train.SessionRunHook], saving: Saving,
+                   first: str | None) -> RunParts:
     """Returns the hooks and the steps of a training.
 
     They have the order of the original, with one change. The guards against a loss and weights
@@ -81,6 +82,7 @@ def training_parts(run: Run, cadence: Cadence, stop: StopAtStep,
       cadence: how often it saves, logs and writes summaries.
       stop: ends the run; one of `hooks`.
       hooks: of the user, and `stop`.
+      first: the checkpoint that the first session restores, or `None`.
     """
     own = run.graph.outputs[0].hooks
     step = run.graph.step
@@ -91,7 +93,7 @@ def training_parts(run: Run, cadence: Cadence, stop: StopAtStep,
     guards: Hooks = [FiniteLoss(step.loss)]
     if not run.job.deployment.has_copies:  # As in the original, where BROADCAST goes without.
         guards.append(FiniteWeights())
-    recovery = Recovery(run.job, run.stored_tables(), saving.lineage, saving.background)
+    recovery = Recovery(run.job, run.stored_tables(), saving.lineage, saving.background, first)
     return RunParts(
         scaffold=saving.scaffold, prefix=recovery.prefix, ops=step,
         schedule=TrainingSchedule(stop, cadence.steps_per_run, cadence.secs_per_run),
@@ -123,7 +125,7 @@ def _saver_hooks(run: Run, cadence: Cadence, given: Sequence[tf.train.SessionRun
         is_beside = run.job.checkpoint.asynchronous or isinstance(hook, AsyncCheckpointSaverHook)
         return CommittingSaver(
             saver, run.stored_tables(), run.config(), options=run.job.checkpoint,
-            vocabularies=words, lineage=saving.lineage,
+            vocabularies=words, lineage=saving.lineage, known=run.job.known,
             place_at=None if cluster is None or not cluster.is_remote else (
                 lambda device: worker_at(device, cluster.addresses())),
             # A listener that is told of a checkpoint must find it.

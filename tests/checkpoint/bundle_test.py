@@ -13,7 +13,7 @@ from harness.wire import varint
 
 from estimator_tpu_embedding.checkpoint import sstable
 from estimator_tpu_embedding.checkpoint.bundle import Bundle
-from estimator_tpu_embedding.checkpoint.index import slice_key
+from estimator_tpu_embedding.checkpoint.tensors import slice_key
 from estimator_tpu_embedding.errors import CorruptCheckpointError
 
 

@@ -1,5 +1,7 @@
-
+import numpy as np
 import pytest
+import tensorflow.compat.v1 as tf
+from harness import jobs
 from harness.checkpoints import describe, writer
 
 from estimator_tpu_embedding.checkpoint import pointer, recover
@@ -73,23 +75,44 @@ def test_a_manifest_of_another_step_is_not_believed(tmp_path):
     assert recover.recover(str(tmp_path)).step == 4
 
 
-def test_files_are_read_once_by_a_process_unless_they_change(tmp_path, monkeypatch):
+def test_files_are_read_once_by_a_job_unless_they_change(tmp_path, monkeypatch):
     committed(tmp_path, 4)
-    recover._verified.clear()
-    read = []
+    read, known = [], recover.Known()
     check = recover.scan.check_files
     monkeypatch.setattr(recover.scan, 'check_files',
-                        lambda *arguments: (read.append(1), check(*arguments)))
+                        lambda *arguments: read.append(1) or check(*arguments))
     for _ in range(2):
-        recover.recover(str(tmp_path))
+        recover.recover(str(tmp_path), known=known)
     assert len(read) == 1
     data = tmp_path / 'model.ckpt-4.data-00000-of-00001'
     content = data.read_bytes()
     data.write_bytes(bytes([content[0] ^ 1]) + content[1:])
     with pytest.raises(CorruptCheckpointError, match='E618'):
-        recover.recover(str(tmp_path))
+        recover.recover(str(tmp_path), known=known)
     data.write_bytes(content)
-    assert recover.recover(str(tmp_path)).step == 4
+    assert recover.recover(str(tmp_path), known=known).step == 4
+
+
+@pytest.mark.parametrize('use_tpu', [True, False])
+def test_an_estimator_reads_what_it_restores_once_and_what_it_has_saved_never(
+        tmp_path, monkeypatch, use_tpu):
+    read, check = [], recover.scan.check_files
+    monkeypatch.setattr(recover.scan, 'check_files', lambda prefix, *arguments: read.append(
+        prefix.rpartition('-')[2]) or check(prefix, *arguments))
+    columns = [jobs.embedding('f')]
+
+    def batches(params):
+        return tf.data.Dataset.from_tensors(({'f': np.int64(1)}, np.float32(1))).repeat(16).batch(
+            params['batch_size'], drop_remainder=True)
+
+    for steps in (1, 2):
+        made = jobs.estimator(
+            jobs.linear_model_fn(columns, None if use_tpu else (
+                lambda: tf.train.GradientDescentOptimizer(.1))), columns,
+            jobs.run_config(tmp_path), batch_size=2, use_tpu=use_tpu)
+        made.train(batches, max_steps=steps)
+        made.evaluate(batches, steps=1)
+    assert read == ['1']
 
 
 @pytest.mark.parametrize('text, newest, names', [
@@ -111,7 +134,6 @@ def test_a_garbled_pointer_says_nothing(tmp_path, content):
 
 
 def test_tensorflow_reads_the_pointer_that_is_written(tmp_path):
-    import tensorflow.compat.v1 as tf
     committed(tmp_path, 3, 20)
     state = tf.train.get_checkpoint_state(str(tmp_path))
     assert state.model_checkpoint_path == str(tmp_path / 'model.ckpt-20')

@@ -35,8 +35,3 @@ def test_workers_that_are_no_addresses_are_refused_and_never_emulated(given):
     ClusterChoice(worker_deadline=float('inf')), ClusterChoice(connect_deadline='60')])
 def test_a_contradiction_or_a_number_out_of_range_is_refused(choice):
     assert codes(choice) == ['E701']
-
-
-def test_h15_problems_of_all_kinds_come_at_once():
-    choice = ClusterChoice(('a', '127.0.0.1:1', '127.0.0.1:1'), 1, worker_deadline=0)
-    assert sorted(codes(choice)) == ['E701', 'E701', 'E702', 'E703']

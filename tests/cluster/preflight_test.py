@@ -1,9 +1,11 @@
+import contextlib
+
 import pytest
 from harness.workers import in_this_process, running
 
 from estimator_tpu_embedding.checkpoint import file_names, removal
 from estimator_tpu_embedding.checkpoint.files import Storage
-from estimator_tpu_embedding.cluster import notes, preflight
+from estimator_tpu_embedding.cluster import facts, preflight
 from estimator_tpu_embedding.cluster.faults import HostLostError
 from estimator_tpu_embedding.cluster.preflight import require_room
 from estimator_tpu_embedding.errors import ConfigError, SetupError
@@ -11,30 +13,21 @@ from estimator_tpu_embedding.errors import ConfigError, SetupError
 ADDRESSES = ['10.0.0.3:8470', '10.0.0.4:8470', '10.0.0.4:8471']
 
 
-def test_tables_that_fit_pass():
-    require_room(ADDRESSES, [10, 12, 12], [10, 6, 6])
-
-
-def test_the_worker_whose_memory_is_too_small_is_named_with_both_numbers():
-    with pytest.raises(ConfigError) as caught:
-        require_room(ADDRESSES, [9, 12, 12], [10, 6, 6])
-    problem, = caught.value.problems
-    assert (problem.code, problem.where) == ('E744', 'worker 10.0.0.3:8470 of host 0')
-    assert '9 bytes' in str(problem) and '10 bytes' in str(problem)
-
-
-def test_workers_on_one_machine_share_its_memory():
-    with pytest.raises(ConfigError) as caught:
-        require_room(ADDRESSES, [10, 12, 11], [10, 6, 6])
-    problem, = caught.value.problems
-    assert problem.where == 'worker 10.0.0.4:8470 of host 1, worker 10.0.0.4:8471 of host 2'
-    assert '= 12 bytes' in str(problem) and 'on one machine' in str(problem)
-
-
-def test_every_machine_with_too_little_is_named():
-    with pytest.raises(ConfigError) as caught:
-        require_room(ADDRESSES, [9, 11, 11], [10, 6, 6])
-    assert [problem.code for problem in caught.value.problems] == ['E744', 'E744']
+@pytest.mark.parametrize('available, wheres, told', [
+    ([10, 12, 12], [], []),
+    ([9, 12, 12], ['worker 10.0.0.3:8470 of host 0'], ['9 bytes', '10 bytes']),
+    ([10, 12, 11], ['worker 10.0.0.4:8470 of host 1, worker 10.0.0.4:8471 of host 2'],
+     ['= 12 bytes', 'on one machine']),
+    ([9, 11, 11], ['worker 10.0.0.3:8470 of host 0',
+                   'worker 10.0.0.4:8470 of host 1, worker 10.0.0.4:8471 of host 2'], [])])
+def test_every_machine_whose_memory_is_too_small_for_its_workers_together_is_named(
+        available, wheres, told):
+    with pytest.raises(ConfigError) if wheres else contextlib.nullcontext() as caught:
+        require_room(ADDRESSES, available, [10, 6, 6])
+    if wheres:
+        assert [(one.code, one.where) for one in caught.value.problems] == [
+            ('E744', where) for where in wheres]
+        assert all(one in str(caught.value) for one in told)
 
 
 def test_a_directory_that_all_see_passes_and_keeps_no_note(tmp_path):
@@ -57,7 +50,7 @@ def test_a_worker_that_does_not_answer_is_named_and_no_note_stays(tmp_path, monk
 
 
 def test_the_next_job_removes_the_note_of_a_killed_one(tmp_path):
-    assert notes.note(str(tmp_path), 'a1', 'write', 'x') == {}
+    assert facts.note(str(tmp_path), 'a1', 'write', 'x') == {}
     (tmp_path / '.etpe-note-a-b').touch()  # No name of a note.
     with Storage(str(tmp_path)) as storage:
         assert removal.clean(storage) == 1
@@ -67,12 +60,12 @@ def test_the_next_job_removes_the_note_of_a_killed_one(tmp_path):
 def test_a_note_is_written_once_and_never_through_a_link(tmp_path):
     target = tmp_path / 'target'
     (tmp_path / file_names.note('a')).symlink_to(target)
-    assert notes.note(str(tmp_path), 'a', 'write', 'x')['problem'] == 'File exists'
+    assert facts.note(str(tmp_path), 'a', 'write', 'x')['problem'] == 'File exists'
     assert not target.exists()
     with pytest.raises(ValueError, match='letters and digits'):
-        notes.note(str(tmp_path), '../a', 'write', 'x')
+        facts.note(str(tmp_path), '../a', 'write', 'x')
     with pytest.raises(ValueError, match='not \'run\''):
-        notes.note(str(tmp_path), 'a', 'run')
+        facts.note(str(tmp_path), 'a', 'run')
 
 
 def test_a_checkpoint_that_the_client_lacks_is_left_to_whoever_restores_it(tmp_path):

@@ -151,7 +151,7 @@ def test_a_quantization_that_cannot_work_is_refused(changes, says):
     (Adagrad(learning_rate=0.1, decay=-1.0), ['E426']),
     (Adagrad(learning_rate=0.1, clip_weights=Bounds(lower=1.0, upper=-1.0)), ['E427']),
     (Adagrad(learning_rate=0.1, clip_gradients=Bounds(upper=float('nan'))), ['E427'])])
-def test_p07_hyper_parameters_that_cannot_work_are_refused(optimizer, codes):
+def test_p07_n05_n07_hyper_parameters_that_cannot_work_are_refused(optimizer, codes):
     problems = problems_of(TABLES[:1], FEATURES[:2], optimizer=optimizer)
     assert [problem.code for problem in problems] == codes
 

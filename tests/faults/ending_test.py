@@ -187,7 +187,7 @@ COMMITS = textwrap.dedent("""
     from estimator_tpu_embedding.checkpoint import commit, removal
     from estimator_tpu_embedding.checkpoint.files import Storage
     from estimator_tpu_embedding.checkpoint.recover import recover
-    from estimator_tpu_embedding.checkpoint.retention import Retention
+    from estimator_tpu_embedding.checkpoint.commit import Retention
 
     tiny, parent, phases = Tiny(sys.argv[1]), sys.argv[2], sys.argv[3:]
     for ends_at in phases:

@@ -51,7 +51,9 @@ def test_c26_nor_may_two_threads_of_a_process_train_there(tmp_path):
     assert f'pid {os.getpid()}' in texts[0]
 
 
-@pytest.mark.parametrize('note', [b'', b'{}', b'\xff' * 9000, b'{"pid": "x"}', b'[' * 5000])
+@pytest.mark.parametrize('note', [
+    b'', b'{}', b'\xff' * 9000, b'{"pid": "x"}', b'[' * 5000,
+    b'{"pid": 1e999, "host": "a", "since": "b"}', b'{"pid": "' + b'9' * 4000 + b'"}'])
 def test_c26_a_note_that_cannot_be_read_locks_nobody_out(tmp_path, note):
     (tmp_path / '.ete-lock').write_bytes(note)
     with claimed(str(tmp_path)):

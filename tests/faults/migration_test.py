@@ -100,10 +100,11 @@ def test_m02_a_kill_while_one_is_replaced_leaves_the_old_one_or_the_new_one(over
 def waiting(tmp_path):
     """A migration in another process that waits for its input to end when it has written."""
     prefix, map = job.make(tmp_path / 'source'), job.map_in(tmp_path)
-    code = ('import sys; from harness import migration_job as job\n'
+    # A signal just before a read that blocks would not end it, so it looks again and again.
+    code = ('import select, sys; from harness import migration_job as job\n'
             'def wait(phase):\n'
             '    print(phase, flush=True)\n'
-            '    if phase == "written": sys.stdin.read()\n'
+            '    while phase == "written" and not select.select([sys.stdin], [], [], .1)[0]: pass\n'
             f'job.carried_out({prefix!r}, {map!r}, {str(tmp_path / "new")!r}, on_phase=wait)\n')
     with started('-c', code) as (process, lines):
         assert 'written' in lines

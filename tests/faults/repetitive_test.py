@@ -18,10 +18,9 @@ from harness.processes import run_etpe
 
 from estimator_tpu_embedding.checkpoint import pointer, profile_files
 from estimator_tpu_embedding.checkpoint.bundle import Bundle
-from estimator_tpu_embedding.checkpoint.candidates import candidates
 from estimator_tpu_embedding.checkpoint.directory import claimed
 from estimator_tpu_embedding.checkpoint.manifest import read_manifest
-from estimator_tpu_embedding.checkpoint.recover import recover
+from estimator_tpu_embedding.checkpoint.recover import candidates, recover
 from estimator_tpu_embedding.compat import notebook
 from estimator_tpu_embedding.errors import CheckpointError, SetupError, UnreadableConfigError
 from estimator_tpu_embedding.proto import reading
@@ -166,14 +165,6 @@ def test_p22_c14_p24_fuzzed_repetitions_are_read_or_refused(memory_folder, name)
     for number in range(FUZZED):
         print(f'the fuzzed input {number} of "{name}"')  # Shown if it fails, or never ends.
         READERS[name][0](pathlib.Path(memory_folder), fuzzed(name, chance))
-
-
-@pytest.mark.parametrize('note', [b'{"pid": 1e999, "host": "a", "since": "b"}',
-                                  b'{"pid": "' + b'9' * 4000 + b'"}'])
-def test_c26_a_note_with_a_number_that_is_none_locks_nobody_out(tmp_path, note):
-    (tmp_path / '.ete-lock').write_bytes(note)
-    with claimed(str(tmp_path)):
-        pass
 
 
 @pytest.mark.parametrize('content', [b'{"a": [' + b'[],' * 600_000 + b'[]]}',

@@ -34,34 +34,32 @@ def test_u01_use_tpu_without_a_tpu_trains_on_the_emulated_system(tmp_path):
     assert 'dense_features/f_embedding/embedding_weights/Adagrad' in made.get_variable_names()
 
 
-def of_one_feature(features, labels, mode, params):
-    """Uses the activation of `f` only."""
-    net = tf.keras.layers.DenseFeatures(columns())(features)[:, :2]  # Those of f come first.
-    w = tf.get_variable('w', [2, 1])
+def spec_of(net, labels, mode):
+    """The spec of a linear model over a layer."""
+    w = tf.get_variable('w', [net.shape[1], 1])
     loss = tf.reduce_mean(tf.square((net @ w)[:, 0] - labels))
     return ete.TPUEstimatorSpec(mode, loss=loss, train_op=tf.train.GradientDescentOptimizer(
         .1).minimize(loss, tf.train.get_global_step()))
+
+
+def of_one_feature(features, labels, mode, params):
+    """Uses the activation of `f` only."""
+    net = tf.keras.layers.DenseFeatures(columns())(features)[:, :2]  # Those of f come first.
+    return spec_of(net, labels, mode)
 
 
 def of_stopped(features, labels, mode, params):
     """Stops the gradient of `g`."""
     net = tf.keras.layers.DenseFeatures(columns())(features)
-    net = tf.concat([net[:, :2], tf.stop_gradient(net[:, 2:])], 1)
-    w = tf.get_variable('w', [4, 1])
-    loss = tf.reduce_mean(tf.square((net @ w)[:, 0] - labels))
-    return ete.TPUEstimatorSpec(mode, loss=loss, train_op=tf.train.GradientDescentOptimizer(
-        .1).minimize(loss, tf.train.get_global_step()))
+    return spec_of(tf.concat([net[:, :2], tf.stop_gradient(net[:, 2:])], 1), labels, mode)
 
 
 def of_nothing(features, labels, mode, params):
     """Has one input layer, of `f`, so that no gradient can reach `g`."""
     net = tf.keras.layers.DenseFeatures(columns()[:1])(features)
-    w = tf.get_variable('w', [2, 1])
-    loss = tf.reduce_mean(tf.square((net @ w)[:, 0] - labels))
     with tf.variable_scope('unused'):
         tf.keras.layers.DenseFeatures(columns()[1:])(features)
-    return ete.TPUEstimatorSpec(mode, loss=loss, train_op=tf.train.GradientDescentOptimizer(
-        .1).minimize(loss, tf.train.get_global_step()))
+    return spec_of(net, labels, mode)
 
 
 def test_u02_a_feature_that_the_loss_ignores_is_named_and_its_table_stays(tmp_path, caplog):

@@ -7,9 +7,8 @@ import google_crc32c
 import numpy as np
 from harness.wire import field, varint
 
-from estimator_tpu_embedding.checkpoint.index import slice_key
 from estimator_tpu_embedding.checkpoint.sstable import masked
-from estimator_tpu_embedding.checkpoint.tensors import KINDS
+from estimator_tpu_embedding.checkpoint.tensors import KINDS, slice_key
 
 MAGIC = bytes.fromhex('57fb808b247547db')
 HEADER = b'\x08\x01\x1a\x02\x08\x01'

@@ -5,6 +5,7 @@ import pathlib
 import numpy as np
 from harness import forged
 
+from estimator_tpu_embedding.checkpoint.bundle import Bundle
 from estimator_tpu_embedding.checkpoint.file_names import manifest_path
 from estimator_tpu_embedding.checkpoint.manifest import Manifest, StoredTable
 from estimator_tpu_embedding.checkpoint.scan import scan
@@ -28,6 +29,6 @@ def save(directory, step=7, *, strategy='div', hosts=2, values=VALUES, committed
         step=step, created_by='test 1', plan_digest='abc', created=1e9, tables={
             name: StoredTable(rows=len(values), width=WIDTH, strategy=strategy, hosts=hosts,
                               slots=('Adagrad',))},
-        files=scan(prefix).files if committed else {})
+        files=scan(Bundle.open(prefix)).files if committed else {})
     pathlib.Path(manifest_path(prefix)).write_bytes(manifest.to_json())
     return prefix

@@ -5,6 +5,7 @@ import pathlib
 import numpy as np
 from harness import forged
 
+from estimator_tpu_embedding.checkpoint.bundle import Bundle
 from estimator_tpu_embedding.checkpoint.bundle_writer import BundleWriter
 from estimator_tpu_embedding.checkpoint.file_names import manifest_path
 from estimator_tpu_embedding.checkpoint.manifest import Manifest, StoredTable
@@ -54,7 +55,7 @@ def tf1(folder, *, step=7, strategy='div', hosts=2, slots=SLOTS, others=DENSE, r
             step=step, created_by='test 1', config=config, created=1e9, tables={
                 USER: StoredTable(rows=len(rows), width=rows.shape[1], strategy=strategy,
                                   hosts=hosts, slots=tuple(slots))},
-            files=scan(prefix).files).to_json())
+            files=scan(Bundle.open(prefix)).files).to_json())
     return prefix
 
 

@@ -13,10 +13,10 @@ import sys
 from harness.processes import started
 
 from estimator_tpu_embedding.checkpoint import commit
+from estimator_tpu_embedding.checkpoint.commit import Retention
 from estimator_tpu_embedding.checkpoint.directory import claimed
 from estimator_tpu_embedding.checkpoint.files import Storage
 from estimator_tpu_embedding.checkpoint.manifest import Manifest, read_manifest
-from estimator_tpu_embedding.checkpoint.retention import Retention
 
 
 class Rotation:

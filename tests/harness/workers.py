@@ -11,8 +11,7 @@ import tensorflow.compat.v1 as tf
 
 from estimator_tpu_embedding import _tf
 from estimator_tpu_embedding.cluster import heartbeats
-from estimator_tpu_embedding.cluster.lease import Lease
-from estimator_tpu_embedding.cluster.worker import TOKEN, Worker
+from estimator_tpu_embedding.cluster.worker import TOKEN, Lease, Worker
 
 from . import groups
 from .network import require_private_network

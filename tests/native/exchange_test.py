@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 
-from estimator_tpu_embedding.core.exchange import Exchange
 from estimator_tpu_embedding.core.optimizers import Adagrad
 from estimator_tpu_embedding.core.plan import resolve
 from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology
@@ -30,7 +29,7 @@ class Owners:
              FeatureSpec(name='self', table='user')],
             Topology(num_hosts=2), batch_size=2 * SAMPLES,
             optimizer=Adagrad(learning_rate=.1))
-        self.exchange = Exchange.of(plan)
+        self.exchange = of_hosts.Exchange.of(plan)
         self.library = library.load()
         self.engines = [self.library.ete_open(**layout.attributes(own, 1))
                         for own in self.exchange.owners.values()]
@@ -156,7 +155,7 @@ def test_grouped_ids_of_another_host_are_refused(owners):
         dataclasses.replace(table, vocabulary_size=4) for table in owners.exchange.plan.tables))
     first, second = [
         owners.library.ete_open(**layout.attributes(own, 1))
-        for own in Exchange.of(plan).owners.values()]
+        for own in of_hosts.Exchange.of(plan).owners.values()]
     empty = np.zeros(4, np.int32)
     grouped, lengths = owners.library.ete_group_message(engine=first, message=empty)
     with pytest.raises(tf.errors.InvalidArgumentError, match='other tables or features'):

@@ -96,7 +96,7 @@ def _migrated(parsed: argparse.Namespace, way: CheckpointOptions, given: Checkpo
     chosen = choice.chosen(parsed.src, way)
     notes = [f'newer, but not whole: {name}' for name in chosen.newer]
     careful = given if given.verify == 'size' else dataclasses.replace(given, verify='crc32c')
-    verify = functools.partial(recover.verify, chosen.prefix, careful)
+    verify = functools.partial(recover.verify, chosen.prefix, careful, chosen.known)
     try:
         found = choices.read(parsed, chosen.prefix, given)
         if _writes(parsed):

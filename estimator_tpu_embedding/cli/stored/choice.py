@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ...checkpoint import file_names
 from ...checkpoint.options import CheckpointOptions
@@ -23,11 +23,13 @@ class Chosen(NamedTuple):
       prefix: its path without a suffix.
       newer: names of newer ones in its directory, which a job would not restore.
       skipped: problems of the newer ones that a job looks at.
+      known: the `recover.Known` that has the checkpoint, if it was read; otherwise `None`.
     """
 
     prefix: str
     newer: tuple[str, ...] = ()
     skipped: tuple[Problem, ...] = ()
+    known: Any = None
 
 
 def chosen(path: str, options: CheckpointOptions) -> Chosen:
@@ -46,8 +48,9 @@ def chosen(path: str, options: CheckpointOptions) -> Chosen:
         check_format(prefix)
         return Chosen(prefix)
     from ...checkpoint import recover
+    known = recover.Known()
     with _quiet():
-        found = recover.recover(path, options)
+        found = recover.recover(path, options, known)
     if found is None:
         names = [one.name for one in directory(path).checkpoints]
         raise _nothing(path, 'it must hold checkpoints of a job', 'others' if names else 'none',
@@ -56,7 +59,7 @@ def chosen(path: str, options: CheckpointOptions) -> Chosen:
     step = found.step if file_names.is_of_a_job(os.path.basename(found.prefix)) else None
     newer = [] if step is None else [
         one.name for one in directory(path).checkpoints if one.step is not None and one.step > step]
-    return Chosen(found.prefix, tuple(newer), found.skipped)
+    return Chosen(found.prefix, tuple(newer), found.skipped, known)
 
 
 def prefixes(path: str) -> list[str]:
@@ -97,12 +100,12 @@ def check_format(prefix: str) -> None:
     require_readable_format(prefix, known.get(name, ()))
 
 
-def damage(prefix: str, options: CheckpointOptions) -> tuple[Problem, ...]:
+def damage(prefix: str, options: CheckpointOptions, known: Any = None) -> tuple[Problem, ...]:
     """Returns the problems that a job would find in the files of a checkpoint."""
     from ...checkpoint import recover
     try:
         with _quiet():
-            recover.verify(prefix, options)
+            recover.verify(prefix, options, known)
     except CorruptCheckpointError as error:
         return error.problems
     return ()

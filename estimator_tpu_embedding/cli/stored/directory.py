@@ -170,7 +170,7 @@ def _found(prefix: str) -> Found:
         require_readable_format(prefix, sizes)
         manifest = read_manifest(prefix)
         _require_sizes(prefix, manifest, sizes)
-        check_manifest(Held.of(Bundle.open(prefix), manifest))
+        check_manifest(Held(Bundle.open(prefix), manifest))
     except CorruptCheckpointError as error:
         problem = error.problems[0]
     return Found(prefix=prefix, files=sizes, problem=problem, manifest=manifest)

@@ -6,7 +6,7 @@ import functools
 import hashlib
 import os
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ...checkpoint import bundle, layout
 from ...checkpoint.bundle import Bundle
@@ -35,19 +35,21 @@ class Stored:
       manifest: of it, or `None`.
       bundle: its tensors.
       assumed: strategy and hosts by `--assume`; `None` if there is a manifest.
+      known: see `choice.Chosen`.
     """
 
-    def __init__(self, prefix: str, assume: tuple[str, int] | None = None):
+    def __init__(self, prefix: str, assume: tuple[str, int] | None = None, known: Any = None):
         """Opens it.
 
         Args:
           prefix: its path without a suffix.
           assume: strategy and hosts by which rows are ordered if no manifest says it.
+          known: see `choice.Chosen`.
 
         Raises:
           CorruptCheckpointError: if its manifest or its index cannot be read.
         """
-        self.prefix = prefix
+        self.prefix, self.known = prefix, known
         self.where = reading.label(prefix)
         self.manifest = read_manifest(prefix)
         self.bundle = Bundle.open(prefix)
@@ -87,7 +89,7 @@ class Stored:
     def problems(self) -> tuple[Problem, ...]:
         """Returns what its manifest says that is not so."""
         try:
-            layout.check_manifest(Held.of(self.bundle, self.manifest))
+            layout.check_manifest(Held(self.bundle, self.manifest))
         except CorruptCheckpointError as error:
             return error.problems
         return ()
@@ -115,7 +117,7 @@ def opened(path: str, options: CheckpointOptions) -> Opened:
       CorruptCheckpointError: if it cannot be read.
     """
     chosen = choice.chosen(path, options)
-    one = Stored(chosen.prefix, options.assumed_order())
+    one = Stored(chosen.prefix, options.assumed_order(), chosen.known)
     notes = []
     if chosen.newer:
         notes.append(f'{one.where} is what a job would restore, not the newest that is there: '
@@ -136,7 +138,7 @@ def damage(one: Stored, options: CheckpointOptions, notes: list[str]) -> tuple[P
     """
     if options.verify == 'size':
         notes.append(f'{one.where}: {_NOT_VERIFIED}')
-    return choice.damage(one.prefix, options)
+    return choice.damage(one.prefix, options, one.known)
 
 
 def _can_be_table(tensor: Tensor) -> bool:

@@ -15,8 +15,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ...checkpoint import scan
+from ...checkpoint.bundle import Bundle
 from ...checkpoint.file_names import label
-from ...checkpoint.layout import check_manifest, held_in
+from ...checkpoint.layout import Held, check_manifest
 from ...checkpoint.manifest import StoredFile, read_manifest
 from ...checkpoint.rotation import LOOKS, rotated_away, steady_each
 from ...errors import CorruptCheckpointError, Problem, shown
@@ -83,31 +84,33 @@ def _verified(prefix: str) -> dict[str, Any]:
         manifest = read_manifest(prefix)
         if manifest is not None and manifest.files:
             result['by'] = 'sha256'
-            scanned = _compared(prefix, manifest.files)
+            bundle, scanned = _compared(prefix, manifest.files)
         else:
-            result['unchecked'] = scan.check_crcs(prefix)
-            scanned = scan.scan(prefix)
+            bundle = Bundle.open(prefix)
+            result['unchecked'] = scan.check_crcs(bundle)
+            scanned = scan.scan(bundle)
         problems += _not_finite(prefix, scanned.nonfinite)
-        check_manifest(held_in(prefix))
+        check_manifest(Held(bundle, manifest))
     except CorruptCheckpointError as error:
         problems += error.problems
     return {**result, 'findings': as_data(problems)}
 
 
-def _compared(prefix: str, files: Mapping[str, StoredFile]) -> scan.Scanned:
-    """Reads a checkpoint, once if it is what its manifest says.
+def _compared(prefix: str, files: Mapping[str, StoredFile]) -> tuple[Bundle, scan.Scanned]:
+    """Opens and reads a checkpoint, once if it is what its manifest says.
 
     Raises:
       CorruptCheckpointError: if it is not.
     """
     try:
-        scanned = scan.scan(prefix)
+        bundle = Bundle.open(prefix)
+        scanned = scan.scan(bundle)
     except CorruptCheckpointError:
         scan.check_files(prefix, files, 'sha256')  # It says more of what is wrong.
         raise
     if scanned.files != files:
         scan.check_files(prefix, files, 'sha256')
-    return scanned
+    return bundle, scanned
 
 
 def _not_finite(prefix: str, tensors: Mapping[str, int]) -> Iterator[Problem]:

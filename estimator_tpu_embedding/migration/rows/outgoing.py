@@ -17,11 +17,10 @@ import numpy as np
 
 from ...checkpoint.bundle import Bundle
 from ...checkpoint.files import Storage, created, free_bytes
-from ...checkpoint.layout import Held, partition_of
+from ...checkpoint.layout import Held, is_slot, partition_of, stored_slots
 from ...checkpoint.manifest import Manifest, StoredTable
 from ...checkpoint.object_graph import Place
 from ...checkpoint.rows import Ordered
-from ...checkpoint.slots import is_slot, stored_slots
 from ...checkpoint.tables_meant import meant
 from ...checkpoint.tensors import NO_ROW, Tensor
 from ...core.partition import Partition
@@ -74,7 +73,7 @@ def candidates(bundle: Bundle, tables: Mapping[str, StoredTable], manifest: Mani
     if manifest is not None:
         return {name: Chosen(name, [(slot, f'{name}/{slot}') for slot in table.slots],
                              partition_of(table)) for name, table in tables.items()}
-    held = Held.of(bundle, None)
+    held = Held(bundle, None)
     return {name: Chosen(name, [(slot, f'{name}/{slot}') for slot in sorted(stored_slots(
         held, name, bundle.tensors[name].shape))], partition_of(table))
         for name, table in tables.items()

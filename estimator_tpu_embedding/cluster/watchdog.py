@@ -16,7 +16,7 @@ import tensorflow.compat.v1 as tf
 
 from .. import _tf
 from ..errors import Problem, shown
-from . import threads
+from .control import remember_thread
 from .faults import HostLostError
 from .heartbeats import Heartbeats, Rules, Watched
 
@@ -67,7 +67,7 @@ class _Owner:
 
     def __del__(self) -> None:
         self.second.end()
-        threads.remember(self.second)
+        remember_thread(self.second)
 
 
 _of_thread = threading.local()
@@ -173,12 +173,7 @@ class Watch:
     """The sessions over workers that hold the state of one generation of them."""
 
     def __init__(self, workers: Sequence[Watched], rules: Rules):
-        """Begins to watch the workers.
-
-        Args:
-          workers: one per host, which have answered just now.
-          rules: about them; `on_loss` must call `end`.
-        """
+        """Begins to watch the workers."""
         self._heartbeats = Heartbeats(workers, rules)
         self._calls = Calls(self._heartbeats.check, rules.on_loss, rules.step_deadline)
         self._sessions: weakref.WeakSet[tf.Session] = weakref.WeakSet()

@@ -9,7 +9,7 @@ from harness import tiny as tinies
 from harness.faults import Faults, FaultyStorage
 from harness.power_loss import RecordingStorage
 
-from estimator_tpu_embedding.checkpoint import commit, replacement
+from estimator_tpu_embedding.checkpoint import commit, removal
 from estimator_tpu_embedding.checkpoint.directory import claimed
 from estimator_tpu_embedding.checkpoint.files import Storage
 from estimator_tpu_embedding.checkpoint.recover import recover
@@ -156,4 +156,4 @@ def test_a_link_in_the_place_of_its_folder_is_refused(tmp_path, folder, tiny):
     directory = folder('link', tiny)
     (directory / f'.ete-replaces-{NAME}').symlink_to(tmp_path)
     with Storage(str(directory)) as storage, pytest.raises(CheckpointError, match='E623'):
-        replacement.finish_all(storage)
+        removal.finish_replacements(storage)

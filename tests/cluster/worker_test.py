@@ -4,7 +4,7 @@ import pytest
 from harness import groups
 
 from estimator_tpu_embedding.cluster import facts
-from estimator_tpu_embedding.cluster.lease import Lease
+from estimator_tpu_embedding.cluster.worker import Lease
 
 
 class Clock:

@@ -6,7 +6,7 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 from estimator_tpu_embedding.cluster.faults import HostLostError
-from estimator_tpu_embedding.cluster.guarded import Calls
+from estimator_tpu_embedding.cluster.watchdog import Calls
 from estimator_tpu_embedding.errors import Problem
 
 

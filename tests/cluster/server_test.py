@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from estimator_tpu_embedding.cluster import environment
+from estimator_tpu_embedding.cluster import children, server
 
 
 @pytest.fixture(autouse=True)
@@ -17,20 +17,20 @@ def test_workers_join_the_machines_that_are_reached_directly(monkeypatch):
     monkeypatch.setenv('http_proxy', 'http://proxy:3128')
     monkeypatch.setenv('no_proxy', 'intranet')
     for _ in range(2):
-        environment.avoid_proxies(['10.0.0.3', '10.0.0.4'])
+        server.avoid_proxies(['10.0.0.3', '10.0.0.4'])
     assert os.environ['no_grpc_proxy'] == 'intranet,10.0.0.3,10.0.0.4'
     assert os.environ['http_proxy'] == 'http://proxy:3128'
 
 
 def test_a_worker_uses_no_proxy(monkeypatch):
     monkeypatch.setenv('http_proxy', 'http://proxy:3128')
-    environment.forget_proxies()
+    server.forget_proxies()
     assert 'http_proxy' not in os.environ
 
 
 def test_a_child_imports_this_very_package_first(monkeypatch):
     monkeypatch.setenv('PYTHONPATH', '/else')
-    first, *others = environment.of_child()['PYTHONPATH'].split(os.pathsep)
-    assert os.path.samefile(os.path.join(first, environment.PACKAGE, 'cluster', 'environment.py'),
-                            environment.__file__)
+    first, *others = children.environment()['PYTHONPATH'].split(os.pathsep)
+    assert os.path.samefile(os.path.join(first, children.PACKAGE, 'cluster', 'children.py'),
+                            children.__file__)
     assert others == ['/else']
