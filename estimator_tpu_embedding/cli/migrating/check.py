@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import CallError, ConfigError, Problem, counted
 from ..report import Grid, Line, Report, json_number
-from ..stored import choice, options
+from ..stored import opened, options
 from . import choices
 
 if TYPE_CHECKING:  # It needs NumPy.
@@ -68,7 +68,7 @@ def report(parsed: argparse.Namespace) -> Report:
         raise ConfigError(Problem(
             'E681', '--to', 'there must be nothing to migrate where --checkpoint-b is given',
             parsed.to, 'Leave one of the two out.'))
-    prefix = choice.chosen(parsed.checkpoint, given).prefix
+    prefix = opened.chosen(parsed.checkpoint, given).prefix
     with tempfile.TemporaryDirectory(prefix='etpe-migrated-') as folder:
         of_b = parsed.checkpoint_b
         paths = choices.paths(argparse.Namespace(**{**vars(parsed), 'source_path': None}))
@@ -78,7 +78,7 @@ def report(parsed: argparse.Namespace) -> Report:
             of_b = carry_out.carry_out(made, folder).prefix
             paths = from_tf2.Paths(made.target.object_path, made.target.optimizer_path)
         elif of_b is not None:
-            of_b = choice.chosen(of_b, given).prefix
+            of_b = opened.chosen(of_b, given).prefix
         try:
             found = check(
                 parsed.a, parsed.b, checkpoint=prefix, checkpoint_b=of_b, steps=parsed.steps,

@@ -40,7 +40,7 @@ from ...migration.contents import TF1, Variable
 from ...migration.naming import NOTHING
 from ...migration.plan import Move, Plan
 from ..report import Grid, Line, Report, as_data, as_lines, count_text
-from ..stored import choice, options
+from ..stored import opened, options
 from . import choices
 
 HELP = 'take a checkpoint to TF2 or TFRS, or back, and compare every row'
@@ -93,7 +93,7 @@ def _migrated(parsed: argparse.Namespace, way: CheckpointOptions, given: Checkpo
               ) -> Report:
     """Migrates the checkpoint that is chosen in one way, and verifies it as the user asks."""
     from ...checkpoint import recover
-    chosen = choice.chosen(parsed.src, way)
+    chosen = opened.chosen(parsed.src, way)
     notes = [f'newer, but not whole: {name}' for name in chosen.newer]
     careful = given if given.verify == 'size' else dataclasses.replace(given, verify='crc32c')
     verify = functools.partial(recover.verify, chosen.prefix, careful, chosen.known)

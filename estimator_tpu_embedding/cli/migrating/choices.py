@@ -14,7 +14,7 @@ from ...migration import contents, from_tf2, map_file, pattern
 from ...migration import plan as planning
 from ...migration.contents import KERAS, KINDS, MIDLEVEL, TF1, Contents, Target
 from ...migration.plan import Choices
-from ..stored import choice
+from ..stored import opened
 
 OBJECT, OPTIMIZER = 'embedding', 'optimizer'
 
@@ -79,7 +79,7 @@ def _like(parsed: argparse.Namespace, given: CheckpointOptions) -> Bundle | None
         return None
     from ...checkpoint import recover
     quick = dataclasses.replace(given, verify=VERIFY[1])
-    found = Bundle.open(choice.chosen(path, quick).prefix)
+    found = Bundle.open(opened.chosen(path, quick).prefix)
     recover.verify(found.prefix, quick)
     if not contents.is_tf2(found):
         parsed.refuse('argument --like: it must be a checkpoint of TF2, such as dir/ckpt-1')

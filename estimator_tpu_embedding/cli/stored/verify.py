@@ -23,7 +23,7 @@ from ...checkpoint.rotation import LOOKS, rotated_away, steady_each
 from ...errors import CorruptCheckpointError, Problem, shown
 from ...proto import reading
 from ..report import Grid, Line, Report, as_data, count_text
-from . import choice
+from . import opened
 
 HELP = 'read all of a checkpoint, or of all in a directory, and say what is damaged'
 
@@ -67,7 +67,7 @@ def _all_verified(path: str) -> tuple[list[dict[str, Any]], list[str]]:
     """
     deleted: list[str] = []
     for _ in range(LOOKS if os.path.isdir(path) else 1):
-        prefixes = choice.prefixes(path)
+        prefixes = opened.prefixes(path)
         found, gone = steady_each(prefixes, _verified, lambda one: one['findings'])
         deleted += map(os.path.basename, gone)
         if found:
@@ -80,7 +80,7 @@ def _verified(prefix: str) -> dict[str, Any]:
     result: dict[str, Any] = {'where': reading.label(prefix), 'by': 'crc32c', 'unchecked': []}
     problems: list[Problem] = []
     try:
-        choice.check_format(prefix)
+        opened.check_format(prefix)
         manifest = read_manifest(prefix)
         if manifest is not None and manifest.files:
             result['by'] = 'sha256'
