@@ -21,7 +21,7 @@ from .file_names import BASE, GRAPH, INDEX, MANIFEST, PARTIAL, index_of, label, 
 from .layout import Held, check_manifest
 from .manifest import Manifest, digest, read_manifest
 from .options import CheckpointOptions
-from .rotation import LOOKS, Signature, signature
+from .rotation import Signature, signature, steady
 
 _OTHER_DIGEST = 'E625'
 
@@ -117,17 +117,8 @@ def _recovered(directory: str, options: CheckpointOptions, known: Known) -> Reco
                 'checkpoint of its own', ', '.join(map(shown, own[-5:])),
                 'Move them away; or to go on from them, remove the file "checkpoint".'))
         return Recovered(verify(elsewhere, options, known))
-    for _ in range(LOOKS):
-        names = candidates(directory)
-        try:
-            found = _newest_whole(directory, names, options, known)
-        except CorruptCheckpointError:
-            if names == candidates(directory):
-                raise
-        else:
-            if found is None or not found.skipped or names == candidates(directory):
-                return found
-    return _newest_whole(directory, candidates(directory), options, known)
+    return steady(lambda: _newest_whole(directory, candidates(directory), options, known),
+                  lambda: candidates(directory), lambda found: found is not None and found.skipped)
 
 
 def newest_checkpoint(directory: str, options: CheckpointOptions = CheckpointOptions(),
