@@ -133,14 +133,3 @@ def test_p22_messages_of_arbitrary_values_are_plans_or_say_why_not(data):
     if config.ListFields():
         outcome(config.SerializeToString())
         outcome(text_format.MessageToString(config).encode())
-
-
-@settings(deadline=None, max_examples=200, suppress_health_check=list(HealthCheck))
-@given(st.data())
-def test_goldens_with_one_message_of_arbitrary_values_are_plans_or_say_why_not(data):
-    config = text_format.Parse(data.draw(st.sampled_from(GOLDENS)).read_text(), Config())
-    below = data.draw(st.sampled_from([
-        config, config.table_descriptor[0], config.feature_descriptor[0],
-        config.table_descriptor[0].optimization_parameters]))
-    draw_message(data.draw, below, .2)
-    plan_of(config)
