@@ -118,9 +118,10 @@ def run(parsed: argparse.Namespace) -> int:
 
 
 def _executed(program: Any, parsed: argparse.Namespace, directory: str) -> int:
-    """Runs the program, and prints totals. An error ends this process as any other process.
+    """Runs the program, and prints totals and the error that ended it.
 
-    Python prints it last, since people look at the end, with its traceback folded.
+    An error comes last, since people look at the end. A `BaseException` that is no `Exception`
+    ends this process as any other process. Python prints it, and its traceback is folded too.
     """
     from ..compat import console, environment, hints, script
     from ..runner import progress
@@ -129,24 +130,29 @@ def _executed(program: Any, parsed: argparse.Namespace, directory: str) -> int:
     libraries = tracebacks.Folds(program.file)
     console.log_each_line_once(lambda file: libraries.library_of(file) is not None)
     folds = libraries if parsed.traceback == 'short' else None
+    failed: Exception | None = None
     try:
         script.run(program, parsed.rest)
-    except BaseException as error:
+    except Exception as error:
         if (hints.is_of_old_protoc(error) and not progress.reports()
                 and environment.choose_protobuf_in_python()):
             _say('some code was made by a protoc before 3.19, so the script begins anew with '
                  f'{environment.PROTOBUF}=python, which is slower')
             script.begin_anew(directory)
-        hint = hints.flag_that_helps(error)
-        if hint and f'[etpe] {hint}' not in getattr(error, '__notes__', ()):
-            error.add_note(f'[etpe] {hint}')
+        failed = error
+    except BaseException as error:
         if sys.excepthook is sys.__excepthook__:
-            sys.excepthook = functools.partial(
-                _show_end, path, script.frames_of(error, program), folds)
+            sys.excepthook = functools.partial(_show_end, script.frames_of(error, program), folds)
         raise
     finally:
         _say(f'in all: {totals()}')
-    return 0
+    if failed is None:
+        return 0
+    _show(failed, script.frames_of(failed, program), folds)
+    from ..compat.hints import missing_name
+    if missing_name(failed) or isinstance(failed, NameError):
+        _say(f'"etpe doctor {path}" says of each name that is gone what to use instead')
+    return 1
 
 
 def _prepared(parsed: argparse.Namespace, options: CheckpointOptions) -> Any:
@@ -178,13 +184,23 @@ def _prepared(parsed: argparse.Namespace, options: CheckpointOptions) -> Any:
     return script.script(parsed.script)
 
 
-def _show_end(path: str, frames: TracebackType | None, folds: tracebacks.Folds | None, kind: object,
+def _show(error: Exception, frames: TracebackType | None, folds: tracebacks.Folds | None) -> None:
+    """Prints an error of the program, and beneath its message a flag that might have helped."""
+    from ..compat.hints import flag_that_helps
+    hint = flag_that_helps(error)
+    if hint and f'[etpe] {hint}' not in getattr(error, '__notes__', ()):
+        error.add_note(f'[etpe] {hint}')
+    if sys.excepthook is sys.__excepthook__:
+        tracebacks.show(error, frames, folds)
+        return
+    with contextlib.suppress(OSError, ValueError):  # Where standard error is closed or broken.
+        sys.excepthook(type(error), error.with_traceback(frames), frames)
+
+
+def _show_end(frames: TracebackType | None, folds: tracebacks.Folds | None, kind: object,
               error: BaseException, all_frames: object) -> None:
-    """Prints what ended the program, in the place of Python, and where to look for lost names."""
-    from ..compat.hints import missing_name
+    """Prints the exception that ended the process, such as Ctrl-C, in the place of Python."""
     tracebacks.show(error, frames, folds)
-    if missing_name(error) or isinstance(error, NameError):
-        _say(f'"etpe doctor {path}" says of each name that is gone what to use instead')
 
 
 def _say(line: str) -> None:
