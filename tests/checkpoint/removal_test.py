@@ -1,5 +1,6 @@
 """A checkpoint that replaces another one of its name, in jobs that fail at any operation."""
 
+import contextlib
 import os
 import pathlib
 
@@ -91,16 +92,19 @@ def operations(folder, tiny):
     return faults.log
 
 
+def commit_failing(directory, tiny, at):
+    """Replaces the checkpoint by `NEW`; every operation from number `at` on fails."""
+    with FaultyStorage(str(directory), Faults(at, 'EIO', lasting=True)) as storage, (
+            contextlib.suppress(CheckpointWriteError)):
+        commit_as(storage, tiny, NEW)
+    require_no_mixture(directory, tiny)
+
+
 def test_at_every_operation_the_next_job_finds_the_old_one_or_the_new_one(folder, tiny):
     found = []
     for at, operation in enumerate(operations(folder, tiny), 1):
         directory = folder(at, tiny)
-        with FaultyStorage(str(directory), Faults(at, 'EIO', lasting=True)) as storage:
-            try:
-                commit_as(storage, tiny, NEW)
-            except CheckpointWriteError:
-                pass
-        require_no_mixture(directory, tiny)
+        commit_failing(directory, tiny, at)
         try:
             assert recover(str(directory)) is None or len(content_in(directory, tiny)) == 1
         except CorruptCheckpointError as error:  # "checkpoint" names what is not there.
@@ -132,12 +136,7 @@ def test_an_old_one_without_a_manifest_is_replaced_too(folder, tiny):
     directory = folder('bare', tiny)
     (directory / f'{NAME}.tables.json').unlink()
     for at in range(1, len(operations(folder, tiny)), 4):
-        with FaultyStorage(str(directory), Faults(at, 'EIO', lasting=True)) as storage:
-            try:
-                commit_as(storage, tiny, NEW)
-            except CheckpointWriteError:
-                pass
-        require_no_mixture(directory, tiny)
+        commit_failing(directory, tiny, at)
     assert after_next_job(directory, tiny) == NEW
 
 
