@@ -7,7 +7,14 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
-from ..errors import CheckpointError, CorruptCheckpointError, EteError, Problem
+from ..errors import (
+    CheckpointError,
+    ConfigError,
+    CorruptCheckpointError,
+    IncompatibleCheckpointError,
+    Problem,
+    UnreadableConfigError,
+)
 from .file_names import (
     INDEX,
     MANIFEST,
@@ -25,6 +32,11 @@ LOOKS = 50
 """The most looks at something that a job keeps changing, as it saves and deletes."""
 
 GONE = 'E628'
+
+SPOILT = (CorruptCheckpointError, IncompatibleCheckpointError, ConfigError, UnreadableConfigError)
+"""What reading a checkpoint may raise because a job deletes it. Its manifest goes first: from then
+on nothing says how rows are ordered and what a table is.
+"""
 
 Signature = tuple[tuple[str, int, int, int, int], ...]
 
@@ -53,23 +65,22 @@ def rotated_away(checkpoint: str) -> CheckpointError:
         'RunConfig.'))
 
 
-def steady(look: Callable[[], _T], state: Callable[[], object], is_doubtful: Callable[[_T], object],
-           errors: type[EteError] = CorruptCheckpointError) -> _T:
+def steady(look: Callable[[], _T], state: Callable[[], object],
+           is_doubtful: Callable[[_T], object]) -> _T:
     """Looks at something, and again as long as a job changes it and may so have spoilt the look.
 
     What a job deleted is not damaged, so nobody may report it as damaged.
 
     Args:
-      look: returns a result.
+      look: returns a result; a change may explain an error of `SPOILT`.
       state: returns something that differs when a job has changed what is looked at.
       is_doubtful: whether a change may explain a result; any other is returned at once.
-      errors: what a change may explain too.
     """
     for _ in range(LOOKS - 1):
         before = state()
         try:
             found = look()
-        except errors:
+        except SPOILT:
             if before == state():
                 raise
         else:

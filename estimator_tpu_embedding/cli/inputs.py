@@ -45,7 +45,7 @@ def load(source: str) -> list[Source]:
         return _of_checkpoint(source, [], source)
     graphs = [os.path.join(source, 'graph.pbtxt')]
     return steady(lambda: _of_checkpoint(newest(source), graphs, source), watch(source),
-                  lambda found: False, UnreadableConfigError)
+                  lambda found: False)
 
 
 def may_be_checkpoint(source: str) -> bool:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 import shutil
 import signal
 import tempfile
@@ -13,6 +14,9 @@ from harness import migration_job as job
 from harness.parts import soak_except
 from harness.processes import path_with_harness, run_harness, run_python, started
 from harness.rotating_job import rotating
+
+from estimator_tpu_embedding.checkpoint.file_names import manifest_path, partial_of
+from estimator_tpu_embedding.cli.migrating import choices
 
 pytestmark = pytest.mark.no_rerun
 LEFT = {'.ete-lock', 'checkpoint', *(f'{job.NAME}{suffix}' for suffix in (
@@ -233,3 +237,18 @@ def test_m05_beside_a_job_that_keeps_deleting_nothing_is_ever_called_damaged(tmp
             outcomes.append(error if status else job.content(new / job.NAME))
             assert status or set(os.listdir(new)) == LEFT
     assert all(one == job.NEW or 'E628' in one for one in outcomes), outcomes
+
+
+def test_m05_a_manifest_that_goes_first_is_a_checkpoint_that_is_deleted(tmp_path, monkeypatch):
+    source, map = job.make(tmp_path / 'one'), job.map_in(tmp_path)
+    read = choices.read
+
+    def late(parsed, prefix, given):
+        pathlib.Path(partial_of(prefix)).touch()
+        os.remove(manifest_path(prefix))
+        return read(parsed, prefix, given)
+
+    monkeypatch.setattr(choices, 'read', late)
+    with rotating(tmp_path / 'many', source):  # The manifest of the other one says mod.
+        status, _, error = job.migrate(tmp_path / 'many', tmp_path / 'new', map)
+    assert status == 2 and 'E628' in error

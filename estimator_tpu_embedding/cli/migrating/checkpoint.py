@@ -30,7 +30,7 @@ from typing import Any
 from ...checkpoint import file_names
 from ...checkpoint.object_graph import Place
 from ...checkpoint.options import CheckpointOptions
-from ...checkpoint.rotation import GONE, is_gone, rotated_away
+from ...checkpoint.rotation import GONE, SPOILT, is_gone, rotated_away
 from ...checkpoint.tensors import KINDS
 from ...core.partition import Partition
 from ...errors import CheckpointError, CorruptCheckpointError, Problem, bytes_text, quoted, shown
@@ -106,7 +106,7 @@ def _migrated(parsed: argparse.Namespace, way: CheckpointOptions, given: Checkpo
         if parsed.template is not None:
             map_file.write(parsed.template, map_file.template(made, found[2].map))
         return _report(parsed, made, notes, chosen.skipped, verify)
-    except CorruptCheckpointError:
+    except SPOILT:
         if is_gone(chosen.prefix):
             raise rotated_away(chosen.prefix) from None
         raise

@@ -271,7 +271,7 @@ def report_of(paths: Sequence[str], look: Callable[[], Report]) -> Report:
 
     Raises:
       CheckpointError: E628 if a checkpoint that was named was deleted.
-      CorruptCheckpointError: if `look` raises it and nothing changed.
+      EteError: if `look` raises it and nothing changed.
     """
     names = [path if os.path.isdir(path) or (part := parse(path)) is None else part.checkpoint
              for path in paths]
