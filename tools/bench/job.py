@@ -89,8 +89,9 @@ def categorical(workload):
         for k, feature in enumerate(workload.features)]
 
 
-def ours(workload, kernels, model_dir, *, units=UNITS, hosts=1, cores=1, iterations=1):
-    """Returns the TPUEstimator; `cores` are those of a host."""
+def ours(workload, kernels, model_dir, *, units=UNITS, hosts=1, cores=1, iterations=1,
+         cluster=None):
+    """Returns the TPUEstimator; `cores` are those of a host. A `cluster` takes their place."""
     width = workload.tables[0][1]
     columns = [ete.embedding_column(each, width, workload.combiner)
                for each in categorical(workload)]
@@ -105,7 +106,7 @@ def ours(workload, kernels, model_dir, *, units=UNITS, hosts=1, cores=1, iterati
         model_fn=model_fn, train_batch_size=workload.batch, config=ete.RunConfig(
             model_dir=model_dir, kernels=kernels, save_checkpoints_steps=None,
             save_checkpoints_secs=10**6, save_summary_steps=None, log_step_count_steps=None,
-            cluster=ete.TPUClusterResolver(hosts=hosts, cores=cores),
+            cluster=cluster or ete.TPUClusterResolver(hosts=hosts, cores=cores),
             tpu_config=ete.TPUConfig(iterations_per_loop=iterations)),
         embedding_config_spec=ete.EmbeddingConfigSpec(
             feature_columns=columns,

@@ -1,4 +1,4 @@
-"""Gives MkDocs the pages that no file holds: README as the first page, the API, and the errors."""
+"""Gives MkDocs what no file holds: README as the first page, the API, the errors, the pictures."""
 
 import importlib.util
 import pathlib
@@ -9,6 +9,11 @@ from typing import Any
 import griffe
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+sys.path.append(str(pathlib.Path(__file__).parent))
+
+import pictures  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PACKAGE = 'estimator_tpu_embedding'
@@ -36,6 +41,11 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
             if file.src_dir != config.docs_dir or file.src_uri.endswith('.md')]
     return Files([*kept, *(File.generated(config, name, content=text)
                             for name, text in made.items())])
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Draws the pictures of a page."""
+    return re.sub('<!-- picture: (\\w+) -->', lambda found: pictures.PICTURES[found[1]](), markdown)
 
 
 class Examples(griffe.Extension):
