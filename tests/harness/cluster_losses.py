@@ -34,7 +34,7 @@ from harness.memory import vm_size  # noqa: E402
 
 from estimator_tpu_embedding import defaults  # noqa: E402
 from estimator_tpu_embedding.checkpoint.recover import recover  # noqa: E402
-from estimator_tpu_embedding.cluster import heartbeats  # noqa: E402
+from estimator_tpu_embedding.cluster import control, heartbeats  # noqa: E402
 from estimator_tpu_embedding.cluster.choice import ClusterChoice  # noqa: E402
 from estimator_tpu_embedding.cluster.cluster import current  # noqa: E402
 from estimator_tpu_embedding.estimator.workers import choice_of  # noqa: E402
@@ -81,9 +81,9 @@ class Client:
 
     def pid(self, host):
         """The process of a worker."""
-        own = self.cluster().pids()
-        return own[host] if own else int(self.cluster().ask(
-            host, 'status', deadline=self.deadline)['pid'])
+        own, addresses = self.cluster().pids(), self.cluster().addresses()
+        return own[host] if own else int(control.ask(
+            addresses[host], 'status', deadline=self.deadline)['pid'])
 
     def estimator(self, name, in_input=None, in_model=None, rows=ROWS, width=4, **settings):
         """The job.
