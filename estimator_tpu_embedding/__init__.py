@@ -6,6 +6,7 @@ first use of one of them imports TensorFlow with Keras 2.
 """
 
 import importlib
+from typing import Any
 
 from . import version
 
@@ -50,7 +51,7 @@ _HOMES = {
 __all__ = sorted(_HOMES)
 
 
-def __getattr__(name: str) -> object:
+def __getattr__(name: str) -> Any:
     """Imports a public name when it is first used."""
     home = _HOMES.get(name)
     if home is None:

@@ -16,7 +16,7 @@ import types
 def _serve():
     """Answers requests; returns in each fork, with the request that the fork was made for."""
     import tensorflow  # noqa: F401
-    from groups import die_with_parent  # Beside this script.
+    from groups import die_with_parent  # type: ignore[import-not-found]  # Beside it.
     gc.freeze()
     server = os.getpid()
     for line in sys.stdin:

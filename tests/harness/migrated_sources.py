@@ -51,10 +51,10 @@ def normal(config):
             parameters.gradient_accumulation_status = Accumulation.ENABLED
     features = []
     for feature in config.feature_descriptor:
-        own = Config.FeatureDescriptor()
-        own.CopyFrom(feature)
-        own.table_id = places[config.table_descriptor[feature.table_id].name]
-        features.append(own)
+        copy = Config.FeatureDescriptor()
+        copy.CopyFrom(feature)
+        copy.table_id = places[config.table_descriptor[feature.table_id].name]
+        features.append(copy)
     found.feature_descriptor.extend(sorted(features, key=lambda one: (
         one.table_id, one.name, list(one.input_shape))))
     return found

@@ -51,7 +51,7 @@ def parts():
 def imports(source):
     """(absolute name, line) of each import; the name ends with what is imported from a module."""
     return [(name, node.lineno) for node in ast.walk(source.tree)
-            for name in _imported(source, node)]
+            if isinstance(node, (ast.Import, ast.ImportFrom)) for name in _imported(source, node)]
 
 
 @functools.cache
@@ -59,14 +59,13 @@ def imports_in_functions(source):
     """Returns the imports that wait until a function is called."""
     return [(name, node.lineno) for function in ast.walk(source.tree)
             if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef))
-            for node in ast.walk(function) for name in _imported(source, node)]
+            for node in ast.walk(function) if isinstance(node, (ast.Import, ast.ImportFrom))
+            for name in _imported(source, node)]
 
 
 def _imported(source, node):
     if isinstance(node, ast.Import):
         return [alias.name for alias in node.names]
-    if not isinstance(node, ast.ImportFrom):
-        return []
     package = (NAME, *source.file.split('/')[:-1])
     base = package[:len(package) + 1 - node.level] if node.level else ()
     module = '.'.join((*base, *filter(None, [node.module])))

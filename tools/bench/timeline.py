@@ -15,16 +15,16 @@ import argparse
 import os
 import pathlib
 import re
-import sys
 import tempfile
 
 os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '2')
 
-import estimator_tpu_embedding as ete  # noqa: E402
 import evidence  # noqa: E402
 import job  # noqa: E402
 import tensorflow.compat.v1 as tf  # noqa: E402
 from workloads import WORKLOADS  # noqa: E402
+
+import estimator_tpu_embedding as ete  # noqa: E402
 
 HOSTS = 2
 WARM_STEPS = 20
