@@ -1,4 +1,4 @@
-"""Draws figures of benchmarks as SVG: how fast a job is beside its peers, and a step on a time line.
+"""Draws figures of benchmarks as SVG: a job beside its peers, and a step on a time line.
 
 `pages.py` puts a picture where a document has `<!-- picture: NAME -->`.
 """
