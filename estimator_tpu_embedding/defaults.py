@@ -11,8 +11,7 @@ from collections.abc import Iterator
 
 from .checkpoint.options import CheckpointOptions
 from .cluster.choice import ClusterChoice
-from .core.kernels import Kernels
-from .core.specs import ID_POLICIES, System
+from .core.specs import ID_POLICIES, Kernels, System
 from .errors import ConfigError, Problem
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ..errors import ConfigError, Problem, counted, did_you_mean, quoted
 from . import limits
-from .optimizer_base import Optimizer, SlotSpec
+from .optimizers import Optimizer, SlotSpec
 from .partition import STRATEGIES, Partition
 from .rates import ConstantRate, Rate
 from .specs import FeatureSpec, TableSpec, Topology

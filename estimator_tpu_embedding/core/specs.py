@@ -1,4 +1,7 @@
-"""Declarations of a user: tables, features and topology. `plan.resolve` checks them together."""
+"""Declarations of a user: tables, features, topology and kernels.
+
+`plan.resolve` checks those of tables, features and topology together.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,13 @@ from typing import Any
 from ..errors import Problem, counted
 from . import limits
 from .names import name_problems
-from .optimizer_base import Optimizer, is_number
+from .optimizers import Optimizer, is_number
 from .rates import Rate
 
 COMBINERS = ('sum', 'mean', 'sqrtn', None)
 ID_POLICIES = ('error', 'drop', 'clip', 'mod')
+KERNELS = ('auto', 'native', 'stock')
+MAX_THREADS = 1024
 
 
 def is_count(value: object, lowest: int, highest: int) -> bool:
@@ -239,3 +244,36 @@ class System:
     def problems(self) -> Iterator[Problem]:
         """Yields every problem of its size."""
         yield from self.topology.problems()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Kernels:
+    """A choice of kernels; each default leaves the decision to others.
+
+    Attributes:
+      choice: `'native'` for this package's compiled library, or `'stock'` for TensorFlow's own
+        operations. `'auto'` takes the library if it was built, otherwise the stock operations.
+      threads: of native kernels, in [1, 1024]; `None` takes one for each processor core that the
+        process may use.
+    """
+
+    choice: str = 'auto'
+    threads: int | None = None
+
+    def problems(self, where: str) -> Iterator[Problem]:
+        """Yields each problem of the choice that was made at `where`."""
+        if self.choice not in KERNELS:
+            yield Problem('E474', where, f'kernels must be one of {", ".join(KERNELS)}',
+                          repr(self.choice))
+        if self.threads is not None and not is_count(self.threads, 1, MAX_THREADS):
+            yield Problem('E475', where, f'kernel_threads must be in [1, {MAX_THREADS}]',
+                          repr(self.threads), 'Leave it out to use all cores.')
+
+    def or_else(self, other: Kernels) -> Kernels:
+        """Returns this choice, with its open decisions taken from another one.
+
+        >>> Kernels('auto', 2).or_else(Kernels('stock', 8))
+        Kernels(choice='stock', threads=2)
+        """
+        return Kernels(other.choice if self.choice == 'auto' else self.choice,
+                       other.threads if self.threads is None else self.threads)

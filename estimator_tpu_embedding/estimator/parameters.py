@@ -12,7 +12,7 @@ import dataclasses
 from typing import Any, ClassVar, TypeVar, cast, dataclass_transform
 
 from ..core import optimizers
-from ..core.optimizer_base import Bounds, Optimizer
+from ..core.optimizers import Bounds, Optimizer
 from ..errors import Problem, UnsupportedError
 
 _T = TypeVar('_T', bound=type)

@@ -14,8 +14,8 @@ import tensorflow.compat.v1 as tf
 
 from .. import _process, _tf
 from ..core.budget import needs_of, require_fit
-from ..core.kernels import Kernels
 from ..core.plan import Plan
+from ..core.specs import Kernels
 from ..errors import Problem, SetupError
 from ..native import layout, library
 from . import memory
@@ -103,7 +103,7 @@ def _uses_native(choice: str) -> bool:
     """Returns whether the native kernels execute a plan; warns once if they should but cannot.
 
     Args:
-      choice: see `core.kernels.Kernels`.
+      choice: see `core.specs.Kernels`.
 
     Raises:
       SetupError: if they are asked for and cannot be used.

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import tensorflow.compat.v1 as tf
 
-from ..core.optimizer_base import Optimizer
+from ..core.optimizers import Optimizer
 from ..core.partition import Partition
 from ..core.plan import Plan
 from ..ops import combine, rows, rules

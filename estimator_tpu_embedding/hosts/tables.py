@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow.compat.v1 as tf
 
-from ..core.optimizer_base import SlotSpec
+from ..core.optimizers import SlotSpec
 from ..core.plan import Plan
 from ..core.specs import TableSpec
 from ..errors import Problem

@@ -13,7 +13,7 @@ from typing import Any
 import tensorflow as tf
 
 from ..core import optimizers as core
-from ..core.optimizer_base import Bounds, Optimizer
+from ..core.optimizers import Bounds, Optimizer
 from ..core.rates import ConstantRate, DynamicRate, Rate
 
 _api = tf.tpu.experimental.embedding

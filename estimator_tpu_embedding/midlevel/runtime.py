@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 import tensorflow as tf
 
 from .. import _tf
-from ..core.kernels import Kernels
 from ..core.plan import Plan
 from ..core.rates import DynamicRate
+from ..core.specs import Kernels
 from ..errors import CallError, Problem
 from ..hosts.backend import Activations, CoreBatch
 from ..hosts.choice import open_engine

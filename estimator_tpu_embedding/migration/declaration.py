@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..core.limits import MAX_NAME_LENGTH
-from ..core.optimizer_base import Optimizer
+from ..core.optimizers import Optimizer
 from ..core.plan import Plan
 from ..core.rates import ConstantRate, DynamicRate
 from ..core.specs import FeatureSpec, TableSpec, Topology

@@ -17,7 +17,7 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from ..core import optimizers as o
-from ..core.optimizer_base import Bounds, Optimizer
+from ..core.optimizers import Bounds, Optimizer
 
 Slots = tuple[tf.Tensor, ...]
 Updated = tuple[tf.Tensor, Slots]

@@ -10,8 +10,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from ..core.optimizer_base import Bounds, Optimizer
-from ..core.optimizers import OPTIMIZERS
+from ..core.optimizers import OPTIMIZERS, Bounds, Optimizer
 from ..core.plan import Plan
 from ..core.rates import ConstantRate, DynamicRate, rate_tags
 from ..errors import ConfigError, Problem

@@ -13,9 +13,8 @@ from ..checkpoint.options import CheckpointOptions
 from ..checkpoint.recover import Known
 from ..cluster.cluster import Cluster
 from ..core.deployment import Deployment, Invocation
-from ..core.kernels import Kernels
 from ..core.plan import Plan
-from ..core.specs import Topology
+from ..core.specs import Kernels, Topology
 from ..core.vocabulary import Words
 from ..hosts.placement import Placement, on
 from ..ops.ids import IdBatch, IdCounts

@@ -108,8 +108,7 @@ def optimizers(fields):
     """
     from hypothesis import strategies as st
 
-    from estimator_tpu_embedding.core.optimizer_base import Bounds
-    from estimator_tpu_embedding.core.optimizers import OPTIMIZERS
+    from estimator_tpu_embedding.core.optimizers import OPTIMIZERS, Bounds
 
     def number(**limits):
         return st.floats(limits.get('at_least', limits.get('above', -8)),

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding import defaults
-from estimator_tpu_embedding.core.kernels import Kernels
+from estimator_tpu_embedding.core.specs import Kernels
 from estimator_tpu_embedding.midlevel import strategy, system
 from estimator_tpu_embedding.midlevel.embedding import TPUEmbedding
 from estimator_tpu_embedding.midlevel.replicas import forget_initialized

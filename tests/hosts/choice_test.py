@@ -4,7 +4,7 @@ import pytest
 import tensorflow.compat.v1 as tf
 from harness import graphs
 
-from estimator_tpu_embedding.core.kernels import Kernels
+from estimator_tpu_embedding.core.specs import Kernels
 from estimator_tpu_embedding.errors import SetupError
 from estimator_tpu_embedding.hosts import choice
 from estimator_tpu_embedding.hosts.placement import Placement

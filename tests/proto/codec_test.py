@@ -5,8 +5,12 @@ from google.protobuf import text_format
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from estimator_tpu_embedding.core.optimizer_base import Bounds
-from estimator_tpu_embedding.core.optimizers import UNDOCUMENTED, Adagrad, StochasticGradientDescent
+from estimator_tpu_embedding.core.optimizers import (
+    UNDOCUMENTED,
+    Adagrad,
+    Bounds,
+    StochasticGradientDescent,
+)
 from estimator_tpu_embedding.core.plan import resolve
 from estimator_tpu_embedding.core.rates import ConstantRate, DynamicRate
 from estimator_tpu_embedding.core.specs import FeatureSpec, Quantization, TableSpec, Topology
