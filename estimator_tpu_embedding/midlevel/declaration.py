@@ -18,8 +18,13 @@ from ..core.plan import Plan, problems_of, resolve
 from ..core.rates import DynamicRate, rate_tags
 from ..core.specs import FeatureSpec, Quantization, TableSpec, Topology
 from ..errors import ConfigError, InputShapeError, Problem, StructureTypeError, shown
-from ..proto import quantization
-from ..proto.codec import Config, LowDimensionalPacking, Parameters, encode_optimizer
+from ..proto.codec import (
+    Config,
+    LowDimensionalPacking,
+    Parameters,
+    encode_optimizer,
+    encode_quantization,
+)
 from .optimizers import core_optimizer, is_supported, rate_of, slot_names
 
 
@@ -258,7 +263,7 @@ def config_of(declared: Declared, output_shapes: Sequence[tuple[int, ...]], *, n
         if table.optimizer is not None:
             _encode_optimizer(table.optimizer, tags, parameters)
         if table.quantization_config is not None:
-            quantization.encode(table.quantization_config, parameters.simulated_quantization)
+            encode_quantization(table.quantization_config, parameters.simulated_quantization)
     ids = {id(table): number for number, table in enumerate(declared.tables)}
     for feature, shape in zip(declared.features, output_shapes):
         config.feature_descriptor.add(name=feature.name or '', table_id=ids[id(feature.table)],
