@@ -22,7 +22,7 @@ from ..errors import ConfigError, Problem
 from ..native import layout, library
 from ..native.variables import TableVariable, in_place
 from ..ops import checks
-from ..ops.functions import not_inlined
+from ..ops.checks import not_inlined
 from ..ops.ids import IdBatch
 from .attached import AttachedIn
 from .backend import Activations, CoreBatch, Engine

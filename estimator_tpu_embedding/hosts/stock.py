@@ -14,7 +14,7 @@ import tensorflow.compat.v1 as tf
 from ..core.optimizers import Optimizer
 from ..core.partition import Partition
 from ..core.plan import Plan
-from ..ops import combine, rows, rules
+from ..ops import combine, update_rules
 from ..ops.ids import IdBatch
 from .backend import Activations, CoreBatch, Engine
 from .rates import require_finite
@@ -28,7 +28,7 @@ class _Sums(NamedTuple):
     Attributes:
       ids: int64 `[n]`; distinct within one turn.
       gradients: float32 `[n, D]`.
-      turns: int64 `[n]`, see `rows.turns`; `None` if all sums are applied at once.
+      turns: int64 `[n]`, see `combine.turns`; `None` if all sums are applied at once.
     """
 
     ids: tf.Tensor
@@ -79,7 +79,7 @@ class StockEngine(Engine):
         activations = {}
         for feature in self.plan.features:
             table, batch = self.tables[feature.table], batches[feature.name]
-            looked_up = rows.rounded(_rows_at(
+            looked_up = combine.rounded(_rows_at(
                 self.plan.partition(feature.table), table.rows, batch.ids), table.spec.quantization)
             activations[feature.name] = tf.reshape(
                 combine.combine(looked_up, batch, table.spec.combiner),
@@ -117,7 +117,7 @@ class StockEngine(Engine):
         for core, (batch, own) in enumerate(zip(batches, gradients)):
             ids, sums = self._summed(table, [batch], [own])
             first, stride = self.plan.ids_of_rows(table.spec.name)
-            by_core.append((ids, sums, rows.turns(
+            by_core.append((ids, sums, combine.turns(
                 first + stride * ids, core, self.plan.topology.num_cores)))
         return _Sums(*[tf.concat(parts, 0) for parts in zip(*by_core)])
 
@@ -131,7 +131,7 @@ class StockEngine(Engine):
                 ids.append(batch.ids)
                 flat = tf.reshape(gradient[feature.name], [-1, table.spec.dimension])
                 contributions.append(combine.spread(flat, batch, table.spec.combiner))
-        return rows.sum_duplicates(tf.concat(ids, 0), tf.concat(contributions, 0))
+        return combine.sum_duplicates(tf.concat(ids, 0), tf.concat(contributions, 0))
 
     def _update_table(self, table: HostedTable, sums: _Sums, rate: tf.Tensor) -> tf.Operation:
         """Applies the optimizer to the rows of `sums`, turn by turn if there are turns."""
@@ -161,15 +161,17 @@ class StockEngine(Engine):
             at, own = tf.gather(local, where), tf.gather(gradient, where)
             shards = [table.rows[host]] + [parts[host] for parts in table.slots.values()]
             if optimizer.updates_all_rows:
-                values = [rows.read_all(shard) for shard in shards]
-                own = rows.spread_over_all(shards[0], at, own)
+                values = [shard.read_value() for shard in shards]
+                own = tf.scatter_nd(tf.expand_dims(at, 1), own, shards[0].shape.as_list())
             else:
-                values = [rows.read(shard, at) for shard in shards]
-            new_rows, new_slots = rules.update_rows(
+                values = [tf.gather(shard, at) for shard in shards]
+            new_rows, new_slots = update_rules.update_rows(
                 optimizer, values[0], tuple(values[1:]), own, rate)
-            writes += [rows.write_all(shard, value) if optimizer.updates_all_rows
-                       else rows.write(shard, at, value)
-                       for shard, value in zip(shards, (new_rows, *new_slots))]
+            writes += [
+                shard.assign(value, read_value=False) if optimizer.updates_all_rows
+                else tf.raw_ops.ResourceScatterUpdate(
+                    resource=shard.handle, indices=at, updates=value)
+                for shard, value in zip(shards, (new_rows, *new_slots))]
         return tf.group(*writes)
 
 
@@ -208,7 +210,7 @@ def _rows_at(partition: Partition, parts: Sequence[tf.Variable], ids: tf.Tensor)
       float32 `[n, D]`.
     """
     if len(parts) == 1:
-        return rows.read(parts[0], ids)
+        return tf.gather(parts[0], ids)
     positions, local = _route(partition, len(parts), ids)
     return tf.dynamic_stitch(positions, [
-        rows.read(part, tf.gather(local, where)) for part, where in zip(parts, positions)])
+        tf.gather(part, tf.gather(local, where)) for part, where in zip(parts, positions)])

@@ -15,7 +15,7 @@ import tensorflow as tf
 from .. import _tf, defaults
 from ..core.specs import Topology
 from ..errors import CallError, ConfigError, Problem
-from ..ops.functions import not_inlined
+from ..ops.checks import not_inlined
 from . import calls, declaration, pairing, saved, shapes, tables
 from .inputs import Batches
 from .replicas import Replicas

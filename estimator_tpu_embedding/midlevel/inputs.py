@@ -19,9 +19,8 @@ from absl import logging
 from ..errors import InputShapeError, Problem
 from ..hosts.backend import Activations, CoreBatch
 from ..native.owned import OwnedVariable
-from ..ops import ids, weights
-from ..ops.checks import are_below, first_message, gathered, require
-from ..ops.functions import not_inlined
+from ..ops import ids
+from ..ops.checks import are_below, first_message, gathered, not_inlined, require
 from ..ops.ids import IdBatch, IdCounts, Reading
 from . import shapes
 from .declaration import Declared, feature_label, feature_names
@@ -144,7 +143,7 @@ class _Reader:
         with tf.control_dependencies(checks):
             samples = _row_major(columns, bounds)
         batch = IdBatch(samples, tf.cast(ordered.values, tf.int64), self.size,
-                        weights.sparse(self.where, value, weight))
+                        ids.weights_of_sparse(self.where, value, weight))
         if not self._cuts(value.shape):
             return _reading(batch)
         length = self.output_shape[1]
@@ -159,7 +158,7 @@ class _Reader:
         length, checks = self._length_of_rows(value, tf.size(ends))
         with tf.control_dependencies(checks):
             batch = IdBatch(tf.identity(row), tf.cast(value.values, tf.int64), self.size,
-                            weights.ragged(self.where, value, weight))
+                            ids.weights_of_ragged(self.where, value, weight))
         cuts = self._cuts(value.shape)
         is_row = not cuts and length == 1
         if is_row is True:

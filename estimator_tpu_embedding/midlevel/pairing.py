@@ -22,7 +22,7 @@ import tensorflow as tf
 from ..errors import CallError, Problem
 from ..native.owned import OwnedVariable, read
 from ..ops import checks
-from ..ops.functions import not_inlined
+from ..ops.checks import not_inlined
 from .tables import on_host
 
 INFERENCE, TRAINING, EITHER = 0, 1, 2

@@ -19,6 +19,7 @@ import contextlib
 import contextvars
 import re
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import tensorflow.compat.v1 as tf
@@ -216,6 +217,15 @@ def masked(values: tf.Tensor, kept: tf.Tensor) -> tf.Tensor:
     of these per feature, and building them took a good part of the start of a job.
     """
     return tf.gather_nd(values, tf.where(kept))
+
+
+def not_inlined(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns a function of TF2 that is traced once and not inlined into its callers.
+
+    TensorFlow visits every operation of a branch that is not taken. So a rare branch is cheaper as
+    one call. A frequent one is not: a call takes the time of some small operations.
+    """
+    return tf.function(function, autograph=False, experimental_attributes={'_noinline': True})
 
 
 def _joined(parts: Sequence[tf.Tensor | str], separator: str = '') -> tf.Tensor | str:

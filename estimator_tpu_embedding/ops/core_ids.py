@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import tensorflow.compat.v1 as tf
 
 from . import checks, ids
-from .functions import not_inlined
+from .checks import not_inlined
 from .ids import IdBatch, IdCounts, Reader
 
 _ANY_CORE = '\x01core\x01'
