@@ -16,10 +16,16 @@ from ..core.partition import Partition
 from ..core.plan import Plan
 from ..ops import combine, update_rules
 from ..ops.ids import IdBatch
-from .backend import Activations, CoreBatch, Engine
-from .rates import require_finite
+from .backend import (
+    Activations,
+    CoreBatch,
+    Engine,
+    from_vectors,
+    require_finite,
+    to_vectors,
+    vector_kinds,
+)
 from .tables import HostedTable
-from .vectors import kinds_of, pack, unpack
 
 
 class _Sums(NamedTuple):
@@ -42,7 +48,7 @@ class StockEngine(Engine):
     Attributes:
       plan: the plan.
       kernels: `'stock'`.
-      kinds: the dtypes of packed ids, see `vectors.pack`.
+      kinds: the dtypes of packed ids, see `backend.to_vectors`.
       tables: the variables, by table name.
     """
 
@@ -58,7 +64,7 @@ class StockEngine(Engine):
             it fails.
         """
         self.plan = plan
-        self.kinds = kinds_of(plan)
+        self.kinds = vector_kinds(plan)
         self.tables = tables
         self._skips_nonfinite = skips_nonfinite
 
@@ -69,13 +75,13 @@ class StockEngine(Engine):
         return tf.no_op()
 
     def pack(self, batch: CoreBatch) -> list[tf.Tensor]:
-        return pack(self.plan, batch)
+        return to_vectors(self.plan, batch)
 
     def unpack(self, packed: Sequence[tf.Tensor]) -> dict[str, IdBatch]:
-        return unpack(self.plan, packed)
+        return from_vectors(self.plan, packed)
 
     def lookup(self, packed: Sequence[tf.Tensor]) -> Activations:
-        batches = unpack(self.plan, packed)
+        batches = from_vectors(self.plan, packed)
         activations = {}
         for feature in self.plan.features:
             table, batch = self.tables[feature.table], batches[feature.name]
@@ -88,7 +94,7 @@ class StockEngine(Engine):
 
     def update(self, packed: Sequence[Sequence[tf.Tensor]], gradients: Sequence[Activations],
                rates: Mapping[str, tf.Tensor], step: tf.Tensor) -> tf.Tensor:
-        batches = [unpack(self.plan, of_core) for of_core in packed]
+        batches = [from_vectors(self.plan, of_core) for of_core in packed]
         wanted = {name: self._contributions(table, batches, gradients)
                   for name, table in self.tables.items()}
         # All tables are examined before any of them is written.

@@ -12,10 +12,9 @@ from ..core.plan import Plan
 from ..core.rates import DynamicRate
 from ..core.specs import Kernels
 from ..errors import CallError, Problem
-from ..hosts.backend import Activations, CoreBatch
-from ..hosts.choice import open_engine
+from ..hosts.backend import Activations, CoreBatch, rates_at, require_rates
+from ..hosts.engine_choice import open_engine
 from ..hosts.pipelined import PendingUpdate
-from ..hosts.rates import rates_at, require_rates
 from ..hosts.step_clock import FunctionSteps
 from ..hosts.tables import HostedTable
 from ..native.owned import OwnedVariable

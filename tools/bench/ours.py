@@ -10,7 +10,7 @@ from estimator_tpu_embedding.core.optimizers import Adagrad
 from estimator_tpu_embedding.core.plan import resolve
 from estimator_tpu_embedding.core.specs import FeatureSpec, Kernels, TableSpec, Topology
 from estimator_tpu_embedding.hosts.backend import Backend
-from estimator_tpu_embedding.hosts.choice import choose_engine
+from estimator_tpu_embedding.hosts.engine_choice import choose_engine
 from estimator_tpu_embedding.ops.ids import IdBatch
 
 ADAGRAD = Adagrad(learning_rate=RATE, initial_accumulator=ACCUMULATOR)

@@ -21,8 +21,7 @@ from ..native import layout, library
 from . import memory
 from .backend import Engine
 from .native import NativeEngine, make_engine, make_engines
-from .owner import Owner
-from .per_host import PerHostEngine
+from .per_host import Owner, PerHostEngine
 from .placement import Placement
 from .stock import StockEngine
 from .tables import HostedTable, create_tables, parts_of
