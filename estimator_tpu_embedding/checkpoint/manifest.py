@@ -20,7 +20,7 @@ from ..core.names import name_problems
 from ..core.partition import STRATEGIES
 from ..core.plan import Plan
 from ..core.specs import is_count
-from ..core.vocabulary import Vocabulary
+from ..core.vocabulary_digests import Vocabulary
 from ..errors import CorruptCheckpointError, Problem, shown
 from ..proto import files
 from ..version import VERSION

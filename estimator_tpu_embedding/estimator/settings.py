@@ -22,7 +22,7 @@ from ..core.names import directory_doubts
 from ..core.plan import Plan, resolve
 from ..core.rates import twins
 from ..core.specs import MAX_THREADS, FeatureSpec, Kernels, TableSpec, Topology
-from ..core.vocabulary import Words
+from ..core.vocabulary_digests import Words
 from ..errors import ConfigError, Problem, UnsupportedError, did_you_mean, quoted, shown
 from ..hosts import memory
 from ..runner.model import Lookups

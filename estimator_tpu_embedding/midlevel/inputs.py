@@ -23,8 +23,8 @@ from ..ops import ids
 from ..ops.checks import are_below, first_message, gathered, not_inlined, require
 from ..ops.ids import IdBatch, IdCounts, Reading
 from . import shapes
-from .declaration import Declared, feature_label, feature_names
-from .tables import HOST, on_host
+from .feature_configs import Declared, feature_label, feature_names
+from .table_variables import HOST, on_host
 
 
 def read(path: str, value: Any, weight: Any, config: Any, output_shape: tuple[int, ...], *,

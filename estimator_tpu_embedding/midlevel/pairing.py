@@ -23,7 +23,7 @@ from ..errors import CallError, Problem
 from ..native.owned import OwnedVariable, read
 from ..ops import checks
 from ..ops.checks import not_inlined
-from .tables import on_host
+from .table_variables import on_host
 
 INFERENCE, TRAINING, EITHER = 0, 1, 2
 """The uses of a batch: it gets no gradients, it must get some, or it may."""

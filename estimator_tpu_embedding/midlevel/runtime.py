@@ -19,9 +19,9 @@ from ..hosts.step_clock import FunctionSteps
 from ..hosts.tables import HostedTable
 from ..native.owned import OwnedVariable
 from ..ops import checks
-from . import calls
 from .pairing import INFERENCE, Pairing
-from .tables import HOST, PARAMETERS, on_host
+from .replicas import CallNames, is_outside_of_replicas, traced_function
+from .table_variables import HOST, PARAMETERS, on_host
 
 MOST_BYTES = 1 << 16
 """Tensors of a replica and step are joined up to so many bytes; above, copies take longer."""
@@ -82,7 +82,7 @@ class Runtime:
         shapes = {feature.name: plan.output_shape(feature) for feature in plan.features}
         self._features = features  # The plan has them in another order.
         self._carrier = Carrier([shapes[name] for name in features])
-        self._names = calls.CallNames()
+        self._names = CallNames()
         self._pairings: dict[str | None, Pairing] = {}
         self._flush = tf.function(self._pending.make, autograph=False)
         self._rates_have_variables = False
@@ -186,7 +186,7 @@ class Runtime:
         may change something in Python.
         """
         self._rates_have_variables = True
-        in_part = calls.traced_function() is not tf.compat.v1.get_default_graph()
+        in_part = traced_function() is not tf.compat.v1.get_default_graph()
         if in_part and any(isinstance(self.plan.rate(table.name), DynamicRate)
                            for table in self.plan.tables):
             with on_host(), _tf.discarded_graph(), contextlib.suppress(Exception):
@@ -199,7 +199,7 @@ class Runtime:
 
     def _pairing(self, name: str | None, replica: int) -> Pairing:
         """Returns the pairing of the calls of one name in a replica."""
-        name = self._names.common(name, replica, outside=calls.is_outside_of_replicas())
+        name = self._names.common(name, replica, outside=is_outside_of_replicas())
         if name not in self._pairings:
             with on_host():
                 self._pairings[name] = Pairing(self.plan.topology.num_cores, self._engine.kinds,

@@ -15,8 +15,9 @@ import tensorflow as tf
 
 from ..errors import CallError, Problem
 from ..ops import checks
-from . import calls, shapes
-from .declaration import Declared
+from . import shapes
+from .feature_configs import Declared
+from .replicas import traced_function
 
 _config = tf.tpu.experimental.embedding.FeatureConfig
 
@@ -67,7 +68,7 @@ class SavedLookups:
 
     def _waiting_here(self) -> collections.defaultdict[str | None, list[Any]]:
         """Returns the ids by name, of the function that is being traced."""
-        return self._waiting.setdefault(calls.traced_function(), collections.defaultdict(list))
+        return self._waiting.setdefault(traced_function(), collections.defaultdict(list))
 
 
 def refuse_training() -> None:

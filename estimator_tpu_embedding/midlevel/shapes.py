@@ -13,7 +13,7 @@ from typing import Any
 import tensorflow as tf
 
 from ..errors import InputShapeError, Problem, shown
-from .declaration import Declared, feature_label
+from .feature_configs import Declared, feature_label
 
 
 def batch_size(output_shapes: Sequence[tuple[int, ...]]) -> int:

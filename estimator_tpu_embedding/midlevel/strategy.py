@@ -16,7 +16,7 @@ from typing import Any
 import tensorflow as tf
 
 from ..errors import Problem, UnsupportedError
-from .system import Extended
+from .strategy_extended import Extended
 
 
 def is_tpu_strategy(strategy: Any) -> bool:

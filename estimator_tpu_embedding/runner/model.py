@@ -15,7 +15,7 @@ from ..cluster.cluster import Cluster
 from ..core.deployment import Deployment, Invocation
 from ..core.plan import Plan
 from ..core.specs import Kernels, Topology
-from ..core.vocabulary import Words
+from ..core.vocabulary_digests import Words
 from ..hosts.placement import Placement, on
 from ..ops.ids import IdBatch, IdCounts
 from .host_calls import HostCall

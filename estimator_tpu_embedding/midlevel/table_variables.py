@@ -20,7 +20,7 @@ from ..core.budget import Need, require_fit
 from ..errors import ConfigError, Problem
 from ..hosts import memory
 from ..native.owned import OwnedVariable
-from .optimizers import slot_names
+from .feature_configs import slot_names
 
 HOST = '/device:CPU:0'
 """The device of tables and of all their operations; replicas may be on other logical devices."""

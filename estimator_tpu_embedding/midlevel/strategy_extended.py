@@ -25,7 +25,7 @@ from .._tf import distribute
 from ..core.specs import Topology
 from ..errors import CallError, InputShapeError, Problem, SetupError, UnsupportedError
 from ..native.owned import OwnedVariable
-from .tables import create_owned
+from .table_variables import create_owned
 
 _PER_REPLICA = tf.distribute.InputReplicationMode.PER_REPLICA
 
