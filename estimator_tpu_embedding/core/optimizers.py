@@ -33,9 +33,7 @@ def is_number(value: object, lowest: float = -math.inf) -> bool:
 def number(default: Any = dataclasses.MISSING, **bounds: float) -> Any:
     """Declares a field of a dataclass that holds a finite number.
 
-    Args:
-      default: of the field; without it the field has none.
-      **bounds: any of `at_least`, `at_most`, `above`, `below`; `Optimizer.problems` checks them.
+    `bounds` are any of `at_least`, `at_most`, `above`, `below`; `Optimizer.problems` checks them.
     """
     return dataclasses.field(default=default, metadata={'bounds': bounds})
 
@@ -156,11 +154,7 @@ class StochasticGradientDescent(Optimizer):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Adagrad(Optimizer):
-    """`A += g**2; w -= rate * g / sqrt(A)`. The slot is `A`.
-
-    Attributes:
-      initial_accumulator: first value of each element of `A`, > 0.
-    """
+    """`A += g**2; w -= rate * g / sqrt(A)`. The slot is `A`."""
 
     field: ClassVar[str] = 'adagrad'
     initial_slots: ClassVar[Slots] = (('Adagrad', 'initial_accumulator'),)
@@ -172,14 +166,8 @@ class Adagrad(Optimizer):
 class AdagradMomentum(Optimizer):
     """Adagrad whose preconditioned gradient passes through momentum.
 
-    The slots are the accumulator and the momenta.
-
-    Attributes:
-      momentum: decay of the momentum.
-      use_nesterov: look ahead by one momentum step.
-      exponent: the gradient is divided by the accumulator to the power `1 / exponent`, > 0.
-      beta2: decay of the accumulator; 1 is a plain sum.
-      epsilon: added to the accumulator, > 0.
+    The slots are the accumulator and the momenta. The gradient is divided by the accumulator, to
+    which `epsilon` is added, to the power `1 / exponent`. A `beta2` of 1 makes a plain sum of it.
     """
 
     field: ClassVar[str] = 'adagrad_momentum'
@@ -195,13 +183,7 @@ class AdagradMomentum(Optimizer):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ProximalAdagrad(Optimizer):
-    """Adagrad with a proximal step for L1 and L2 regularization. The slot is the accumulator.
-
-    Attributes:
-      l1: strength, >= 0.
-      l2: strength, >= 0.
-      initial_accumulator: first value of each element of the accumulator, > 0.
-    """
+    """Adagrad with a proximal step for L1 and L2 regularization. The slot is the accumulator."""
 
     field: ClassVar[str] = 'proximal_adagrad'
     initial_slots: ClassVar[Slots] = (('ProximalAdagrad', 'initial_accumulator'),)
@@ -216,9 +198,6 @@ class Adam(Optimizer):
     """Adam on the touched rows, or on all rows. The slots are both moments.
 
     Attributes:
-      beta1: decay of the first moment, in [0, 1).
-      beta2: decay of the second moment, in [0, 1).
-      epsilon: > 0.
       use_non_lazy_adam: whether rows that were not looked up move too.
       use_sum_inside_sqrt: whether to divide by `sqrt(v + epsilon**2)`, and not by
         `sqrt(v) + epsilon`.
@@ -244,14 +223,10 @@ class Ftrl(Optimizer):
     """Follow the regularized leader. The slots are the accumulator and the linear term.
 
     Attributes:
-      l1: strength, >= 0.
-      l2: strength, >= 0.
-      lr_power: power of the accumulator, <= 0.
+      lr_power: power of the accumulator.
       multiply_linear_by_lr: whether the linear term is kept times the learning rate.
       beta: added to the root of the accumulator.
       allow_zero_accumulator: whether an accumulator of 0 is intended.
-      initial_accumulator: first value of each element of the accumulator, >= 0.
-      initial_linear: first value of each element of the linear term.
     """
 
     field: ClassVar[str] = 'ftrl'
@@ -269,12 +244,7 @@ class Ftrl(Optimizer):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Momentum(Optimizer):
-    """`M = momentum * M + g; w -= rate * M`. The slot is `M`.
-
-    Attributes:
-      momentum: decay of the momentum.
-      use_nesterov: look ahead by one momentum step.
-    """
+    """`M = momentum * M + g; w -= rate * M`. The slot is `M`."""
 
     field: ClassVar[str] = 'momentum'
     initial_slots: ClassVar[Slots] = (('Momentum', 0.0),)
@@ -287,13 +257,8 @@ class Momentum(Optimizer):
 class RMSProp(Optimizer):
     """The gradient divided by the root of its running mean square, through momentum.
 
-    The slots are the mean square and the momenta. The mean square starts at 0, while `tf.train`
-    starts it at 1.
-
-    Attributes:
-      rho: decay of the mean square.
-      momentum: decay of the momentum.
-      epsilon: added to the mean square.
+    The slots are the mean square, to which `epsilon` is added, and the momenta. The mean square
+    starts at 0, while `tf.train` starts it at 1.
     """
 
     field: ClassVar[str] = 'rms_prop'
@@ -308,15 +273,7 @@ class RMSProp(Optimizer):
 class ProximalYogi(Optimizer):
     """Yogi with a proximal step for L1 and L2 regularization.
 
-    The slots are the second moment, then the first.
-
-    Attributes:
-      l1: strength, >= 0.
-      l2: strength, >= 0.
-      beta1: decay of the first moment, in [0, 1).
-      beta2: decay of the second moment, in [0, 1).
-      epsilon: > 0.
-      initial_accumulator: first value of each element of the second moment, >= 0.
+    The slots are the second moment, which starts at `initial_accumulator`, then the first.
     """
 
     field: ClassVar[str] = 'proximal_yogi'
@@ -341,7 +298,6 @@ class FrequencyEstimator(Optimizer):
       tau: learning rate of the estimate.
       max_delta: largest gap between two look-ups that counts.
       outlier_threshold: gaps beyond it, relative to the estimate, are outliers.
-      weight_exponent: exponent of the weight.
     """
 
     field: ClassVar[str] = 'frequency_estimator'
@@ -358,10 +314,6 @@ class Adadelta(Optimizer):
     """Steps in the ratio of the running root mean squares of updates and gradients.
 
     The slots are the mean squares of the gradients, then of the updates.
-
-    Attributes:
-      rho: decay of both mean squares.
-      epsilon: added to both mean squares, > 0.
     """
 
     field: ClassVar[str] = 'adadelta'
@@ -375,12 +327,8 @@ class Adadelta(Optimizer):
 class CenteredRMSProp(Optimizer):
     """RMSProp with the running variance of the gradient instead of its mean square.
 
-    The slots are the mean square, the momenta and the mean.
-
-    Attributes:
-      rho: decay of mean and mean square.
-      momentum: decay of the momentum.
-      epsilon: added to the variance, > 0 since rounding may take it below 0.
+    The slots are the mean square, the momenta and the mean. `epsilon` is added to the variance,
+    which rounding may take below 0.
     """
 
     field: ClassVar[str] = 'centered_rms_prop'
@@ -397,8 +345,8 @@ class Lion(Optimizer):
     """Steps of equal size, in the direction of a momentum's sign. The slot is the momentum.
 
     Attributes:
-      beta1: weight of the old momentum in the direction, in [0, 1).
-      beta2: decay of the momentum, in [0, 1).
+      beta1: weight of the old momentum in the direction.
+      beta2: decay of the momentum.
       use_non_lazy_lion: whether rows that were not looked up move too.
     """
 

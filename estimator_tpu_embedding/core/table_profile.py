@@ -42,12 +42,7 @@ class Subject(NamedTuple):
     """The subject of a profile: a table and the run that looked up in it.
 
     Attributes:
-      table: name of the table.
-      vocabulary_size: its rows, as declared.
-      dimension: width of its rows.
       features: `(name, max_sequence_length)` of each feature that looks up in it.
-      hosts: number of hosts.
-      cores_per_host: number of cores of each.
       batch_size: samples of all cores per step.
       strategy: how the run spread rows; it changes none of the counts.
     """
@@ -83,11 +78,9 @@ class TableProfile:
     """The counts of one table over all sampled steps, exact unless stated otherwise.
 
     Attributes:
-      subject: what was profiled.
       first_step: the global step at which the first run began.
       last_step: the global step of the last run when the profile was written.
       steps: number of steps; a step that ran again after a restart counts again.
-      sampled_steps: number of steps whose ids were counted.
       features: ids of each feature of the subject, without those missing, dropped or cut off.
       ranges: number of ids in each of equal ranges of the vocabulary.
       remainders: number of ids with each remainder of a division by `REMAINDERS`.
@@ -123,12 +116,10 @@ class TableProfile:
         return self.sampled_steps * self.subject.batch_size
 
     def load(self, strategy: str, num_hosts: int) -> tuple[list[float], int]:
-        """Returns how many of the ids each of `num_hosts` hosts would hold.
+        """Returns `(load, uncertain)` for so many hosts, as `Partition.spread` gives them.
 
-        Returns:
-          `(load, uncertain)` as `Partition.spread` gives them. The load is exact, and `uncertain`
-          0, for the number of hosts of the run, and under `mod` if the number of hosts divides
-          3,840.
+        The load is exact for the number of hosts of the run, and under `mod` if the number of hosts
+        divides 3,840.
         """
         if num_hosts == self.subject.hosts:
             return list(map(float, self.loads[strategy])), 0
@@ -153,12 +144,7 @@ class TableProfile:
 
 
 class Tally:
-    """The growing counts of one table.
-
-    Attributes:
-      begun: the counts that it began with: `TableProfile.empty`, or what earlier runs counted.
-      subject: the table, and the run that looks up in it.
-      sampled_steps: number of steps that were counted.
+    """The growing counts of one table, on top of those that it began with.
 
     >>> import numpy as np
     >>> tally = Tally(TableProfile.empty(Subject('t', 5, 2, (('f', 0),), 2, 1, 2, 'div')))
@@ -168,7 +154,6 @@ class Tally:
     """
 
     def __init__(self, begun: TableProfile):
-        """Begins with the counts of `begun`."""
         import numpy as np
         self.begun, self.subject = begun, begun.subject
         self.sampled_steps = begun.sampled_steps

@@ -105,8 +105,7 @@ class Engine(Protocol):
         Args:
           packed: for each core the result of `pack`.
           gradients: for each core the gradients of its activations.
-          rates: the learning rate of each table by name: float32 scalars that are known to be
-            legal.
+          rates: the learning rate of each table: float32 scalars that are known to be legal.
           step: int64 scalar, for messages.
         """
 
@@ -122,9 +121,7 @@ class PlacedQueue:
         """Makes the queues, in the default graph or eagerly.
 
         Args:
-          capacity: elements that may wait, >= 1.
-          kinds: the dtypes of the tensors of an element.
-          places: the device of each tensor; `''` is the current one.
+          places: the device of each tensor of an element; `''` is the current one.
           shapes: of the tensors; `None` if they vary, as those of ids do.
         """
         self._numbers = {place: [number for number, each in enumerate(places) if each == place]
@@ -166,19 +163,12 @@ class PlacedQueue:
 
 
 class Backend:
-    """Executes the steps of one plan: hands ids over, looks up, updates.
-
-    Attributes:
-      engine: computes.
-      plan: the plan.
-      tables: the variables, by table name.
-    """
+    """Executes the steps of the plan of an engine: hands ids over, looks up, updates."""
 
     def __init__(self, engine: Engine, global_step: tf.Variable | tf.Tensor):
         """Makes a queue per core in the default graph, which must hold the engine too.
 
-        Args:
-          global_step: the argument of dynamic learning rates.
+        `global_step` is the argument of dynamic learning rates.
         """
         self.engine, self.plan, self.tables = engine, engine.plan, engine.tables
         self._global_step = global_step
@@ -272,10 +262,7 @@ def to_vectors(plan: Plan, batch: CoreBatch) -> list[tf.Tensor]:
     """Returns a batch as flat vectors, which is the stock engine's form of it.
 
     For each feature they are its samples, its ids, and, if the plan weights it, its weights: 1 for
-    each id if the batch has none.
-
-    Raises:
-      ValueError: for weights of a feature that the plan does not weight.
+    each id if the batch has none. Weights that the plan does not have are a ValueError.
     """
     tensors = []
     for feature in plan.features:
@@ -301,11 +288,8 @@ def from_vectors(plan: Plan, tensors: Sequence[tf.Tensor]) -> dict[str, IdBatch]
 def rates_at(plan: Plan, step: tf.Tensor) -> dict[str, tf.Tensor]:
     """Returns the learning rate of each table at `step`, float32 scalars by name.
 
-    A function that several tables share is called once.
-
-    Raises:
-      ConfigError: if a function of the step returns anything but a scalar; the original refuses
-        that too.
+    A function that several tables share is called once. It must return a scalar; the original
+    refuses anything else too.
     """
     values: dict[object, tf.Tensor] = {}
     for table in plan.tables:
@@ -332,9 +316,7 @@ def require_rates(plan: Plan, rates: Mapping[str, tf.Tensor], step: tf.Tensor) -
 def require_finite(tables: Sequence[str], bad: tf.Tensor, step: tf.Tensor) -> tf.Operation:
     """Fails if gradients are not finite: no later step could repair the rows they would give.
 
-    Args:
-      bad: int32 `[tables]`, how many elements of each table's gradients are not finite.
-      step: the global step of the lookup.
+    `bad` counts the elements of each table's gradients that are not finite, int32 `[tables]`.
     """
     return checks.require_of_tables(
         tables, bad > 0, Problem(

@@ -34,11 +34,9 @@ from .tables import HostedTable, create_tables, hosts_of_parts, parts_of, tables
 class NativeEngine(Engine):
     """Executes a plan with native kernels. See `backend.Engine` for the verbs.
 
+    The ids of one core and step are one int32 vector, grouped by sample and row.
+
     Attributes:
-      plan: the plan.
-      kernels: `'native'`.
-      kinds: one dtype: a vector holds all ids of one core and step, grouped by sample and row.
-      tables: the variables, by table name.
       handle: of the compiled engine, int64 scalar.
     """
 
@@ -53,8 +51,7 @@ class NativeEngine(Engine):
           engine: the handle of the engine.
           in_functions: whether the verbs are called in functions, which may be executed many
             times each. Otherwise all is in the default graph.
-          skips_nonfinite: whether an update changes nothing if a gradient is not finite; otherwise
-            it fails.
+          skips_nonfinite: see `engine_choice.choose_engine`.
         """
         self.plan = plan
         self.kinds = [tf.int32]
@@ -195,10 +192,7 @@ def make_engine(plan: Plan, variable_names: Mapping[str, str],
     """Creates the tables of a plan and one engine for all hosts.
 
     Args:
-      variable_names: for each table the name of its variable.
-      slot_names: for each table the names of its slots; if it is `None` they are below the
-        variable's.
-      skips_nonfinite: see `NativeEngine`.
+      variable_names, slot_names, skips_nonfinite: see `engine_choice.choose_engine`.
       threads: how many the engine has; 0 is one per core that the process may use.
       patience_ms: how long an update waits for runs that save a table before it fails, in
         milliseconds.
@@ -213,13 +207,7 @@ def make_engine(plan: Plan, variable_names: Mapping[str, str],
 def make_engines(plan: Plan, variable_names: Mapping[str, str],
                  slot_names: Mapping[str, Sequence[str]] | None, placement: Placement, *,
                  threads: int = 0) -> tuple[dict[str, HostedTable], dict[int, NativeEngine]]:
-    """Creates the tables of a plan and an engine for each host that holds rows, on its device.
-
-    Args:
-      variable_names: see `make_engine`.
-      slot_names: see `make_engine`.
-      threads: of each engine; 0 is one per core that its process may use.
-    """
+    """Creates the tables of a plan and an engine for each host that holds rows, on its device."""
     owners, made = Exchange.of(plan).owners, {}
     for host, own in owners.items():
         with on(placement.host(host)):
@@ -254,11 +242,7 @@ def _numbers(hosts: Iterable[int]) -> Iterable[int]:
 
 
 def _views(places: Iterable[tuple[tf.Tensor, int]]) -> Any:
-    """Returns a context in which variables are views of engines.
-
-    Args:
-      places: the engine of each variable, and the number of the part there.
-    """
+    """Returns a context in which variables are views of engines, each of the next of `places`."""
     following = iter(places)
 
     def creator(_: Any, **kwargs: Any) -> TableVariable:

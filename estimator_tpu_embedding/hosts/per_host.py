@@ -36,17 +36,13 @@ class Examined(NamedTuple):
 
 
 class Owner:
-    """Holds the rows of one host. All its tensors are on the device of that host.
+    """Holds the rows of one host, on its device: an engine that messages of `exchange` reach.
 
-    It refuses a message that is none, whatever is in it.
-
-    Attributes:
-      plan: of this host; see `Plan.plan_of_owner`.
-      kinds: the dtypes of what `pack` returns.
+    It looks up the ids of a message, and sends sums back. For an update it gets gradients of the
+    same groups. It refuses a message that is none, whatever is in it.
     """
 
     def __init__(self, engine: NativeEngine):
-        """Makes an engine whose plan has one host an owner."""
         self.plan = engine.plan
         self.kinds = [tf.int32, tf.int32]  # Grouped ids; how many samples each feature has.
         self.open, self.load = engine.open, engine.load
@@ -91,26 +87,14 @@ class Owner:
 class PerHostEngine:
     """Executes a plan by owners. See `backend.Engine` for the verbs.
 
-    Attributes:
-      plan, kernels, tables: see `backend.Engine`.
-      kinds: dtypes of what a core keeps, then of what each owner keeps; see `places`.
-      placement: the devices.
+    The packed tensors are what a core keeps, then what each owner keeps; see `places`.
     """
 
     kernels = 'native'
 
     def __init__(self, plan: Plan, tables: dict[str, HostedTable], owners: Mapping[int, Owner],
                  placement: Placement, *, skips_nonfinite: bool = False):
-        """Executes a plan in the default graph.
-
-        Args:
-          plan: the plan.
-          tables: its tables, in that graph.
-          owners: by host, for each host that holds rows.
-          placement: the devices.
-          skips_nonfinite: whether an update changes nothing if a gradient is not finite; otherwise
-            it fails.
-        """
+        """Executes a plan in the default graph by the owner of each host that holds rows."""
         self.plan, self.tables, self.placement = plan, tables, placement
         self._exchange = exchange.Exchange.of(plan)
         self._owners = dict(sorted(owners.items()))

@@ -6,7 +6,7 @@ model_fn mean nothing here, as on the hardware.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import tensorflow.compat.v1 as tf
@@ -16,17 +16,12 @@ from ..errors import ConfigError, Problem
 from .placement import Placement
 
 _ENGINE = 'EteEngine'
-_Engines = Callable[[str], str | None]
-"""The device of the engine that an input of a node is, or `None` if it is something else."""
 
 
 def keep_on_host(operations: Sequence[tf.Operation], device: str, placement: Placement) -> None:
-    """Puts operations whose device is none of a job on one that is.
+    """Puts operations whose device is none of the job's on `device`.
 
     Operations that are colocated with another one, or use its resource, stay with it.
-
-    Args:
-      placement: the devices of the job.
     """
     allowed = {placement.client, *map(placement.host, range(placement.topology.num_hosts))}
     devices = Devices()
@@ -101,10 +96,7 @@ def _misplaced_in(graph: tf.Graph, name: str, device: str, inputs: Sequence[str 
                   ) -> Iterator[Problem]:
     """Yields the problems of a function that is called on a device.
 
-    Args:
-      device: of what calls it, which holds for nodes that name none.
-      inputs: for each input of the caller the device of the engine that it is, or `None`. The last
-        of them are the arguments.
+    The last of `inputs`, which are engines' devices or `None`, are the arguments of the function.
     """
     definition = _tf.function_of(graph, name)
     arguments = definition.signature.input_arg if definition is not None else []
@@ -125,10 +117,7 @@ _PYTHON = frozenset({'PyFunc', 'PyFuncStateless', 'EagerPyFunc'})
 
 
 def python_in(operation: tf.Operation) -> str | None:
-    """Returns the type of the first operation that calls Python, or `None`.
-
-    Args:
-      operation: looked at with all functions that it calls.
+    """Returns the type of the first operation, here or in called functions, that calls Python.
 
     >>> with tf.Graph().as_default():
     ...     python_in(tf.numpy_function(lambda: 1.0, [], tf.float32).op)
@@ -174,10 +163,9 @@ def _functions_in(value: Any) -> list[str]:
 
 
 class Devices:
-    """The devices of the operations of one graph, as strings."""
+    """The devices of the operations of one graph; an operation without one is on `default`."""
 
     def __init__(self, default: str = ''):
-        """Knows that an operation without a device is on `default`."""
         self._default = default
         self._known: dict[tf.Operation, str] = {}
 

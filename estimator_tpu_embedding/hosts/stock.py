@@ -43,26 +43,12 @@ class _Sums(NamedTuple):
 
 
 class StockEngine(Engine):
-    """Executes a plan with stock operations. See `backend.Engine` for the verbs.
-
-    Attributes:
-      plan: the plan.
-      kernels: `'stock'`.
-      kinds: the dtypes of packed ids, see `backend.to_vectors`.
-      tables: the variables, by table name.
-    """
+    """Executes a plan with stock operations. See `backend.Engine` for the verbs."""
 
     kernels = 'stock'
 
     def __init__(self, plan: Plan, tables: dict[str, HostedTable], *,
                  skips_nonfinite: bool = False):
-        """Executes a plan in the default graph.
-
-        Args:
-          tables: its tables, in that graph.
-          skips_nonfinite: whether an update changes nothing if a gradient is not finite; otherwise
-            it fails.
-        """
         self.plan = plan
         self.kinds = vector_kinds(plan)
         self.tables = tables
@@ -98,7 +84,8 @@ class StockEngine(Engine):
         wanted = {name: self._contributions(table, batches, gradients)
                   for name, table in self.tables.items()}
         # All tables are examined before any of them is written.
-        bad = tf.stack([_count_nonfinite(one.gradients) for one in wanted.values()])
+        bad = tf.stack([tf.reduce_sum(tf.cast(~tf.math.is_finite(one.gradients), tf.int32))
+                        for one in wanted.values()])
 
         def write() -> tf.Tensor:
             with tf.control_dependencies([
@@ -122,9 +109,8 @@ class StockEngine(Engine):
         by_core = []
         for core, (batch, own) in enumerate(zip(batches, gradients)):
             ids, sums = self._summed(table, [batch], [own])
-            first, stride = self.plan.ids_of_rows(table.spec.name)
             by_core.append((ids, sums, combine.turns(
-                first + stride * ids, core, self.plan.topology.num_cores)))
+                ids, core, self.plan.topology.num_cores)))
         return _Sums(*[tf.concat(parts, 0) for parts in zip(*by_core)])
 
     def _summed(self, table: HostedTable, batches: Sequence[CoreBatch],
@@ -186,35 +172,15 @@ def _optimizer_of(table: HostedTable) -> Optimizer:
     return table.spec.optimizer
 
 
-def _count_nonfinite(gradient: tf.Tensor) -> tf.Tensor:
-    return tf.reduce_sum(tf.cast(~tf.math.is_finite(gradient), tf.int32))
-
-
 def _route(partition: Partition, parts: int, ids: tf.Tensor) -> tuple[list[tf.Tensor], tf.Tensor]:
-    """Returns for each host the positions of its ids, and for each id its row on its host.
-
-    Args:
-      parts: how many hosts hold rows.
-      ids: int64 `[n]`.
-
-    Returns:
-      A vector int32 of positions in `ids` per host, and int64 `[n]`.
-    """
+    """Returns for each host the positions of its ids, and for each id its row on its host."""
     hosts, local = partition.locate(ids, tf.maximum)
     positions = tf.dynamic_partition(tf.range(tf.size(ids)), tf.cast(hosts, tf.int32), parts)
     return positions, local
 
 
 def _rows_at(partition: Partition, parts: Sequence[tf.Variable], ids: tf.Tensor) -> tf.Tensor:
-    """Gathers the rows of ids from all hosts.
-
-    Args:
-      parts: the variables of the table or of one of its slots, one per host that holds rows.
-      ids: int64 `[n]`.
-
-    Returns:
-      float32 `[n, D]`.
-    """
+    """Gathers the rows of ids from the parts of all hosts."""
     if len(parts) == 1:
         return tf.gather(parts[0], ids)
     positions, local = _route(partition, len(parts), ids)

@@ -31,11 +31,9 @@ from ..proto.codec import (
 
 
 def require_this_process() -> None:
-    """Makes sure that this process may hold the tables, all of them.
+    """Makes sure that this process, which must not be a fork, may hold all tables.
 
-    Raises:
-      CallError: in a process that was forked when TensorFlow ran already.
-      ConfigError: E738 if workers were chosen.
+    Workers that were chosen are a ConfigError, E738.
     """
     _process.require_threads('TPUEmbedding')
     chosen = defaults.current().cluster
@@ -68,10 +66,7 @@ class Declared:
     def flatten(self, structure: Any, what: str) -> list[Any]:
         """Returns the leaves of a structure, which must be like feature_config.
 
-        Args:
-          structure: its leaves may be anything that is not nested: tensors, sparse and ragged
-            tensors, values of replicas, `None`.
-          what: the name for messages: `'features'`, `'weights'` or `'gradients'`.
+        Leaves may be anything that is not nested. `what` names the structure in messages.
 
         Raises:
           InputShapeError: for other keys or another number of leaves; E531.
@@ -99,15 +94,8 @@ def declare(feature_config: Any, optimizer: Any, *, needs_optimizer: bool) -> De
     """Checks a declaration and completes its tables, as the original does.
 
     A table without an optimizer gets `optimizer`, and a table without a name gets
-    `table_<position>`. This changes the user's objects, unless there is an error.
-
-    Args:
-      feature_config: a FeatureConfig or a nested structure of them.
-      optimizer: of `tf.tpu.experimental.embedding`, or `None`.
-      needs_optimizer: whether every table must have an optimizer.
-
-    Raises:
-      ConfigError: with all problems.
+    `table_<position>`. This changes the user's objects, unless there is an error: a ConfigError
+    with all problems. If `needs_optimizer`, every table must have one then.
     """
     paths, features = zip(*_tf.joined_paths(feature_config)) if tf.nest.flatten(
         feature_config) else ((), ())
@@ -148,20 +136,9 @@ def plan_of(declared: Declared, output_shapes: Sequence[tuple[int, ...]], *, rep
             pipelined: bool, id_policy: str, training: bool) -> Plan:
     """Makes the plan of one engine: one host, a core per replica.
 
-    Args:
-      declared: tables and features.
-      output_shapes: the shape of each feature on one replica, without the width.
-      replicas: how many the strategy has.
-      pipelined: whether lookups run one step ahead of updates.
-      id_policy: see `core.specs.FeatureSpec`.
-      training: whether tables are updated; then each needs an optimizer.
-
-    Returns:
-      A plan whose features have the names `feature_names(declared)`, in the order of plans. Each
-      has room for weights, because any batch may have some.
-
-    Raises:
-      ConfigError: with all problems.
+    `output_shapes` are those of features on one replica, without the width. Features have the names
+    `feature_names(declared)`, in the order of plans, and room for weights, because any batch may
+    have some. If the plan is for `training`, each table needs an optimizer.
     """
     tables = [table_spec(table, table.name, table.optimizer) for table in declared.tables]
     names = feature_names(declared)
@@ -240,17 +217,10 @@ def feature_label(path: str) -> str:
 
 def config_of(declared: Declared, output_shapes: Sequence[tuple[int, ...]], *, num_hosts: int,
               num_cores: int, pipelined: bool) -> Config:
-    """Encodes a declaration.
+    """Encodes a declaration for a system of so many hosts and cores.
 
-    Args:
-      declared: the tables, and the features in the order of `tf.nest.flatten`.
-      output_shapes: the shape of each feature on one replica, without the width.
-      num_hosts: of the system. A small table is raised to one row per host, as in the original.
-      num_cores: of all hosts.
-      pipelined: whether lookups run one step ahead of updates.
-
-    Returns:
-      A message whose mode is always TRAINING, because the original tells the mode at each enqueue.
+    A small table is raised to one row per host. The mode is always TRAINING, because the original
+    tells the mode at each enqueue.
     """
     config = Config(mode=Config.TRAINING, num_hosts=num_hosts, num_tensor_cores=num_cores,
                     sharding_strategy=Config.DIV_DEFAULT,
@@ -338,14 +308,10 @@ def is_supported(optimizer: object) -> bool:
 
 
 def core_optimizer(optimizer: Any) -> Optimizer:
-    """Returns the optimizer of the core with the same numbers, unchecked.
+    """Returns the optimizer of the core with the same numbers, unchecked, of a supported one.
 
-    Args:
-      optimizer: one that `is_supported`.
-
-    Returns:
-      An optimizer whose learning rate is 0.0 if the rate of `optimizer` is callable; `rate_of`
-      returns that rate. A decay of 0 means no decay, as in the proto.
+    Its learning rate is 0.0 if that of `optimizer` is callable; `rate_of` returns that rate. A
+    decay of 0 means no decay, as in the proto.
     """
     kind = _kind_of(optimizer)
     rate = optimizer.learning_rate

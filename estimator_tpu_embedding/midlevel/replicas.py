@@ -25,26 +25,19 @@ _initialized: weakref.ref[Any] | None = None
 
 def forget_initialized() -> None:
     """Forgets the object that has the emulated TPU, because the system was initialized anew."""
-    _set_initialized(None)
-
-
-def _set_initialized(owner: weakref.ref[Any] | None) -> None:
     global _initialized
-    _initialized = owner
+    _initialized = None
 
 
 class Replicas:
-    """The replicas of one strategy.
+    """The replicas of one strategy, under which an object is created.
 
     Attributes:
-      number: how many replicas there are.
       strategy: the strategy, `None` for TensorFlow's default one.
       num_hosts: emulated hosts; 1 under other strategies than a TPUStrategy.
-      are_tpu: whether the strategy is an emulated TPUStrategy.
     """
 
     def __init__(self, strategy: tf.distribute.Strategy):
-        """Describes the replicas of `strategy`, under which an object is created."""
         self._strategy = strategy
         self.strategy = strategy if tf.distribute.has_strategy() else None
         self.number: int = strategy.num_replicas_in_sync
@@ -52,15 +45,10 @@ class Replicas:
         self.num_hosts: int = strategy.extended.num_hosts if self.are_tpu else 1
 
     def initialize(self, owner: Any, *, joins: bool) -> None:
-        """Reserves the engine of an emulated TPU for an object, as long as the object exists.
+        """Reserves the engine of an emulated TPU for `owner`, as long as that exists.
 
-        Args:
-          owner: the object. It may ask again.
-          joins: whether it wants to share the engine of another object, as 2.3 allows.
-
-        Raises:
-          CallError: if another object has the engine.
-          UnsupportedError: for an object that wants to share.
+        The owner may ask again. Another object is a CallError. One that `joins`, to share the
+        engine of another object as 2.3 allows, is an UnsupportedError.
         """
         if not self.are_tpu:
             return
@@ -69,6 +57,7 @@ class Replicas:
                 'E559', 'TPUEmbedding', 'every object has tables of its own: none can share those '
                 'of another by initialize_tpu_embedding=False',
                 remedy='Use the first object for evaluation too, with training=False.'))
+        global _initialized
         other = _initialized() if _initialized is not None else None
         if other is not None and other is not owner:
             raise CallError(Problem(
@@ -76,7 +65,7 @@ class Replicas:
                 'caused by using multiple TPUEmbedding instances in a TPU scope which is '
                 'unsupported', remedy='Call tf.tpu.experimental.initialize_tpu_system() before '
                 'the next one.'))
-        _set_initialized(weakref.ref(owner))
+        _initialized = weakref.ref(owner)
 
     def fed(self, device: str | None) -> list[int]:
         """Returns the replicas for which `enqueue` is called here."""
@@ -86,16 +75,7 @@ class Replicas:
         return list(range(self.number)) if context is None else [_number(context)]
 
     def check_inputs(self, paths: Sequence[str], flat: Sequence[Any]) -> None:
-        """Refuses ids that a TPU could not take at this place.
-
-        Args:
-          paths: of the features.
-          flat: the ids of each.
-
-        Raises:
-          InputShapeError: a ValueError, for ids that were computed in the step.
-          CallError: a RuntimeError, in a loop, condition or function within the step.
-        """
+        """Refuses ids that a TPU could not take at this place; see `Extended.check_inputs`."""
         context = self._context('enqueue')
         if self.are_tpu and context is not None:
             self._strategy.extended.check_inputs(context, paths, flat)
@@ -228,9 +208,8 @@ def is_outside_of_replicas() -> bool:
 class _OfFunction:
     """The names in one function.
 
-    Attributes:
-      by_replica: by replica, what each of its names that may be counted stands for.
-      of_all: the names that were used outside of replicas; these stand for themselves.
+    By replica, they are what each name that may be counted stands for. Names that were used outside
+    of replicas stand for themselves.
     """
 
     by_replica: collections.defaultdict[int, dict[str, str]] = dataclasses.field(
@@ -253,13 +232,10 @@ class CallNames:
             weakref.WeakKeyDictionary())
 
     def common(self, name: str | None, replica: int, *, outside: bool = False) -> str | None:
-        """Returns the name by which replica 0 makes this call.
+        """Returns the name by which replica 0 makes this call; `None` is the same in all.
 
-        Args:
-          name: the name in this replica, or `None`, which is the same in all.
-          replica: the number of the replica. Replica 0 makes its k-th call first.
-          outside: whether the call is made outside of replicas. Such calls come once, perhaps not
-            in the same order for each replica, so a new name there is the same in all.
+        Replica 0 makes its k-th call first. Calls `outside` of replicas come once, perhaps not in
+        the same order for each replica, so a new name there is the same in all.
         """
         if name is None:
             return None

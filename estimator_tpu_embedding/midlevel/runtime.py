@@ -53,22 +53,15 @@ class Carrier:
 
 
 class Runtime:
-    """Looks up and updates while functions are traced. Its queues live as long as it does.
-
-    Attributes:
-      plan: the plan, on one host with a core per replica.
-      kernels: `'native'` or `'stock'`.
-      kinds: the dtypes of packed ids.
-    """
+    """Looks up and updates while functions are traced. Its queues live as long as it does."""
 
     def __init__(self, plan: Plan, variables: Mapping[str, Mapping[str, OwnedVariable]],
                  kernels: Kernels, batch_size: int, features: Sequence[str]):
         """Opens the engine, which owns the values of variables from its first use on.
 
         Args:
-          plan: the plan.
+          plan: on one host with a core per replica.
           variables: by table, then `'parameters'` or the name of the slot.
-          kernels: which engine, and its threads.
           batch_size: samples of all replicas per step, for reports; 0 if that is not known.
           features: the names of all features, in the order of the user's.
         """
@@ -96,11 +89,7 @@ class Runtime:
                 use: int | tf.Tensor, name: str | None) -> None:
         """Hands over the packed ids of some replicas, if nothing is wrong; see `Pairing.put`.
 
-        Args:
-          found: for each of the replicas a result of `Batches.pack`.
-          replicas: the numbers of the replicas.
-          use: see `Pairing.put`.
-          name: of the lookup.
+        `found` has for each of the replicas a result of `Batches.pack`.
         """
         with tf.device(HOST), tf.control_dependencies(
                 [checks.require_silence(message) for message, *_ in found]):
@@ -145,10 +134,7 @@ class Runtime:
                name: str | None) -> None:
         """Updates the rows that all replicas looked up last, or, if pipelined, a step later.
 
-        Args:
-          joined: by replica the result of `joined`.
-          stacked: the result of `rates`.
-          name: of the lookup.
+        `joined` has the result of `joined` of each replica, `stacked` is that of `rates`.
         """
         self._interrupt()
         with tf.device(HOST):

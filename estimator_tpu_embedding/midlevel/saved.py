@@ -26,7 +26,6 @@ class SavedLookups:
     """The ids that functions have enqueued while they were traced for a SavedModel."""
 
     def __init__(self, declared: Declared):
-        """Has no ids yet, for the features of `declared`."""
         self._declared = declared
         self._waiting: weakref.WeakKeyDictionary[
             tf.Graph, collections.defaultdict[str | None, list[Any]]] = weakref.WeakKeyDictionary()
@@ -47,10 +46,6 @@ class SavedLookups:
 
     def dequeue(self, name: str | None, tables: Mapping[Any, tf.Variable]) -> Any:
         """Returns the activations of the ids that were enqueued first with this name.
-
-        Args:
-          name: see `TPUEmbedding.dequeue`.
-          tables: variables by TableConfig.
 
         Raises:
           CallError: if this function enqueued none.

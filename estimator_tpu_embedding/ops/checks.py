@@ -33,7 +33,6 @@ class Gathered:
     """The conditions of checks that were made in the context of `gathered`."""
 
     def __init__(self) -> None:
-        """Has none yet."""
         self._conditions: list[tf.Tensor] = []
         self._limited: dict[Hashable, list[tuple[tf.Tensor, int]]] = {}
 
@@ -111,8 +110,7 @@ def require_gathered(found: Gathered, explain: Callable[[], tf.Tensor]) -> tf.Op
 def first_message(make: Callable[[], object]) -> tf.Tensor:
     """Returns the message of the first check that fails, `''` if none does; nothing fails.
 
-    Args:
-      make: makes checks, in a function of TF2 and outside of `gathered`.
+    `make` makes the checks, in a function of TF2 and outside of `gathered`.
     """
     said: list[tuple[tf.Tensor, tf.Tensor]] = []
     token = _said.set(said)
@@ -166,13 +164,9 @@ def require(condition: tf.Tensor, problem: Problem, *,
 
 def limited(numbers: tf.Tensor, bound: int, problem: Problem, *,
             got: Callable[[tf.Tensor], tf.Tensor]) -> tf.Tensor:
-    """Returns numbers, int64, that fail to evaluate with `problem` unless all are in `[0, bound)`.
+    """Returns int64 numbers that fail to evaluate with `problem` unless all are in `[0, bound)`.
 
-    Args:
-      numbers: any shape.
-      bound: at least 1.
-      problem: the error; its `got` is replaced.
-      got: which numbers are wrong, bool -> scalar string.
+    `got` returns a scalar string of the wrong numbers, which its argument, a mask, tells.
     """
     found = _gathered.get()
     if found is not None:
@@ -193,12 +187,7 @@ def require_of_tables(tables: Sequence[str], fails: tf.Tensor, problem: Problem,
                       ) -> tf.Operation:
     """Returns an op that fails with `problem`, about the first table for which `fails` holds.
 
-    Args:
-      tables: their names, at least one.
-      fails: bool, one per table.
-      problem: the error; its `where` and `got` are replaced.
-      got: position of that table -> scalar string.
-      step: see `require`.
+    `got` returns a scalar string for the position of that table.
     """
     first = tf.argmax(tf.cast(fails, tf.int32))
     names = tf.constant([f'table "{name}"' for name in tables])

@@ -36,8 +36,6 @@ def combine(rows: tf.Tensor, batch: IdBatch, combiner: str | None) -> tf.Tensor:
 
     Args:
       rows: float32 `[n, D]`, the row of each id.
-      batch: the ids.
-      combiner: `'sum'`, `'mean'`, `'sqrtn'` or `None`.
 
     Returns:
       float32 `[num_samples, D]`.
@@ -48,16 +46,7 @@ def combine(rows: tf.Tensor, batch: IdBatch, combiner: str | None) -> tf.Tensor:
 
 
 def spread(gradient: tf.Tensor, batch: IdBatch, combiner: str | None) -> tf.Tensor:
-    """Returns the gradient that each id's row receives from the gradient of the activations.
-
-    Args:
-      gradient: float32 `[num_samples, D]`.
-      batch: the ids.
-      combiner: as in `combine`.
-
-    Returns:
-      float32 `[n, D]`.
-    """
+    """Returns the gradient of each id's row, float32 `[n, D]`, from that of the activations."""
     rows = tf.gather(gradient, batch.samples)
     share = shares(batch, combiner)
     return rows if share is None else rows * share

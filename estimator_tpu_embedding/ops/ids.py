@@ -54,12 +54,9 @@ class IdCounts(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """The ids of one feature as they were read, unchecked.
+    """The ids of one feature as they were read, unchecked; for counts see `IdCounts`.
 
     Attributes:
-      batch: the ids.
-      missing: see `IdCounts`.
-      truncated: see `IdCounts`.
       lengths: of sequences: the last used place + 1, at most `L`, int64 `[B]`; otherwise `None`.
     """
 
@@ -241,12 +238,6 @@ def check(where: str, reading: Reading, *, vocabulary_size: int, policy: str = '
           ) -> tuple[IdBatch, IdCounts]:
     """Makes sure that every id has a row.
 
-    Args:
-      where: the feature and the core, for messages.
-      reading: the ids.
-      vocabulary_size: rows of the table.
-      policy: see `core.specs.FeatureSpec.id_policy`.
-
     Returns:
       A batch whose ids are in `[0, vocabulary_size)`, and the counts of all ids. With the policy
       `'error'` the batch fails to evaluate, with E501, if an id is out of range. Ids are compared
@@ -291,14 +282,9 @@ def _of_samples(batch: IdBatch, wrong: tf.Tensor) -> tf.Tensor:
 def weights_of_sparse(where: str, ids: tf.SparseTensor, weights: object) -> tf.Tensor | None:
     """Returns the weight of each id, in the order that `tf.sparse.reorder` gives the ids.
 
-    Args:
-      where: the feature, for messages.
-      ids: of any rank.
-      weights: a SparseTensor of numbers at the same indices; `None` is 1 for each.
-
     Returns:
-      float32 `[n]`, or `None` if `weights` is `None`. It fails to evaluate, with E518, for other
-      indices or a weight that is not finite.
+      float32 `[n]`, or `None`, which is 1 for each, if `weights` is `None`. It fails to evaluate,
+      with E518, for other indices than those of ids or a weight that is not finite.
 
     Raises:
       InputShapeError: for another type, E517, or shapes that are known to differ, E518.
@@ -312,19 +298,7 @@ def weights_of_sparse(where: str, ids: tf.SparseTensor, weights: object) -> tf.T
 
 
 def weights_of_ragged(where: str, ids: tf.RaggedTensor, weights: object) -> tf.Tensor | None:
-    """Returns the weight of each id, in the order of the ids.
-
-    Args:
-      where: the feature, for messages.
-      ids: of rank 2.
-      weights: a RaggedTensor of numbers with the same rows; `None` is 1 for each.
-
-    Returns:
-      As `weights_of_sparse`.
-
-    Raises:
-      InputShapeError: as `weights_of_sparse`.
-    """
+    """Returns the weight of each id, in their order, for ids of rank 2; see `weights_of_sparse`."""
     if weights is None:
         return None
     _require_numbers(where, weights, tf.RaggedTensor)
@@ -352,12 +326,7 @@ def _checked_weights(where: str, weights: tf.Tensor, places: tf.Tensor, ids: tf.
              places_of_ids: tf.Tensor) -> tf.Tensor:
     """Returns weights as float32; they fail to evaluate unless finite and at the ids' places.
 
-    Args:
-      where: the feature, for messages.
-      weights: numbers `[n]`.
-      places: the places of the weights, in any form whose first dimension may be compared.
-      ids: `[n]`.
-      places_of_ids: the places of the ids, in the same form.
+    Places are in any form whose first dimension may be compared.
     """
     if not places.shape.is_compatible_with(places_of_ids.shape):
         raise InputShapeError(_weights_elsewhere(

@@ -48,12 +48,10 @@ class RateOfTag:
 
 
 def plan_to_config(plan: Plan) -> Config:
-    """Encodes a plan.
+    """Encodes a plan, with tables and features in its order.
 
-    Returns:
-      A message with one `table_descriptor` per table and one `feature_descriptor` per feature,
-      in the plan's order. As in the original, `vocabulary_size` is raised to the number of
-      hosts, because the hardware wants a row on every host.
+    As in the original, `vocabulary_size` is raised to the number of hosts, because the hardware
+    wants a row on every host.
     """
     config = Config(
         mode=MODES[plan.mode], num_hosts=plan.topology.num_hosts,
@@ -196,7 +194,8 @@ def _declared(config: Config) -> tuple[list[TableSpec], list[FeatureSpec]]:
                              if descriptor.optimization_parameters.WhichOneof('parameters')
                              in OPTIMIZERS else INFERENCE_OPTIMIZER),
                   rate=_decode_rate(descriptor.optimization_parameters),
-                  hot_id_replication=_are_hot_ids_replicated(descriptor.optimization_parameters),
+                  hot_id_replication=HotIds.ENABLED == (
+                      descriptor.optimization_parameters.hot_id_replication_configuration.status),
                   quantization=_decode_quantization(
                       descriptor.optimization_parameters.simulated_quantization))
         for position, descriptor in enumerate(config.table_descriptor)]
@@ -299,15 +298,10 @@ def _decode_rate(parameters: Parameters) -> DynamicRate | None:
     return None
 
 
-def _are_hot_ids_replicated(parameters: Parameters) -> bool:
-    return parameters.hot_id_replication_configuration.status == HotIds.ENABLED
-
-
 def _refuse_loss(config: Config, plan: Plan, names: Sequence[str]) -> None:
     """Raises an error unless the plan encodes to the parts of the message that have an effect.
 
-    Args:
-      names: names in the plan of the features, in the order of the message.
+    `names` are those of features in the plan, in the order of the message.
     """
     want, again = _ordered(config, plan, names), plan_to_config(plan)
     if again.SerializeToString(deterministic=True) == want.SerializeToString(deterministic=True):

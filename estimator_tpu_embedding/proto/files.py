@@ -23,7 +23,6 @@ def open_regular(path: str, *, follow: bool) -> BinaryIO:
     """Opens a regular file for reading.
 
     Args:
-      path: path of the file.
       follow: whether `path` itself may be a link; `False` for files that the user did not name.
 
     Raises:
@@ -43,11 +42,7 @@ def open_regular(path: str, *, follow: bool) -> BinaryIO:
 
 
 def require_regular(status: os.stat_result) -> None:
-    """Requires that a result of `stat` describes a regular file.
-
-    Raises:
-      OSError: names the kind of any other file.
-    """
+    """Requires that a `stat` describes a regular file; the OSError names any other kind."""
     if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(errno.EISDIR, 'a directory')
     if stat.S_ISLNK(status.st_mode):
@@ -64,10 +59,7 @@ def size_of(file: BinaryIO) -> int:
 def read_at_most(stream: BinaryIO, most: int, begun: bytearray | None = None) -> bytearray:
     """Returns the bytes of a stream up to its end, or the first `most` of them.
 
-    Args:
-      stream: stream to read.
-      most: the most bytes in all.
-      begun: bytes that were read before; it grows and is returned.
+    `begun` are bytes that were read before; it grows and is returned.
     """
     content = bytearray() if begun is None else begun
     # Piece by piece: a single call would reserve memory for the allowed maximum.
@@ -94,7 +86,6 @@ def json_object(content: bytearray, most: int) -> dict[str, Any]:
     """Returns a JSON object whose keys differ, of which each reader could take another value.
 
     Args:
-      content: its text.
       most: the most values in it: three bytes may become an object of a hundred.
 
     Raises:
@@ -131,11 +122,7 @@ class Malformed(ValueError):
 
 
 class Wire:
-    """Bytes that hold numbers as protos write them.
-
-    Attributes:
-      content: the bytes.
-    """
+    """Bytes that hold numbers as protos write them."""
 
     def __init__(self, content: bytes | bytearray):
         self.content = content

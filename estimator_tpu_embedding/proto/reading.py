@@ -56,12 +56,7 @@ _BOM = b'\xef\xbb\xbf'
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """A config and its origin.
-
-    Attributes:
-      where: for the user: `'cfg.pbtxt'`, `'saved_model.pb: node "ConfigureTPUEmbedding"'`.
-      config: the config, not checked to be a plan.
-    """
+    """A config, not checked to be a plan, and its origin: `'saved_model.pb: node "..."'`."""
 
     where: str
     config: Config
@@ -96,11 +91,7 @@ def read_sources(source: str, *, stdin: BinaryIO | None = None) -> list[Source]:
 
 
 def read_file(path: str, *, follow: bool = True) -> list[Source]:
-    """Returns the configs in one file.
-
-    Args:
-      path: path of the file.
-      follow: whether it may be a link; `False` for files that the user did not name.
+    """Returns the configs in one file, which may be a link if `follow` is true.
 
     Raises:
       UnreadableConfigError: if there is no config. The code is `NO_CONFIG` if it is a graph.
@@ -123,15 +114,7 @@ def _unopened(where: str, error: OSError | ValueError) -> UnreadableConfigError:
 
 
 def read_bytes(content: bytes, where: str) -> list[Source]:
-    """Returns the configs in the content of a file.
-
-    Args:
-      content: all bytes of the file.
-      where: name of the content in messages.
-
-    Raises:
-      UnreadableConfigError: if there is no config.
-    """
+    """Returns the configs in the content of a file that messages call `where`."""
     return _read(io.BytesIO(content), len(content), where)
 
 
@@ -283,13 +266,7 @@ _WORDS_OF_GRAPHS = {
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class _Carrier:
-    """A node that carries a config.
-
-    Attributes:
-      function: name of the function that has the node; empty for the graph itself.
-      node: name of the node.
-      config: the serialized config.
-    """
+    """A node that carries a serialized config; `function` is empty in the graph itself."""
 
     function: bytes
     node: bytes

@@ -29,11 +29,7 @@ def first_word(content: bytes | bytearray) -> str:
 
 
 def tokens(content: bytes | bytearray) -> Iterator[bytes]:
-    """Yields strings, brackets and words; comments and punctuation are left out.
-
-    Raises:
-      Malformed: if a string does not end.
-    """
+    """Yields strings, brackets and words; comments and punctuation are left out."""
     for found in _TOKEN.finditer(content):
         token = found[1]
         if token in (b'"', b"'"):
