@@ -11,8 +11,7 @@ from collections.abc import Iterator
 
 from .checkpoint.options import CheckpointOptions
 from .cluster.choice import ClusterChoice
-from .core.kernels import Kernels
-from .core.specs import ID_POLICIES, System
+from .core.specs import ID_POLICIES, Kernels, System
 from .errors import ConfigError, Problem
 
 
@@ -43,7 +42,7 @@ class Defaults:
 
     def problems(self) -> Iterator[Problem]:
         """Yields every problem of these choices."""
-        yield from self.system.problems()
+        yield from self.system.topology.problems()
         if self.id_policy not in ID_POLICIES:
             yield Problem('E438', 'ids', 'the policy for ids out of range must be one of '
                           f'{", ".join(ID_POLICIES)}', repr(self.id_policy))

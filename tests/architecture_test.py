@@ -84,11 +84,11 @@ HOMES = {
     'engines': (
         imports, {f'{NAME}.hosts.{name}' for name in (
             'native', 'stock')},
-        {f'hosts/{name}.py' for name in ('choice', 'owner')}),
+        {f'hosts/{name}.py' for name in ('engine_choice', 'per_host')}),
     'the compiled engine': (  # `install` only says why there is none.
         imports, {f'{NAME}.native.library', f'{NAME}.native.layout'},
         {'native', 'compat/install.py', *(f'hosts/{name}.py' for name in (
-            'choice', 'exchange', 'native', 'owner')),
+            'engine_choice', 'exchange', 'native', 'per_host')),
          'cluster/facts.py'}),  # Graphs of other processes use it in a worker.
     'calls of a worker': (imports, {f'{NAME}.cluster.control'}, {'cluster'}),
     # The package `_tf` does not hand it out.

@@ -25,7 +25,7 @@ import google_crc32c
 
 from ..errors import CorruptCheckpointError, Problem, shown
 from ..proto import files
-from ..proto.wire import Malformed, Wire
+from ..proto.files import Malformed, Wire
 from . import sstable
 from .file_names import data_of, index_of, label
 from .tensors import BFLOAT16, NO_ROW, STRING, Index, Piece, Tensor, number_of_shards

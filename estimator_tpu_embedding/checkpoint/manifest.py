@@ -20,9 +20,9 @@ from ..core.names import name_problems
 from ..core.partition import STRATEGIES
 from ..core.plan import Plan
 from ..core.specs import is_count
-from ..core.vocabulary import Vocabulary
+from ..core.vocabulary_digests import Vocabulary
 from ..errors import CorruptCheckpointError, Problem, shown
-from ..proto import files, json_objects
+from ..proto import files
 from ..version import VERSION
 from .file_names import MANIFEST, PARTIAL, label, manifest_path, parse
 
@@ -113,7 +113,7 @@ class Manifest:
         """Returns the content of the file."""
         fields = {'format': FORMAT, **dataclasses.asdict(self),
                   'config': base64.b64encode(self.config).decode()}
-        fields[_OWN] = json_objects.sha256_of(fields)
+        fields[_OWN] = files.sha256_of_json(fields)
         return (json.dumps(fields, indent=1, sort_keys=True) + '\n').encode()
 
 
@@ -184,10 +184,10 @@ def _content(path: str) -> bytearray:
 
 
 def _from_json(content: bytearray, checkpoint: str) -> Manifest:
-    fields = json_objects.parsed(content, _MAX_VALUES)
+    fields = files.json_object(content, _MAX_VALUES)
     own = fields.pop(_OWN, None)
     manifest = _checked(dict(fields), checkpoint)
-    if own != (json_objects.sha256_of(fields) if fields['format'] != _WITHOUT_FILES else None):
+    if own != (files.sha256_of_json(fields) if fields['format'] != _WITHOUT_FILES else None):
         raise ValueError('its SHA-256 of itself is another one: it was damaged or edited')
     return manifest
 

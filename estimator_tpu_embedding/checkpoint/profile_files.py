@@ -21,7 +21,7 @@ from typing import Any
 
 from ..core.table_profile import Subject, TableProfile
 from ..errors import CheckpointError, Problem, shown
-from ..proto import files, json_objects
+from ..proto import files
 from ..proto.reading import label, unreadable
 from ..version import VERSION
 from .files import make_writable, set_aside, write_atomically
@@ -157,7 +157,7 @@ def decoded(content: bytearray) -> TableProfile:
     if len(content) > MAX_BYTES_OF_ONE:
         raise ValueError(f'more than {MAX_BYTES_OF_ONE:,} bytes')
     try:
-        found = json_objects.parsed(content, _MAX_VALUES)
+        found = files.json_object(content, _MAX_VALUES)
         if (format := found.pop('format', None)) != FORMAT:
             raise ValueError(f'format {shown(format, 20)}; this version reads format {FORMAT}')
         del found['created_by']

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import tensorflow.compat.v1 as tf
 
-from ..core.vocabulary import Vocabulary
+from ..core.vocabulary_digests import Vocabulary
 from ..errors import CheckpointWriteError, ConfigError, EteError, Problem, shown
 from ..version import VERSION
 from . import commit, directory, file_names

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 
 import google_crc32c
 
-from ..proto.wire import Malformed, Span, Wire
+from ..proto.files import Malformed, Span, Wire
 
 MAX_BYTES = 2**28
 MAX_KEYS = 250_000

@@ -16,7 +16,7 @@ from google.protobuf.message import DecodeError, Message
 
 from ..errors import shown
 from ..proto.checkpoint_format_pb2 import BundleEntry, BundleHeader
-from ..proto.wire import Malformed
+from ..proto.files import Malformed
 
 STRING, BFLOAT16 = 7, 14
 KINDS = {

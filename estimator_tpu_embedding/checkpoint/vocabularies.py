@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 import tensorflow.compat.v1 as tf
 
-from ..core.vocabulary import Vocabulary, Words
+from ..core.vocabulary_digests import Vocabulary, Words
 from ..errors import IncompatibleCheckpointError, Problem, shown
 from .layout import Held
 from .options import CheckpointOptions

@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ..core.float32 import shortest
+from ..core.limits import shortest
 from ..core.optimizers import OPTIMIZERS
 from ..core.partition import STRATEGIES, Partition
 from ..core.plan import BYTES_PER_ELEMENT

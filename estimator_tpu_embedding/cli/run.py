@@ -13,8 +13,7 @@ from types import TracebackType
 from typing import Any
 
 from ..checkpoint.options import CheckpointOptions
-from ..core.kernels import CHOICES, Kernels
-from ..core.specs import ID_POLICIES, Topology
+from ..core.specs import ID_POLICIES, KERNELS, Kernels, Topology
 from ..errors import ConfigError, EteError
 from . import tracebacks
 from .stored.options import ASSUME, renames
@@ -34,7 +33,7 @@ _GENERAL: dict[str, dict[str, Any]] = {
     '--contrib': {**_FLAG, 'help': 'restore the part of tf.contrib that jobs for TPUs use'},
     '--no-old-python': {**_FLAG, 'help': 'do not bring back what Python and NumPy dropped, such as '
                         'inspect.getargspec and np.float'},
-    '--kernels': {'choices': CHOICES, 'help': 'the executor of tables where the script does not '
+    '--kernels': {'choices': KERNELS, 'help': 'the executor of tables where the script does not '
                   'say it: native (compiled kernels of this package), stock (operations of '
                   'TensorFlow), or auto (native where they are installed)'},
     '--kernel-threads': {'type': int, 'metavar': 'N', 'help': 'threads of the compiled kernels; by '

@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 
 from ..errors import ConfigError, Problem, UnsupportedError
-from ..proto.decoding import config_to_plan
+from ..proto.codec import config_to_plan
 from ..proto.reading import Source
 from . import codes, inputs
 from .advice import advise

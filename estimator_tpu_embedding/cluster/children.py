@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..errors import Problem
-from ..proto import json_objects
+from ..proto import files
 from .faults import HostUnavailableError
 
 PACKAGE = str(__package__).partition('.')[0]
@@ -128,7 +128,7 @@ def _address_of(process: subprocess.Popen[bytes]) -> str | None:
     assert process.stdout is not None
     for line in process.stdout:
         try:
-            return str(json_objects.parsed(bytearray(line), _MOST_VALUES)['address'])
+            return str(files.json_object(bytearray(line), _MOST_VALUES)['address'])
         except (ValueError, KeyError):  # Some library printed a line of its own.
             continue
     return None

@@ -21,7 +21,7 @@ import tensorflow.compat.v1 as tf
 from .. import _tf
 from ..errors import shown
 from ..hosts.placement import device_of
-from ..proto import json_objects
+from ..proto import files
 from .addresses import parsed
 from .server import BOOT_JOB, Target, avoid_proxies
 from .worker import TOKEN
@@ -90,7 +90,7 @@ class Line:
                     operation_timeout_in_ms=max(int(self._deadline * 1000), 1),
                     isolate_session_state=True))
             text = self._session.run(self._answer, {self._request: request})
-            answer = json_objects.parsed(bytearray(text), _MOST_VALUES)
+            answer = files.json_object(bytearray(text), _MOST_VALUES)
             json.dumps(answer, allow_nan=False)  # No worker answers with NaN.
         except tf.errors.DeadlineExceededError:
             raise NoAnswerError(f'no answer within {self._deadline:.3g} s') from None

@@ -22,7 +22,7 @@ from typing import Any
 import psutil
 
 from .. import _process, _tf
-from ..proto import json_objects
+from ..proto import files
 from . import facts, listening
 from .addresses import Address
 from .server import Server, forget_proxies, start
@@ -134,7 +134,7 @@ class Worker:
         the process begins, and what the verb gives; or `error`.
         """
         try:
-            call = json_objects.parsed(bytearray(request), _MOST_VALUES)
+            call = files.json_object(bytearray(request), _MOST_VALUES)
             found = self._verbs[call['verb']](**call['arguments'])
         except Exception as error:  # The client raises it.
             found = {'error': f'{type(error).__name__}: {error}'}

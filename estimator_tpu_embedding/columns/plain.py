@@ -16,7 +16,7 @@ import tensorflow.compat.v1 as tf
 from .. import _tf
 from ..core.specs import FeatureSpec, TableSpec
 from ..errors import Problem, UnsupportedError
-from ..ops import checks, combine, ids, rows
+from ..ops import checks, combine, ids
 from .adapt import innermost
 
 
@@ -90,7 +90,7 @@ def looked_up(features: Mapping[str, Any], tables: Sequence[TableSpec],
             given[f'{feature.name}_seq_length_'] = tf.maximum(ends, 0)
         batch = ids.IdBatch(samples, reading.ids.values, count, reading.weights and
                             reading.weights.values)
-        activations = combine.combine(rows.read(variable, batch.ids), batch, table.combiner)
+        activations = combine.combine(tf.gather(variable, batch.ids), batch, table.combiner)
         given[feature.name] = tf.reshape(
             activations, [-1, length, table.dimension] if length else [-1, table.dimension])
     return given

@@ -8,7 +8,7 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from ..core.vocabulary import Words
+from ..core.vocabulary_digests import Words
 from ..errors import shown
 from ..proto import files
 from .adapt import innermost

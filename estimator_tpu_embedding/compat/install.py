@@ -89,7 +89,7 @@ def install(hosts: int | None = None, cores: int | None = None, ids: str | None 
     if workers or processes:
         environment.hide_warnings_of_tensorflow()
     from .. import defaults
-    from ..core.kernels import Kernels
+    from ..core.specs import Kernels
     from ..native import library
     from ..runner.progress import announce
     from . import import_paths, modules, plain_training, tf2, tpu_functions

@@ -87,7 +87,7 @@ class TPUClusterResolver(_CloudResolver):
         super().__init__('local', job_name=job_name)  # For this name it asks no cloud.
         self._cloud_tpu_client = _EmulatedClient()
         self._stated = System.sized(hosts, cores)
-        if problems := list(self._stated.problems()):
+        if problems := list(self._stated.topology.problems()):
             raise ConfigError(*problems)
         _list_cores_of(self)
         self.stated_addresses = tuple(

@@ -21,8 +21,8 @@ from .. import _tf
 from .._tf import distribute
 from ..errors import Problem, quoted
 from ..midlevel import strategy
-from ..midlevel.embedding import TPUEmbedding
-from ..midlevel.system import InputOptions
+from ..midlevel.strategy_extended import InputOptions
+from ..midlevel.tpu_embedding_v2 import TPUEmbedding
 from . import import_paths
 
 _MARK = '_etpe_tells_who_trains'

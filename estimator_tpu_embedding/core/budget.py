@@ -13,26 +13,14 @@ _REMEDY = 'Take fewer or narrower rows, an optimizer with fewer slots, or more m
 
 
 class Memory(NamedTuple):
-    """The memory that a process may use.
-
-    Attributes:
-      bytes: at most.
-      source: what sets the limit, as messages name it.
-    """
+    """The memory in bytes that a process may use, and what sets the limit, as messages name it."""
 
     bytes: int
     source: str
 
 
 class Need(NamedTuple):
-    """The memory that a table needs: the same for any number of hosts, which share a process.
-
-    Attributes:
-      table: name of the table.
-      rows: number of its rows.
-      width: elements of a row.
-      slots: the names of its slots.
-    """
+    """The memory that a table needs: the same for any number of hosts, which share a process."""
 
     table: str
     rows: int
@@ -64,11 +52,7 @@ def needs_of(plan: Plan) -> list[Need]:
 
 
 def require_fit(needs: Iterable[Need], memory: Memory | None) -> None:
-    """Refuses tables that do not fit into memory.
-
-    Args:
-      needs: of all tables that the process will hold together.
-      memory: what the process may use; `None` if nobody knows, which refuses nothing.
+    """Refuses tables that do not fit into memory; `None`, if nobody knows, refuses nothing.
 
     Raises:
       ConfigError: names each table that is too large by itself. If there is none, but all tables

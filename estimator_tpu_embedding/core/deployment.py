@@ -19,12 +19,10 @@ from .specs import Topology
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Invocation:
-    """One call of input_fn.
+    """One call of input_fn: its host and the cores that it feeds.
 
     Attributes:
       index: position among the calls of its run.
-      host: number of the host that makes the call.
-      cores: numbers of the cores that it feeds.
       name: for messages: `'host 0'`, or `'core 3'` if each core has its own call.
     """
 
@@ -41,12 +39,11 @@ class Deployment:
     Attributes:
       topology: hosts, and replicas of the model per host, which are called cores.
       system: real hosts and cores; differs from `topology` if a replica takes several cores.
-      is_model_parallel: whether the job states how many cores a replica has, even if it is one.
       share: see the module.
       invocations: calls that together feed every core once.
       batch_size: samples of all cores per step.
-      batch_size_per_core: samples of one core.
       input_batch_size: samples of one element of the input.
+      is_model_parallel: whether the job states how many cores a replica has, even if it is one.
     """
 
     topology: Topology

@@ -16,15 +16,11 @@ _IN_PATH = {'parent': 'a part ".."', 'home': '"~"', 'variable': '"$"', 'scheme':
 
 
 def name_problems(kind: str, name: object) -> Iterator[Problem]:
-    """Yields each problem of the name of a table or a feature.
+    """Yields each problem of the name of a table or a feature, which `kind` says.
 
     A legal name is a non-empty string of printable characters, at most
     `limits.MAX_NAME_LENGTH` long. Its parts between slashes are not empty, `.` or `..`, because
     names become variable names and parts of file names.
-
-    Args:
-      kind: `'table'` or `'feature'`, for the message.
-      name: as the user gave it.
 
     >>> [p.code for p in name_problems('table', '../x')]
     ['E403']

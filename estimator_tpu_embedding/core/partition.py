@@ -150,16 +150,9 @@ class Partition:
         return load, uncertain
 
     def locate(self, ids: Any, maximum: Callable[[Any, Any], Any]) -> tuple[Any, Any]:
-        """Returns where ids live.
+        """Returns the hosts and rows where ids live, shaped and typed as `ids`.
 
-        It uses only `+ - * // %` and `maximum`, so it takes NumPy arrays and tensors.
-
-        Args:
-          ids: integer array or tensor of any shape, each in `[0, vocabulary_size)`.
-          maximum: element-wise maximum for that kind of value.
-
-        Returns:
-          `(hosts, rows)`, shaped and typed as `ids`.
+        It uses only `+ - * // %` and `maximum`, element-wise, so it takes NumPy arrays and tensors.
         """
         if self.strategy == 'mod':
             return ids % self.num_hosts, ids // self.num_hosts

@@ -6,12 +6,12 @@ import collections
 import dataclasses
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from ..errors import ConfigError, Problem, counted, did_you_mean, quoted
 from . import limits
-from .optimizer_base import Optimizer, SlotSpec
+from .optimizers import Optimizer, SlotSpec
 from .partition import STRATEGIES, Partition
 from .rates import ConstantRate, Rate
 from .specs import FeatureSpec, TableSpec, Topology
@@ -21,12 +21,7 @@ BYTES_PER_ELEMENT = 4
 
 
 class Owned(NamedTuple):
-    """Which rows of a larger plan the plan of one host has.
-
-    Attributes:
-      host: the host.
-      partitions: the map between ids and rows of each table of the larger plan, by name.
-    """
+    """Which rows of a larger plan the plan of one host has: the host, and partitions by table."""
 
     host: int
     partitions: dict[str, Partition]
@@ -174,18 +169,12 @@ def resolve(tables: Sequence[TableSpec], features: Sequence[FeatureSpec], topolo
             batch_size: int, optimizer: Optimizer | None = None, strategy: str = 'div',
             mode: str = 'training', pipelined: bool = False, profile_directory: str = '',
             may_be_empty: bool = False) -> Plan:
-    """Turns declarations into a plan, or reports every problem that they have.
+    """Turns declarations, in any order, into a plan, or reports every problem that they have.
 
     Args:
-      tables: in any order.
-      features: in any order.
-      topology: hosts and cores.
       batch_size: samples of all cores per step; the cores must divide it.
-      optimizer: for tables without their own.
-      strategy: `'div'` or `'mod'`.
-      mode: `'training'` or `'inference'`; inference needs no optimizer.
-      pipelined: see `Plan`.
-      profile_directory: see `Plan`.
+      optimizer: for tables without their own; inference needs none.
+      pipelined: see `Plan`, as for all others.
       may_be_empty: whether a plan without tables and features is legal; its engine has nothing
         to do.
 
@@ -221,20 +210,11 @@ def problems_of(tables: Sequence[TableSpec], features: Sequence[FeatureSpec], to
                 *, batch_size: int, optimizer: Optimizer | None, strategy: str, mode: str
                 ) -> list[Problem]:
     """Returns every problem of declarations; takes the arguments of `resolve`."""
-    return [*_problems_of_each(tables, features, topology, optimizer),
+    return [*itertools.chain(*(table.problems() for table in tables),
+                             *(feature.problems() for feature in features), topology.problems()),
+            *(optimizer.problems('optimization_parameters') if optimizer is not None else ()),
             *_problems_of_names(tables, features),
             *_problems_of_run(tables, topology, batch_size, optimizer, strategy, mode)]
-
-
-def _problems_of_each(tables: Sequence[TableSpec], features: Sequence[FeatureSpec],
-                      topology: Topology, optimizer: Optimizer | None) -> Iterator[Problem]:
-    for table in tables:
-        yield from table.problems()
-    for feature in features:
-        yield from feature.problems()
-    yield from topology.problems()
-    if optimizer is not None:
-        yield from optimizer.problems('optimization_parameters')
 
 
 def _problems_of_names(tables: Sequence[TableSpec],
@@ -243,7 +223,10 @@ def _problems_of_names(tables: Sequence[TableSpec],
     for kind, names, most in (
             ('table', [table.name for table in tables], limits.MAX_TABLES),
             ('feature', [feature.name for feature in features], limits.MAX_FEATURES)):
-        yield from _duplicates(kind, names)
+        for name, count in collections.Counter(names).items():
+            if count > 1:
+                yield Problem('E404', f'{kind} "{name}"', f'the name of a {kind} must be unique',
+                              f'{count} of that name')
         if not names:
             yield Problem('E402', 'plan', f'at least one {kind} is needed', 'none')
         if len(names) > most:
@@ -257,13 +240,6 @@ def _problems_of_names(tables: Sequence[TableSpec],
                           f'table "{feature.table}" is not defined; '
                           f'tables: {quoted(sorted(table_names)[:20])}',
                           remedy=did_you_mean(feature.table, table_names))
-
-
-def _duplicates(kind: str, names: Iterable[str]) -> Iterator[Problem]:
-    for name, count in collections.Counter(names).items():
-        if count > 1:
-            yield Problem('E404', f'{kind} "{name}"', f'the name of a {kind} must be unique',
-                          f'{count} of that name')
 
 
 def _problems_of_run(tables: Sequence[TableSpec], topology: Topology, batch_size: int,
@@ -283,15 +259,10 @@ def _problems_of_run(tables: Sequence[TableSpec], topology: Topology, batch_size
                               'training needs an optimizer', 'none',
                               'Set optimization_parameters of the table or of the spec.')
     table_names = {table.name for table in tables}
-    for taken, name in sorted(_slot_names(tables, optimizer).items()):
+    owners = {f'{table.name}/{slot.suffix}': table.name for table in tables
+              for own in [table.optimizer or optimizer] if own is not None for slot in own.slots}
+    for taken, name in sorted(owners.items()):
         if taken in table_names:
             yield Problem('E460', f'table "{taken}"',
                           f'the name is that of the optimizer state of table "{name}"',
                           f'"{taken}"', 'Rename the table.')
-
-
-def _slot_names(tables: Iterable[TableSpec], optimizer: Optimizer | None) -> dict[str, str]:
-    """Returns the name of each table by the default checkpoint names of its slots."""
-    return {f'{table.name}/{slot.suffix}': table.name for table in tables
-            for slot in ((table.optimizer or optimizer).slots  # type: ignore[union-attr]
-                         if table.optimizer or optimizer else ())}

@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any
 
 from ..errors import Problem
-from .optimizer_base import is_number
+from .optimizers import is_number
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,7 @@
-"""Declarations of a user: tables, features and topology. `plan.resolve` checks them together."""
+"""Declarations of a user: tables, features, topology and kernels.
+
+`plan.resolve` checks those of tables, features and topology together.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,13 @@ from typing import Any
 from ..errors import Problem, counted
 from . import limits
 from .names import name_problems
-from .optimizer_base import Optimizer, is_number
+from .optimizers import Optimizer, is_number
 from .rates import Rate
 
 COMBINERS = ('sum', 'mean', 'sqrtn', None)
 ID_POLICIES = ('error', 'drop', 'clip', 'mod')
+KERNELS = ('auto', 'native', 'stock')
+MAX_THREADS = 1024
 
 
 def is_count(value: object, lowest: int, highest: int) -> bool:
@@ -28,12 +33,8 @@ class Quantization:
     """Rounding of the rows that a look-up combines; stored rows keep their values.
 
     A value is raised to `lower` if it is less, then lowered to `upper` if it is more. Then it is
-    rounded to the nearest `lower + k * step`. Gradients pass as if nothing were rounded.
-
-    Attributes:
-      num_buckets: number of distinct values, in [2, 2**31 - 1].
-      lower: the least value.
-      upper: the greatest value. If it is below `lower`, all values become `upper`.
+    rounded to the nearest `lower + k * step`, one of `num_buckets` values. Gradients pass as if
+    nothing were rounded.
     """
 
     num_buckets: int
@@ -61,11 +62,9 @@ class TableSpec:
     """A named matrix of rows, with its optimizer.
 
     Attributes:
-      name: `core/names.py` has its grammar.
-      vocabulary_size: number of rows, in [1, 2**31 - 1]; ids are in `[0, vocabulary_size)`.
-      dimension: width of a row, in [1, 65536].
-      combiner: how the rows of one sample become one: `'sum'`, `'mean'`, `'sqrtn'`, or `None`
-        for features with one id per sample.
+      vocabulary_size: number of rows; ids are in `[0, vocabulary_size)`.
+      dimension: width of a row.
+      combiner: how the rows of one sample become one; `None` for features with one id per sample.
       initializer: takes the shape of the rows of one host, `dtype`, and `partition_info` if its
         signature has that; returns the initial values.
       optimizer: how the table is trained; `None` takes the plan's.
@@ -177,9 +176,7 @@ class Topology:
     def batch_problem(self, name: str, batch_size: object) -> Problem | None:
         """Returns the problem of a global batch size on this topology, or `None`.
 
-        Args:
-          name: name of the size, as the original's messages begin: `'train batch size'`.
-          batch_size: samples of all cores per step.
+        `name` is how the original's messages begin: `'train batch size'`.
         """
         where = name.replace(' ', '_')
         if not is_count(batch_size, 1, 2**62):
@@ -210,12 +207,9 @@ class Topology:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class System:
-    """An emulated system.
+    """An emulated system, and whether somebody asked for its size.
 
-    Attributes:
-      topology: its size.
-      is_explicit: whether somebody asked for this size. If not, `TPUConfig.num_shards` may set
-        it.
+    If not, `TPUConfig.num_shards` may set it.
     """
 
     topology: Topology = Topology()
@@ -223,11 +217,7 @@ class System:
 
     @classmethod
     def sized(cls, hosts: int | None, cores: int | None) -> System:
-        """Returns the system of a stated size, unchecked.
-
-        Args:
-          hosts: emulated hosts; 1 if `None`.
-          cores: cores per host; 1 if `None`. If both are `None`, nobody asked for a size.
+        """Returns the system of a stated size, unchecked; one that nobody states is 1.
 
         >>> System.sized(2, None)
         System(topology=Topology(num_hosts=2, cores_per_host=1), is_explicit=True)
@@ -236,6 +226,34 @@ class System:
                             cores_per_host=1 if cores is None else cores),
                    is_explicit=hosts is not None or cores is not None)
 
-    def problems(self) -> Iterator[Problem]:
-        """Yields every problem of its size."""
-        yield from self.topology.problems()
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Kernels:
+    """A choice of kernels; each default leaves the decision to others.
+
+    Attributes:
+      choice: `'native'` for this package's compiled library, or `'stock'` for TensorFlow's own
+        operations. `'auto'` takes the library if it was built, otherwise the stock operations.
+      threads: of native kernels; `None` takes one for each processor core that the process may use.
+    """
+
+    choice: str = 'auto'
+    threads: int | None = None
+
+    def problems(self, where: str) -> Iterator[Problem]:
+        """Yields each problem of the choice that was made at `where`."""
+        if self.choice not in KERNELS:
+            yield Problem('E474', where, f'kernels must be one of {", ".join(KERNELS)}',
+                          repr(self.choice))
+        if self.threads is not None and not is_count(self.threads, 1, MAX_THREADS):
+            yield Problem('E475', where, f'kernel_threads must be in [1, {MAX_THREADS}]',
+                          repr(self.threads), 'Leave it out to use all cores.')
+
+    def or_else(self, other: Kernels) -> Kernels:
+        """Returns this choice, with its open decisions taken from another one.
+
+        >>> Kernels('auto', 2).or_else(Kernels('stock', 8))
+        Kernels(choice='stock', threads=2)
+        """
+        return Kernels(other.choice if self.choice == 'auto' else self.choice,
+                       other.threads if self.threads is None else self.threads)

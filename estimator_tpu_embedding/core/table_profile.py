@@ -2,18 +2,22 @@
 
 A profile has a bounded size, however large the table is. It counts ids in groups: by range of the
 vocabulary, and by remainder. From these counts follows how many ids each host would hold under
-`div` and `mod`, for any number of hosts. `core/tally.py` counts. This module needs no NumPy, so
-tools start fast.
+`div` and `mod`, for any number of hosts. Only a `Tally`, which counts, needs NumPy: so tools that
+read profiles start fast.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from . import limits
 from .partition import REMAINDERS, STRATEGIES, Partition
 from .plan import Plan
+
+if TYPE_CHECKING:
+    import numpy as np
 
 MAX_RANGES = 1024
 
@@ -38,12 +42,7 @@ class Subject(NamedTuple):
     """The subject of a profile: a table and the run that looked up in it.
 
     Attributes:
-      table: name of the table.
-      vocabulary_size: its rows, as declared.
-      dimension: width of its rows.
       features: `(name, max_sequence_length)` of each feature that looks up in it.
-      hosts: number of hosts.
-      cores_per_host: number of cores of each.
       batch_size: samples of all cores per step.
       strategy: how the run spread rows; it changes none of the counts.
     """
@@ -79,11 +78,9 @@ class TableProfile:
     """The counts of one table over all sampled steps, exact unless stated otherwise.
 
     Attributes:
-      subject: what was profiled.
       first_step: the global step at which the first run began.
       last_step: the global step of the last run when the profile was written.
       steps: number of steps; a step that ran again after a restart counts again.
-      sampled_steps: number of steps whose ids were counted.
       features: ids of each feature of the subject, without those missing, dropped or cut off.
       ranges: number of ids in each of equal ranges of the vocabulary.
       remainders: number of ids with each remainder of a division by `REMAINDERS`.
@@ -119,12 +116,10 @@ class TableProfile:
         return self.sampled_steps * self.subject.batch_size
 
     def load(self, strategy: str, num_hosts: int) -> tuple[list[float], int]:
-        """Returns how many of the ids each of `num_hosts` hosts would hold.
+        """Returns `(load, uncertain)` for so many hosts, as `Partition.spread` gives them.
 
-        Returns:
-          `(load, uncertain)` as `Partition.spread` gives them. The load is exact, and `uncertain`
-          0, for the number of hosts of the run, and under `mod` if the number of hosts divides
-          3,840.
+        The load is exact for the number of hosts of the run, and under `mod` if the number of hosts
+        divides 3,840.
         """
         if num_hosts == self.subject.hosts:
             return list(map(float, self.loads[strategy])), 0
@@ -146,3 +141,47 @@ class TableProfile:
     def _lengths(self) -> list[object]:
         return [len(self.features), len(self.ranges), len(self.remainders), sorted(
             (name, len(load)) for name, load in self.loads.items())]
+
+
+class Tally:
+    """The growing counts of one table, on top of those that it began with.
+
+    >>> import numpy as np
+    >>> tally = Tally(TableProfile.empty(Subject('t', 5, 2, (('f', 0),), 2, 1, 2, 'div')))
+    >>> tally.add({'f': [(np.array([0]), np.array([4])), (np.array([0, 0]), np.array([4, 1]))]})
+    >>> tally.profile(first_step=0, last_step=1, steps=1).loads['div']
+    (1, 2)
+    """
+
+    def __init__(self, begun: TableProfile):
+        import numpy as np
+        self.begun, self.subject = begun, begun.subject
+        self.sampled_steps = begun.sampled_steps
+        self._features = np.array(begun.features)
+        self._ranges, self._remainders = np.array(begun.ranges), np.array(begun.remainders)
+        self._loads = {strategy: np.array(load) for strategy, load in begun.loads.items()}
+
+    def add(self, step: Mapping[str, Sequence[tuple[np.ndarray, np.ndarray]]]) -> None:
+        """Counts one step: by feature the `(samples, ids)` of each core of all hosts."""
+        import numpy as np
+        of_features = [np.concatenate([ids for _, ids in step[name]]).astype(np.int64)
+                       for name, _ in self.subject.features]
+        self._features += list(map(len, of_features))
+        ids, counts = np.unique(np.concatenate(of_features), return_counts=True)
+        self.sampled_steps += 1
+        np.add.at(self._ranges, ids * len(self._ranges) // self.subject.vocabulary_size, counts)
+        np.add.at(self._remainders, ids % REMAINDERS, counts)
+        for strategy, load in self._loads.items():
+            partition = self.subject.partition(strategy, self.subject.hosts)
+            hosts, _ = partition.locate(ids, np.maximum)
+            np.add.at(load, hosts, counts)
+
+    def profile(self, *, first_step: int, last_step: int, steps: int) -> TableProfile:
+        """Returns the counts so far: of the run from `first_step` on, and those before."""
+        begun = self.begun
+        return dataclasses.replace(
+            begun, first_step=min(first_step, begun.first_step) if begun.steps else first_step,
+            last_step=max(last_step, begun.last_step), steps=begun.steps + steps,
+            sampled_steps=self.sampled_steps, features=tuple(self._features.tolist()),
+            ranges=tuple(self._ranges.tolist()), remainders=tuple(self._remainders.tolist()),
+            loads={strategy: tuple(load.tolist()) for strategy, load in self._loads.items()})

@@ -17,12 +17,14 @@ from ..hosts.backend import (
     CoreBatch,
     LookupReceipt,
     PlacedQueue,
+    from_vectors,
+    to_vectors,
+    vector_kinds,
 )
-from ..hosts.choice import choose_engine
+from ..hosts.engine_choice import choose_engine
 from ..hosts.pipelined import DelayedBackend
 from ..hosts.placement import Placement, on
 from ..hosts.tables import HostedTable, create_slots_apart
-from ..hosts.vectors import kinds_of, pack, unpack
 from ..runner import towers
 from ..runner.gradients import GradientCapture
 from ..runner.progress import add_own_loop
@@ -83,12 +85,12 @@ class GraphEngine:
             return self._backend.enqueue(batch, core=core)
         if not self._early:
             with tf.init_scope():
-                kinds = kinds_of(self._plan)
+                kinds = vector_kinds(self._plan)
                 self._early = [PlacedQueue(QUEUE_CAPACITY, kinds, [self._client] * len(kinds),
                                            f'ids_of_core_{each}')
                                for each in range(self._plan.topology.num_cores)]
         # Later ids go here too: the steps of a graph take their ids in one place, in order.
-        return self._early[core].enqueue(pack(self._plan, batch))
+        return self._early[core].enqueue(to_vectors(self._plan, batch))
 
     def lookup(self) -> Activations:
         """Returns the activations of the core whose replica is being built.
@@ -111,7 +113,7 @@ class GraphEngine:
         handed_over = []
         if self._early:
             with on(self._client):
-                batch = unpack(self._plan, self._early[core].dequeue())
+                batch = from_vectors(self._plan, self._early[core].dequeue())
                 handed_over.append(self._backend.enqueue(batch, core=core))
         with tf.control_dependencies(handed_over):
             activations, receipt = self._backend.lookup(core=core)

@@ -12,7 +12,7 @@ import dataclasses
 from typing import Any, ClassVar, TypeVar, cast, dataclass_transform
 
 from ..core import optimizers
-from ..core.optimizer_base import Bounds, Optimizer
+from ..core.optimizers import Bounds, Optimizer
 from ..errors import Problem, UnsupportedError
 
 _T = TypeVar('_T', bound=type)
@@ -134,7 +134,7 @@ class AdagradParameters(_OptimizationParameters):
 
     Here `A` becomes `5 + 2**2 = 9`, and `w` becomes `1 - 0.3 * 2 / 3`.
 
-    >>> from estimator_tpu_embedding.ops.rules import update_rows
+    >>> from estimator_tpu_embedding.ops.update_rules import update_rows
     >>> rule = AdagradParameters(learning_rate=0.3, initial_accumulator=5.).to_optimizer()
     >>> w, (A,) = update_rows(rule, 1.0, (5.0,), gradient=2.0, rate=0.3)
     >>> round(float(w), 6), float(A)
@@ -173,7 +173,7 @@ class AdagradMomentumParameters(_OptimizationParameters):
 
     Here `A` becomes 9, `M` becomes `0.5 * 2 + 2 / 3`, and `w` becomes `1 - 0.3 * M`.
 
-    >>> from estimator_tpu_embedding.ops.rules import update_rows
+    >>> from estimator_tpu_embedding.ops.update_rules import update_rows
     >>> rule = AdagradMomentumParameters(learning_rate=0.3, momentum=0.5).to_optimizer()
     >>> w, (A, M) = update_rows(rule, 1.0, (5.0, 2.0), gradient=2.0, rate=0.3)
     >>> round(float(w), 6), float(A), round(float(M), 6)
@@ -213,7 +213,7 @@ class ProximalAdagradParameters(_OptimizationParameters):
 
     Here `A` becomes 9 and `r` is 0.1, so `w` becomes `1 - 0.1 * 2`, and then `0.8 - 0.1 * 1`.
 
-    >>> from estimator_tpu_embedding.ops.rules import update_rows
+    >>> from estimator_tpu_embedding.ops.update_rules import update_rows
     >>> rule = ProximalAdagradParameters(
     ...     learning_rate=0.3, l1_regularization_strength=1.0).to_optimizer()
     >>> w, (A,) = update_rows(rule, 1.0, (5.0,), gradient=2.0, rate=0.3)
@@ -260,7 +260,7 @@ class FtrlParameters(_OptimizationParameters):
 
     Here `A` becomes `9 + 4**2`, `z` becomes `4 - (5 - 3) * 1`, and `w` becomes `-2 / 5`.
 
-    >>> from estimator_tpu_embedding.ops.rules import update_rows
+    >>> from estimator_tpu_embedding.ops.update_rules import update_rows
     >>> rule = FtrlParameters(learning_rate=1.0, initial_accumulator_value=9.0).to_optimizer()
     >>> w, (A, z) = update_rows(rule, 1.0, (9.0, 0.0), gradient=4.0, rate=1.0)
     >>> round(float(w), 6), float(A), float(z)
@@ -315,7 +315,7 @@ class AdamParameters(_OptimizationParameters):
 
     Here `m` becomes `0.5 * 2 = 1`, `v` becomes `0.25 * 4 = 1`, and `w` becomes `1 - 0.1 * 1`.
 
-    >>> from estimator_tpu_embedding.ops.rules import update_rows
+    >>> from estimator_tpu_embedding.ops.update_rules import update_rows
     >>> rule = AdamParameters(learning_rate=0.1, beta1=0.5, beta2=0.75).to_optimizer()
     >>> w, (m, v) = update_rows(rule, 1.0, (0.0, 0.0), gradient=2.0, rate=0.1)
     >>> round(float(w), 6), float(m), float(v)
@@ -367,7 +367,7 @@ class ProximalYogiParameters(_OptimizationParameters):
 
     Here `v` becomes `0 + 0.25 * 4 = 1`, `m` becomes `0.5 * 2 = 1`, and `w` becomes `1 - 0.1`.
 
-    >>> from estimator_tpu_embedding.ops.rules import update_rows
+    >>> from estimator_tpu_embedding.ops.update_rules import update_rows
     >>> rule = ProximalYogiParameters(
     ...     learning_rate=0.1, beta1=0.5, beta2=0.75, epsilon=1e-9).to_optimizer()
     >>> w, (v, m) = update_rows(rule, 1.0, (0.0, 0.0), gradient=2.0, rate=0.1)
@@ -408,7 +408,7 @@ class RMSPropParameters(_OptimizationParameters):
 
     Here `s` becomes `0.5 * 14 + 0.5 * 4 = 9`, and `M` becomes `0.5 * 0.2 + 0.3 * 2 / 3`.
 
-    >>> from estimator_tpu_embedding.ops.rules import update_rows
+    >>> from estimator_tpu_embedding.ops.update_rules import update_rows
     >>> rule = RMSPropParameters(
     ...     learning_rate=0.3, rho=0.5, momentum=0.5, epsilon=1e-9).to_optimizer()
     >>> w, (s, M) = update_rows(rule, 1.0, (14.0, 0.2), gradient=2.0, rate=0.3)
@@ -433,7 +433,7 @@ class StochasticGradientDescentParameters(_OptimizationParameters):
 
     All optimizers share the other arguments: see `AdagradParameters`.
 
-    >>> from estimator_tpu_embedding.ops.rules import update_rows
+    >>> from estimator_tpu_embedding.ops.update_rules import update_rows
     >>> rule = StochasticGradientDescentParameters(learning_rate=0.5).to_optimizer()
     >>> w, slots = update_rows(rule, 3.0, (), gradient=2.0, rate=0.5)
     >>> float(w)
@@ -458,7 +458,7 @@ class MomentumParameters(_OptimizationParameters):
 
     Here `M` becomes `0.5 * 1 + 2`, and `w` becomes `1 - 0.1 * 2.5`.
 
-    >>> from estimator_tpu_embedding.ops.rules import update_rows
+    >>> from estimator_tpu_embedding.ops.update_rules import update_rows
     >>> rule = MomentumParameters(learning_rate=0.1, momentum=0.5).to_optimizer()
     >>> w, (M,) = update_rows(rule, 1.0, (1.0,), gradient=2.0, rate=0.1)
     >>> round(float(w), 6), float(M)
@@ -492,7 +492,7 @@ class FrequencyEstimatorParameters(_OptimizationParameters):
 
     Here `gap` is `18 - 10`, so `w` becomes `0.75 * 4 + 0.25 * 8`.
 
-    >>> from estimator_tpu_embedding.ops.rules import update_rows
+    >>> from estimator_tpu_embedding.ops.update_rules import update_rows
     >>> rule = FrequencyEstimatorParameters(
     ...     tau=0.25, max_delta=100., outlier_threshold=3., weight_exponent=1.).to_optimizer()
     >>> w, (last_step,) = update_rows(rule, 4.0, (10.0,), gradient=0.0, rate=18.0)

@@ -12,7 +12,7 @@ import tensorflow.compat.v1 as tf
 from .. import _legacy, _tf, defaults
 from ..checkpoint.options import CheckpointOptions
 from ..cluster.choice import ClusterChoice
-from ..core.kernels import Kernels, checked
+from ..core.specs import Kernels
 from ..errors import ConfigError, Problem
 from .addresses import EMULATED, ClusterOfConfig, EmulatedCluster, lead_here
 from .tpu_config import TPUConfig
@@ -97,7 +97,9 @@ class RunConfig(_PlainRunConfig):
                 'E458', 'RunConfig.nonfinite_gradients', 'it must be "error" or "skip"',
                 repr(nonfinite_gradients)))
         _check_options(checkpoint)
-        self._kernels = checked(Kernels(kernels, kernel_threads), 'RunConfig')
+        self._kernels = Kernels(kernels, kernel_threads)
+        if problems := list(self._kernels.problems('RunConfig')):
+            raise ConfigError(*problems)
         self._workers = _workers(workers, worker_deadline_secs, step_deadline_secs)
         self._input_on_workers = input_on_workers
         self._stated_master: str | None = None

@@ -18,12 +18,11 @@ from .. import defaults
 from ..checkpoint.restore import variables_by_name
 from ..columns import adapt, plain, vocabulary
 from ..core.budget import Need, require_fit
-from ..core.kernels import MAX_THREADS, Kernels
 from ..core.names import directory_doubts
 from ..core.plan import Plan, resolve
 from ..core.rates import twins
-from ..core.specs import FeatureSpec, TableSpec, Topology
-from ..core.vocabulary import Words
+from ..core.specs import MAX_THREADS, FeatureSpec, Kernels, TableSpec, Topology
+from ..core.vocabulary_digests import Words
 from ..errors import ConfigError, Problem, UnsupportedError, did_you_mean, quoted, shown
 from ..hosts import memory
 from ..runner.model import Lookups

@@ -12,7 +12,7 @@ import tensorflow.compat.v1 as tf
 
 from .. import defaults
 from ..core import optimizers
-from ..core.optimizer_base import Optimizer
+from ..core.optimizers import Optimizer
 from ..core.partition import STRATEGIES
 from ..core.plan import Plan, resolve
 from ..core.rates import DynamicRate

@@ -19,7 +19,7 @@ from ..checkpoint.layout import Held
 from ..checkpoint.options import CheckpointOptions
 from ..checkpoint.recover import Known
 from ..checkpoint.saver import CommittingSaver, Lineage, default_saver
-from ..core.vocabulary import Words
+from ..core.vocabulary_digests import Words
 from ..errors import CheckpointWriteError, Problem, UnsupportedError
 from ..runner import summaries
 from ..runner.graph import refuse_foreign_sums

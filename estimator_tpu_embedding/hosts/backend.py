@@ -6,15 +6,18 @@ and the learning rates. The runner talks to backends, and `midlevel/` to engines
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 import tensorflow.compat.v1 as tf
 
 from ..core.plan import Plan
+from ..core.rates import DynamicRate
+from ..errors import ConfigError, Problem
+from ..ops import checks
 from ..ops.ids import IdBatch
 from .placement import Placement, on
-from .rates import rates_at, require_rates
 from .tables import HostedTable
 
 QUEUE_CAPACITY = 2
@@ -102,8 +105,7 @@ class Engine(Protocol):
         Args:
           packed: for each core the result of `pack`.
           gradients: for each core the gradients of its activations.
-          rates: the learning rate of each table by name: float32 scalars that are known to be
-            legal.
+          rates: the learning rate of each table: float32 scalars that are known to be legal.
           step: int64 scalar, for messages.
         """
 
@@ -119,9 +121,7 @@ class PlacedQueue:
         """Makes the queues, in the default graph or eagerly.
 
         Args:
-          capacity: elements that may wait, >= 1.
-          kinds: the dtypes of the tensors of an element.
-          places: the device of each tensor; `''` is the current one.
+          places: the device of each tensor of an element; `''` is the current one.
           shapes: of the tensors; `None` if they vary, as those of ids do.
         """
         self._numbers = {place: [number for number, each in enumerate(places) if each == place]
@@ -163,19 +163,12 @@ class PlacedQueue:
 
 
 class Backend:
-    """Executes the steps of one plan: hands ids over, looks up, updates.
-
-    Attributes:
-      engine: computes.
-      plan: the plan.
-      tables: the variables, by table name.
-    """
+    """Executes the steps of the plan of an engine: hands ids over, looks up, updates."""
 
     def __init__(self, engine: Engine, global_step: tf.Variable | tf.Tensor):
         """Makes a queue per core in the default graph, which must hold the engine too.
 
-        Args:
-          global_step: the argument of dynamic learning rates.
+        `global_step` is the argument of dynamic learning rates.
         """
         self.engine, self.plan, self.tables = engine, engine.plan, engine.tables
         self._global_step = global_step
@@ -257,3 +250,99 @@ class Backend:
         rates = rates_at(self.plan, step)
         with tf.control_dependencies([require_rates(self.plan, rates, step)]):
             return {name: tf.identity(rate) for name, rate in rates.items()}
+
+
+def vector_kinds(plan: Plan) -> list[tf.DType]:
+    """Returns the dtypes of the tensors that `to_vectors` gives."""
+    return [kind for feature in plan.features for kind in (
+        tf.int32, tf.int64, *([tf.float32] if feature.weight_feature else ()))]
+
+
+def to_vectors(plan: Plan, batch: CoreBatch) -> list[tf.Tensor]:
+    """Returns a batch as flat vectors, which is the stock engine's form of it.
+
+    For each feature they are its samples, its ids, and, if the plan weights it, its weights: 1 for
+    each id if the batch has none. Weights that the plan does not have are a ValueError.
+    """
+    tensors = []
+    for feature in plan.features:
+        samples, ids, _, weights = batch[feature.name]
+        tensors += [samples, ids]
+        if feature.weight_feature:
+            tensors.append(tf.ones_like(ids, tf.float32) if weights is None else weights)
+        elif weights is not None:
+            raise ValueError(f'The plan has no weights for feature "{feature.name}".')
+    return tensors
+
+
+def from_vectors(plan: Plan, tensors: Sequence[tf.Tensor]) -> dict[str, IdBatch]:
+    """Returns the batch that was packed; a tensor of unknown rank is checked to be a vector."""
+    vectors = iter([tensor if tensor.shape.rank == 1 else tf.ensure_shape(tensor, [None])
+                    for tensor in tensors])
+    return {feature.name: IdBatch(
+        next(vectors), next(vectors),
+        plan.num_samples(feature),
+        next(vectors) if feature.weight_feature else None) for feature in plan.features}
+
+
+def rates_at(plan: Plan, step: tf.Tensor) -> dict[str, tf.Tensor]:
+    """Returns the learning rate of each table at `step`, float32 scalars by name.
+
+    A function that several tables share is called once. It must return a scalar; the original
+    refuses anything else too.
+    """
+    values: dict[object, tf.Tensor] = {}
+    for table in plan.tables:
+        rate = plan.rate(table.name)
+        if rate not in values:
+            values[rate] = (_rate_at(step, rate, table.name) if isinstance(rate, DynamicRate)
+                            else tf.constant(rate.value, tf.float32))
+    return {table.name: values[plan.rate(table.name)] for table in plan.tables}
+
+
+def require_rates(plan: Plan, rates: Mapping[str, tf.Tensor], step: tf.Tensor) -> tf.Operation:
+    """Fails if a dynamic rate is not a finite number >= 0."""
+    dynamic = [name for name in rates if isinstance(plan.rate(name), DynamicRate)]
+    if not dynamic:
+        return tf.no_op()
+    values = tf.stack([rates[name] for name in dynamic])
+    return checks.require_of_tables(
+        dynamic, ~(tf.math.is_finite(values) & (values >= 0)), Problem(
+            'E421', '', 'the learning rate must be a finite number >= 0',
+            remedy='Look at the learning_rate_fn of its columns.'),
+        got=lambda first: at_step(step, tf.strings.as_string(values[first])))
+
+
+def require_finite(tables: Sequence[str], bad: tf.Tensor, step: tf.Tensor) -> tf.Operation:
+    """Fails if gradients are not finite: no later step could repair the rows they would give.
+
+    `bad` counts the elements of each table's gradients that are not finite, int32 `[tables]`.
+    """
+    return checks.require_of_tables(
+        tables, bad > 0, Problem(
+            'E801', '', 'the gradients of its rows must be finite',
+            remedy='Look for a division or a logarithm in the loss that can meet 0. '
+            'A TPUEstimator goes on without such steps by RunConfig(nonfinite_gradients="skip").'),
+        got=lambda first: at_step(step, tf.strings.join(
+            [tf.strings.as_string(bad[first]), ' elements that are not'])), step=step)
+
+
+def at_step(step: tf.Tensor, got: tf.Tensor) -> tf.Tensor:
+    """Appends the global step, an integer, to the scalar string `got`."""
+    return tf.strings.join([got, ', at global step ', tf.strings.as_string(step)])
+
+
+def _rate_at(step: tf.Tensor, rate: DynamicRate, table: str) -> tf.Tensor:
+    """Calls a function of the step; every error names the table."""
+    # If an operation of the function fails in a step, TensorFlow tells only the operation's name.
+    with tf.name_scope('learning_rate_of/' + re.sub(r'[^\w./-]', '_', table, flags=re.ASCII)):
+        try:
+            value = tf.convert_to_tensor(rate.function(step))
+        except Exception as error:
+            error.add_note(f'raised by the learning_rate_fn of table "{table}"')
+            raise
+        if not value.shape.is_compatible_with([]):
+            raise ConfigError(Problem(
+                'E421', f'table "{table}"', 'the learning rate must be a finite number >= 0',
+                f'a tensor of shape {value.shape}', 'Let learning_rate_fn return a scalar.'))
+        return tf.ensure_shape(tf.cast(value, tf.float32), [])

@@ -101,8 +101,8 @@ def split(exchange: Exchange, batch: Mapping[str, IdBatch]) -> Split:
     own = [batch[feature.name] for feature in exchange.features]
     messages, links, scales = library.load().ete_split(
         samples=[one.samples for one in own], ids=[one.ids for one in own],
-        weights=[_weights_of(one) for feature, one in zip(exchange.features, own)
-                 if feature.weight_feature],
+        weights=[tf.ones_like(one.ids, tf.float32) if one.weights is None else one.weights
+                 for feature, one in zip(exchange.features, own) if feature.weight_feature],
         H=len(exchange.owners), **_attributes(exchange))
     return Split([_vector(each) for each in messages], [_vector(each) for each in links],
                  _vector(scales))
@@ -110,11 +110,7 @@ def split(exchange: Exchange, batch: Mapping[str, IdBatch]) -> Split:
 
 def merge(exchange: Exchange, sums: Sequence[tf.Tensor], links: Sequence[tf.Tensor],
           scales: tf.Tensor) -> dict[str, tf.Tensor]:
-    """Returns the activations of a core: the sums of owners, added in their order, then scaled.
-
-    Returns:
-      By feature float32 of `plan.output_shape(feature)`.
-    """
+    """Returns the activations of a core: the sums of owners, added in their order, then scaled."""
     merged = library.load().ete_merge(
         sums=sums, links=links, scales=scales, F=len(exchange.features),
         **_attributes(exchange))
@@ -171,11 +167,6 @@ def joined(batches: Sequence[IdBatch]) -> IdBatch:
         batches[0].num_samples, tf.gather(tf.concat(weights, 0), order) if weights else None)
 
 
-def _weights_of(batch: IdBatch) -> tf.Tensor:
-    """Returns the weight of each id: 1 in a batch without weights."""
-    return tf.ones_like(batch.ids, tf.float32) if batch.weights is None else batch.weights
-
-
 def _vector(tensor: tf.Tensor) -> tf.Tensor:
     """Tells TensorFlow that a tensor is a vector, so that it can be packed with others."""
     tensor.set_shape([None])
@@ -183,7 +174,7 @@ def _vector(tensor: tf.Tensor) -> tf.Tensor:
 
 
 def _attributes(exchange: Exchange) -> dict[str, Any]:
-    """Returns the _attributes of an exchange, by name; the operations count their lists themselves.
+    """Returns the attributes of the operations; those count their lists themselves.
 
     `feature_...` are in exchange order, `table_...` in the order of the plan.
     """

@@ -10,8 +10,9 @@ the beginning of the next run that looks up or updates.
 from __future__ import annotations
 
 import itertools
+import weakref
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import tensorflow.compat.v1 as tf
 
@@ -22,24 +23,20 @@ from ..errors import ConfigError, Problem
 from ..native import layout, library
 from ..native.variables import TableVariable, in_place
 from ..ops import checks
-from ..ops.functions import not_inlined
+from ..ops.checks import not_inlined
 from ..ops.ids import IdBatch
-from .attached import AttachedIn
-from .backend import Activations, CoreBatch, Engine
+from .backend import Activations, CoreBatch, Engine, at_step, require_finite
 from .exchange import Exchange
 from .placement import Placement, on
-from .rates import at_step, require_finite
 from .tables import HostedTable, create_tables, hosts_of_parts, parts_of, tables_at
 
 
 class NativeEngine(Engine):
     """Executes a plan with native kernels. See `backend.Engine` for the verbs.
 
+    The ids of one core and step are one int32 vector, grouped by sample and row.
+
     Attributes:
-      plan: the plan.
-      kernels: `'native'`.
-      kinds: one dtype: a vector holds all ids of one core and step, grouped by sample and row.
-      tables: the variables, by table name.
       handle: of the compiled engine, int64 scalar.
     """
 
@@ -54,8 +51,7 @@ class NativeEngine(Engine):
           engine: the handle of the engine.
           in_functions: whether the verbs are called in functions, which may be executed many
             times each. Otherwise all is in the default graph.
-          skips_nonfinite: whether an update changes nothing if a gradient is not finite; otherwise
-            it fails.
+          skips_nonfinite: see `engine_choice.choose_engine`.
         """
         self.plan = plan
         self.kinds = [tf.int32]
@@ -196,10 +192,7 @@ def make_engine(plan: Plan, variable_names: Mapping[str, str],
     """Creates the tables of a plan and one engine for all hosts.
 
     Args:
-      variable_names: for each table the name of its variable.
-      slot_names: for each table the names of its slots; if it is `None` they are below the
-        variable's.
-      skips_nonfinite: see `NativeEngine`.
+      variable_names, slot_names, skips_nonfinite: see `engine_choice.choose_engine`.
       threads: how many the engine has; 0 is one per core that the process may use.
       patience_ms: how long an update waits for runs that save a table before it fails, in
         milliseconds.
@@ -214,13 +207,7 @@ def make_engine(plan: Plan, variable_names: Mapping[str, str],
 def make_engines(plan: Plan, variable_names: Mapping[str, str],
                  slot_names: Mapping[str, Sequence[str]] | None, placement: Placement, *,
                  threads: int = 0) -> tuple[dict[str, HostedTable], dict[int, NativeEngine]]:
-    """Creates the tables of a plan and an engine for each host that holds rows, on its device.
-
-    Args:
-      variable_names: see `make_engine`.
-      slot_names: see `make_engine`.
-      threads: of each engine; 0 is one per core that its process may use.
-    """
+    """Creates the tables of a plan and an engine for each host that holds rows, on its device."""
     owners, made = Exchange.of(plan).owners, {}
     for host, own in owners.items():
         with on(placement.host(host)):
@@ -255,11 +242,7 @@ def _numbers(hosts: Iterable[int]) -> Iterable[int]:
 
 
 def _views(places: Iterable[tuple[tf.Tensor, int]]) -> Any:
-    """Returns a context in which variables are views of engines.
-
-    Args:
-      places: the engine of each variable, and the number of the part there.
-    """
+    """Returns a context in which variables are views of engines, each of the next of `places`."""
     following = iter(places)
 
     def creator(_: Any, **kwargs: Any) -> TableVariable:
@@ -282,3 +265,55 @@ def _require_parts_in_order(tables: Mapping[str, HostedTable], numbers: Iterable
                 'a variable_creator_scope must call its next_creator once, and give what '
                 'that makes', f'{type(part).__name__} instead of part {number} of the engine',
                 "Build the estimator's graph outside of it, or choose kernels='stock'."))
+
+
+_HARMLESS = ('ReadVariableOp', 'DisableCopyOnRead', 'VariableShape', 'EteLookup', 'EteUpdate')
+"""The operations that read tables, or write the memory of the engine."""
+
+_PYTHON = ('EagerPyFunc', 'PyFunc')
+"""The operations that call Python functions, which take no handles."""
+
+
+class _Place(NamedTuple):
+    attached: str
+    takers: int
+
+
+class AttachedIn:
+    """The last place of each function at which all variables of an engine were attached.
+
+    To attach variables takes several operations per variable, and a step has a lookup per replica
+    and an update. Between them, most functions write no table. Whether one does is seen from the
+    operations that take the handles of variables: calls, loops and conditions that write take them
+    too. Python functions in a graph may write any variable. Nobody sees what a dataset or a call
+    within a call writes by Python.
+    """
+
+    def __init__(self, handles: Sequence[tf.Tensor]):
+        self._handles = handles
+        # By name, because a tensor would keep its graph.
+        self._places: weakref.WeakKeyDictionary[tf.Graph, _Place] = weakref.WeakKeyDictionary()
+
+    def note(self, attached: tf.Tensor) -> None:
+        """Notes that variables are attached here in the function that is being traced."""
+        graph = tf.get_default_graph()
+        takers = self._takers(graph)
+        # Nobody sees who takes another name of a handle.
+        if not any(output.dtype == tf.resource for taker in takers for output in taker.outputs):
+            self._places[graph] = _Place(attached.name, len(takers))
+
+    def find(self) -> tf.Tensor | None:
+        """Returns what was noted last in this function, if nothing since can have written."""
+        graph = tf.get_default_graph()
+        place = self._places.get(graph)
+        if place is None or len(self._takers(graph)) > place.takers:
+            return None
+        return graph.get_tensor_by_name(place.attached)
+
+    def _takers(self, graph: tf.Graph) -> list[tf.Operation]:
+        """Returns the operations of a function that may write a variable."""
+        return [*(operation for handle in self._handles
+                  for operation in graph.capture(handle).consumers()
+                  if operation.type not in _HARMLESS),
+                *(operation for operation in graph.get_operations()
+                  if operation.type in _PYTHON)]

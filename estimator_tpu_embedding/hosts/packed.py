@@ -22,7 +22,7 @@ import tensorflow.compat.v1 as tf
 
 from .. import _tf
 from ..ops import packing
-from .operations import Devices, functions_of
+from .placed_graph import Devices, functions_of
 from .placement import on
 
 _WRITES = ('Assign', 'ResourceApply', 'ResourceSparseApply', 'ResourceScatter',
@@ -47,13 +47,8 @@ class _Use(NamedTuple):
 class _Way(NamedTuple):
     """What tensors must share to be packed together.
 
-    Attributes:
-      results: the number of the results that need them.
-      sender: a device.
-      receiver: another.
-      level: see above.
-      is_static: whether their shapes are known. Those of messages between cores and owners are
-        not, and the model need not wait for them.
+    Shapes of messages between cores and owners are not static, and the model need not wait for
+    them.
     """
 
     results: int
@@ -217,13 +212,12 @@ def _batches(keys: Iterable[_Key], tensor_of: Callable[[_Key], tf.Tensor]
 
 def _levels(sources: Mapping[tf.Operation, Iterable[tf.Operation]],
             crossing: Collection[tuple[tf.Operation, tf.Operation]]) -> dict[tf.Operation, int]:
-    """Returns the level of each operation.
-
-    Args:
-      crossing: the edges that cross. No loop of a graph has one.
-    """
+    """Returns the level of each operation; `crossing` are the edges that cross, none in a loop."""
     levels = dict.fromkeys(sources, 0)
-    users = _users(sources)
+    users: dict[tf.Operation, list[tf.Operation]] = {}
+    for operation, own in sources.items():
+        for source in own:
+            users.setdefault(source, []).append(operation)
     pending = collections.deque(sources)
     while pending:
         operation = pending.popleft()
@@ -233,13 +227,3 @@ def _levels(sources: Mapping[tf.Operation, Iterable[tf.Operation]],
                 levels[user] = level
                 pending.append(user)
     return levels
-
-
-def _users(sources: Mapping[tf.Operation, Iterable[tf.Operation]]
-           ) -> dict[tf.Operation, list[tf.Operation]]:
-    """Returns by operation those that need it."""
-    users: dict[tf.Operation, list[tf.Operation]] = {}
-    for operation, own in sources.items():
-        for source in own:
-            users.setdefault(source, []).append(operation)
-    return users

@@ -30,13 +30,9 @@ class _Components:
 
     First come the packed ids, then one float32 value per feature of the plan: its activation, or
     the gradient of its activation.
-
-    Attributes:
-      kinds: the dtypes of all components.
     """
 
     def __init__(self, engine: Engine):
-        """Describes the lookups of an engine."""
         self.kinds = [*engine.kinds, *[tf.float32] * len(engine.plan.features)]
         self._engine = engine
 
@@ -61,7 +57,6 @@ class PipelinedBackend(Backend):
     """A backend for training that looks up one step ahead.
 
     Attributes:
-      engine, plan, tables: see `Backend`.
       has_next: a placeholder; feed `True` with every step that another step follows.
     """
 
@@ -123,17 +118,12 @@ class PipelinedBackend(Backend):
 
 
 class PendingUpdate:
-    """A queue for the packed ids and gradients of all cores of at most one step.
-
-    It serves everything that updates one step late: `DelayedBackend` in graphs, `midlevel/` in
-    functions.
-    """
+    """A queue for the packed ids and gradients of all cores of at most one step."""
 
     def __init__(self, engine: Engine, facts: Sequence[tf.DType], update: Update):
         """Makes the queue, in the default graph or eagerly.
 
-        Args:
-          facts: the dtypes of the other tensors of the step that `update` needs.
+        `facts` are the dtypes of the other tensors of the step that `update` needs.
         """
         self._components = _Components(engine)
         self._num_facts = len(facts)
@@ -147,13 +137,7 @@ class PendingUpdate:
 
     def put(self, facts: Sequence[tf.Tensor], packed: Sequence[Sequence[tf.Tensor]],
             gradients: Sequence[Activations]) -> tf.Operation:
-        """Stores an update; blocks while another one is stored.
-
-        Args:
-          facts: the other tensors of the step, in the order of their dtypes.
-          packed: for each core the ids that were looked up.
-          gradients: for each core the gradients of its activations.
-        """
+        """Stores the facts, ids and gradients of a step; blocks while others are stored."""
         return self._queue.enqueue([*facts, *[
             component for one in zip(packed, gradients)
             for component in self._components.flatten(*one)]])
@@ -182,10 +166,9 @@ class PendingUpdate:
 
 
 class DelayedBackend(Backend):
-    """A backend whose updates wait for the next step.
+    """A backend whose updates wait for the next step, which makes them after its lookup.
 
-    It looks up on time, and keeps gradients in a queue. The next step applies them after its own
-    lookup; `retrieve` applies the last ones.
+    `retrieve` makes the last one.
     """
 
     def __init__(self, engine: Engine, global_step: tf.Variable | tf.Tensor):

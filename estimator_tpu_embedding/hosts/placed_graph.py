@@ -1,4 +1,4 @@
-"""Puts the operations of a graph where they can work in a cluster, and checks that they are there.
+"""Finds on which device operations of a graph are, and puts them where they can work in a cluster.
 
 A host has the engine of its own rows, and no Python of the job. Devices that a user names in
 model_fn mean nothing here, as on the hardware.
@@ -6,27 +6,22 @@ model_fn mean nothing here, as on the hardware.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import tensorflow.compat.v1 as tf
 
 from .. import _tf
 from ..errors import ConfigError, Problem
-from .operations import Devices, functions_of, functions_of_node, python_in
 from .placement import Placement
 
 _ENGINE = 'EteEngine'
-_Engines = Callable[[str], str | None]
-"""The device of the engine that an input of a node is, or `None` if it is something else."""
 
 
 def keep_on_host(operations: Sequence[tf.Operation], device: str, placement: Placement) -> None:
-    """Puts operations whose device is none of a job on one that is.
+    """Puts operations whose device is none of the job's on `device`.
 
     Operations that are colocated with another one, or use its resource, stay with it.
-
-    Args:
-      placement: the devices of the job.
     """
     allowed = {placement.client, *map(placement.host, range(placement.topology.num_hosts))}
     devices = Devices()
@@ -101,10 +96,7 @@ def _misplaced_in(graph: tf.Graph, name: str, device: str, inputs: Sequence[str 
                   ) -> Iterator[Problem]:
     """Yields the problems of a function that is called on a device.
 
-    Args:
-      device: of what calls it, which holds for nodes that name none.
-      inputs: for each input of the caller the device of the engine that it is, or `None`. The last
-        of them are the arguments.
+    The last of `inputs`, which are engines' devices or `None`, are the arguments of the function.
     """
     definition = _tf.function_of(graph, name)
     arguments = definition.signature.input_arg if definition is not None else []
@@ -118,3 +110,98 @@ def _misplaced_in(graph: tf.Graph, name: str, device: str, inputs: Sequence[str 
         yield from _misplaced(node.op, f'{name}/{node.name}', node.device or device, own)
         for inner in functions_of_node(node):
             yield from _misplaced_in(graph, inner, node.device or device, own)
+
+
+_PYTHON = frozenset({'PyFunc', 'PyFuncStateless', 'EagerPyFunc'})
+"""The types of operations that call Python."""
+
+
+def python_in(operation: tf.Operation) -> str | None:
+    """Returns the type of the first operation, here or in called functions, that calls Python.
+
+    >>> with tf.Graph().as_default():
+    ...     python_in(tf.numpy_function(lambda: 1.0, [], tf.float32).op)
+    'PyFunc'
+    """
+    if operation.type in _PYTHON:
+        return str(operation.type)
+    waiting, seen = [operation.type, *functions_of(operation)], set[str]()
+    while waiting:
+        name = waiting.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        definition = _tf.function_of(operation.graph, name)
+        for node in definition.node_def if definition is not None else ():
+            if node.op in _PYTHON:
+                return str(node.op)
+            waiting += [node.op, *functions_of_node(node)]
+    return None
+
+
+def functions_of(operation: tf.Operation) -> list[str]:
+    """Returns the names of the functions that an operation has as attributes."""
+    found = []
+    for attribute in operation.op_def.attr:
+        if attribute.type in ('func', 'list(func)'):
+            value = operation.get_attr(attribute.name)
+            found += [each.name for each in (value if isinstance(value, list) else [value])]
+    return found
+
+
+def functions_of_node(node: tf.NodeDef) -> list[str]:
+    """Returns the names of the functions that a node of a function has as attributes."""
+    return [name for value in node.attr.values() for name in _functions_in(value)]
+
+
+def _functions_in(value: Any) -> list[str]:
+    """Returns the names of functions in an `AttrValue`."""
+    kind = value.WhichOneof('value')
+    if kind == 'func':
+        return [value.func.name]
+    return [each.name for each in value.list.func] if kind == 'list' else []
+
+
+class Devices:
+    """The devices of the operations of one graph; an operation without one is on `default`."""
+
+    def __init__(self, default: str = ''):
+        self._default = default
+        self._known: dict[tf.Operation, str] = {}
+
+    def __getitem__(self, operation: tf.Operation) -> str:
+        """Returns the device of an operation.
+
+        It is that of a variable, a queue or a table that the operation uses, whatever else it
+        says. Next come operations that it is colocated with.
+        """
+        chain = []
+        while operation not in self._known:
+            chain.append(operation)
+            leader = _leader_of(operation)
+            if leader is None or leader in chain:
+                self._known[operation] = operation.device or self._default
+            else:
+                operation = leader
+        for each in chain:
+            self._known[each] = self._known[operation]
+        return self._known[operation]
+
+    @staticmethod
+    def follows(operation: tf.Operation) -> bool:
+        """Returns whether an operation is where another one is, whatever it says."""
+        return _leader_of(operation) is not None
+
+
+def _leader_of(operation: tf.Operation) -> tf.Operation | None:
+    """Returns the operation whose device another one shares, or `None`."""
+    for tensor in operation.inputs:
+        # A placeholder stands for a resource outside of the function that is being built.
+        if tensor.dtype == tf.resource and tensor.op.type != 'Placeholder':
+            return tensor.op
+    name = operation.name
+    for group in operation.colocation_groups():
+        other = group.decode().removeprefix('loc:@')
+        if other != name:
+            return operation.graph.get_operation_by_name(other)
+    return None

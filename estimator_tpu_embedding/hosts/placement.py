@@ -30,24 +30,14 @@ def device_of(job: str, task: int) -> str:
     return f'/job:{job}/replica:0/task:{task}/device:CPU:0'
 
 
-def host_at(device: str) -> int | None:
-    """Returns the host that is on a device, or `None` for any other device.
-
-    >>> host_at(device_of(HOST_JOB, 1)), host_at(device_of(CLIENT_JOB, 0))
-    (1, None)
-    """
-    found = re.match(rf'/job:{HOST_JOB}/replica:0/task:(\d+)(/|$)', device)
-    return int(found[1]) if found is not None else None
-
-
 def worker_at(device: str, addresses: Sequence[str]) -> str:
     """Names the worker on a device, for messages; `''` for any other device.
 
     >>> worker_at(device_of(HOST_JOB, 1), ['10.0.0.3:8470', '10.0.0.4:8470'])
     'worker 10.0.0.4:8470 of host 1'
     """
-    host = host_at(device)
-    return '' if host is None else f'worker {addresses[host]} of host {host}'
+    found = re.match(rf'/job:{HOST_JOB}/replica:0/task:(\d+)(/|$)', device)
+    return '' if found is None else f'worker {addresses[int(found[1])]} of host {found[1]}'
 
 
 def on(device: str) -> contextlib.AbstractContextManager[object]:
@@ -60,7 +50,6 @@ class Placement:
     """The devices of a job.
 
     Attributes:
-      topology: hosts and cores.
       is_remote: whether each host is a task of a cluster; otherwise all are in this process.
       has_input_on_hosts: whether each host has its own input; otherwise the client has all.
 

@@ -21,13 +21,7 @@ _records: list[FunctionSteps] = []
 
 
 class Figures(NamedTuple):
-    """The steps of one kind so far.
-
-    Attributes:
-      steps: how many there were.
-      timed: how many of them are timed.
-      seconds: the time of those.
-    """
+    """The steps of one kind so far: all, those that are timed, and the seconds of these."""
 
     steps: int
     timed: int
@@ -47,12 +41,9 @@ class StepClock:
         self._sums = _state([0, 0, 0], tf.float64)
 
     def begin_step(self) -> tf.Tensor:
-        """Notes the time of a step.
+        """Notes the time of a step; returns its number, an int64 scalar from 1 on.
 
         Nothing in the step waits for that, and of a row of steps only the distance matters.
-
-        Returns:
-          The number of the step, an int64 scalar from 1 on.
         """
         step = read(self._count) + 1
         tf.raw_ops.ResourceScatterMax(
@@ -90,13 +81,10 @@ class StepClock:
 
 
 class FunctionSteps:
-    """The steps of one engine: updates, and look-ups without one.
+    """The steps of one engine: updates, and look-ups of batches that get no gradients.
 
     Attributes:
       batch_size: samples of all replicas per step; 0 if that is not known.
-      kernels: `'native'` or `'stock'`.
-      trained: the updates.
-      looked_up: the look-ups of batches that get no gradients.
       is_eager: whether the notes can be read outside of sessions.
     """
 
@@ -117,9 +105,6 @@ class FunctionSteps:
 
         A training step that interrupts look-ups adds no operations for that. The first look-up
         after it ends the former stretches of both kinds.
-
-        Returns:
-          0, once that is noted.
         """
         with tf.control_dependencies([tf.cond(
                 self.trained.is_running(), self._end_stretches, lambda: tf.constant(0))]):
@@ -132,13 +117,7 @@ class FunctionSteps:
 
 
 class Total(NamedTuple):
-    """The steps of one engine until the end of the program.
-
-    Attributes:
-      batch_size, kernels: see `FunctionSteps`.
-      trained: its updates.
-      looked_up: its look-ups without update.
-    """
+    """The steps of one engine until the end of the program; see `FunctionSteps`."""
 
     batch_size: int
     kernels: str

@@ -11,15 +11,21 @@ from typing import NamedTuple
 
 import tensorflow.compat.v1 as tf
 
-from ..core.optimizer_base import Optimizer
+from ..core.optimizers import Optimizer
 from ..core.partition import Partition
 from ..core.plan import Plan
-from ..ops import combine, rows, rules
+from ..ops import combine, update_rules
 from ..ops.ids import IdBatch
-from .backend import Activations, CoreBatch, Engine
-from .rates import require_finite
+from .backend import (
+    Activations,
+    CoreBatch,
+    Engine,
+    from_vectors,
+    require_finite,
+    to_vectors,
+    vector_kinds,
+)
 from .tables import HostedTable
-from .vectors import kinds_of, pack, unpack
 
 
 class _Sums(NamedTuple):
@@ -28,7 +34,7 @@ class _Sums(NamedTuple):
     Attributes:
       ids: int64 `[n]`; distinct within one turn.
       gradients: float32 `[n, D]`.
-      turns: int64 `[n]`, see `rows.turns`; `None` if all sums are applied at once.
+      turns: int64 `[n]`, see `combine.turns`; `None` if all sums are applied at once.
     """
 
     ids: tf.Tensor
@@ -37,28 +43,14 @@ class _Sums(NamedTuple):
 
 
 class StockEngine(Engine):
-    """Executes a plan with stock operations. See `backend.Engine` for the verbs.
-
-    Attributes:
-      plan: the plan.
-      kernels: `'stock'`.
-      kinds: the dtypes of packed ids, see `vectors.pack`.
-      tables: the variables, by table name.
-    """
+    """Executes a plan with stock operations. See `backend.Engine` for the verbs."""
 
     kernels = 'stock'
 
     def __init__(self, plan: Plan, tables: dict[str, HostedTable], *,
                  skips_nonfinite: bool = False):
-        """Executes a plan in the default graph.
-
-        Args:
-          tables: its tables, in that graph.
-          skips_nonfinite: whether an update changes nothing if a gradient is not finite; otherwise
-            it fails.
-        """
         self.plan = plan
-        self.kinds = kinds_of(plan)
+        self.kinds = vector_kinds(plan)
         self.tables = tables
         self._skips_nonfinite = skips_nonfinite
 
@@ -69,17 +61,17 @@ class StockEngine(Engine):
         return tf.no_op()
 
     def pack(self, batch: CoreBatch) -> list[tf.Tensor]:
-        return pack(self.plan, batch)
+        return to_vectors(self.plan, batch)
 
     def unpack(self, packed: Sequence[tf.Tensor]) -> dict[str, IdBatch]:
-        return unpack(self.plan, packed)
+        return from_vectors(self.plan, packed)
 
     def lookup(self, packed: Sequence[tf.Tensor]) -> Activations:
-        batches = unpack(self.plan, packed)
+        batches = from_vectors(self.plan, packed)
         activations = {}
         for feature in self.plan.features:
             table, batch = self.tables[feature.table], batches[feature.name]
-            looked_up = rows.rounded(_rows_at(
+            looked_up = combine.rounded(_rows_at(
                 self.plan.partition(feature.table), table.rows, batch.ids), table.spec.quantization)
             activations[feature.name] = tf.reshape(
                 combine.combine(looked_up, batch, table.spec.combiner),
@@ -88,11 +80,12 @@ class StockEngine(Engine):
 
     def update(self, packed: Sequence[Sequence[tf.Tensor]], gradients: Sequence[Activations],
                rates: Mapping[str, tf.Tensor], step: tf.Tensor) -> tf.Tensor:
-        batches = [unpack(self.plan, of_core) for of_core in packed]
+        batches = [from_vectors(self.plan, of_core) for of_core in packed]
         wanted = {name: self._contributions(table, batches, gradients)
                   for name, table in self.tables.items()}
         # All tables are examined before any of them is written.
-        bad = tf.stack([_count_nonfinite(one.gradients) for one in wanted.values()])
+        bad = tf.stack([tf.reduce_sum(tf.cast(~tf.math.is_finite(one.gradients), tf.int32))
+                        for one in wanted.values()])
 
         def write() -> tf.Tensor:
             with tf.control_dependencies([
@@ -116,9 +109,8 @@ class StockEngine(Engine):
         by_core = []
         for core, (batch, own) in enumerate(zip(batches, gradients)):
             ids, sums = self._summed(table, [batch], [own])
-            first, stride = self.plan.ids_of_rows(table.spec.name)
-            by_core.append((ids, sums, rows.turns(
-                first + stride * ids, core, self.plan.topology.num_cores)))
+            by_core.append((ids, sums, combine.turns(
+                ids, core, self.plan.topology.num_cores)))
         return _Sums(*[tf.concat(parts, 0) for parts in zip(*by_core)])
 
     def _summed(self, table: HostedTable, batches: Sequence[CoreBatch],
@@ -131,7 +123,7 @@ class StockEngine(Engine):
                 ids.append(batch.ids)
                 flat = tf.reshape(gradient[feature.name], [-1, table.spec.dimension])
                 contributions.append(combine.spread(flat, batch, table.spec.combiner))
-        return rows.sum_duplicates(tf.concat(ids, 0), tf.concat(contributions, 0))
+        return combine.sum_duplicates(tf.concat(ids, 0), tf.concat(contributions, 0))
 
     def _update_table(self, table: HostedTable, sums: _Sums, rate: tf.Tensor) -> tf.Operation:
         """Applies the optimizer to the rows of `sums`, turn by turn if there are turns."""
@@ -161,15 +153,17 @@ class StockEngine(Engine):
             at, own = tf.gather(local, where), tf.gather(gradient, where)
             shards = [table.rows[host]] + [parts[host] for parts in table.slots.values()]
             if optimizer.updates_all_rows:
-                values = [rows.read_all(shard) for shard in shards]
-                own = rows.spread_over_all(shards[0], at, own)
+                values = [shard.read_value() for shard in shards]
+                own = tf.scatter_nd(tf.expand_dims(at, 1), own, shards[0].shape.as_list())
             else:
-                values = [rows.read(shard, at) for shard in shards]
-            new_rows, new_slots = rules.update_rows(
+                values = [tf.gather(shard, at) for shard in shards]
+            new_rows, new_slots = update_rules.update_rows(
                 optimizer, values[0], tuple(values[1:]), own, rate)
-            writes += [rows.write_all(shard, value) if optimizer.updates_all_rows
-                       else rows.write(shard, at, value)
-                       for shard, value in zip(shards, (new_rows, *new_slots))]
+            writes += [
+                shard.assign(value, read_value=False) if optimizer.updates_all_rows
+                else tf.raw_ops.ResourceScatterUpdate(
+                    resource=shard.handle, indices=at, updates=value)
+                for shard, value in zip(shards, (new_rows, *new_slots))]
         return tf.group(*writes)
 
 
@@ -178,37 +172,17 @@ def _optimizer_of(table: HostedTable) -> Optimizer:
     return table.spec.optimizer
 
 
-def _count_nonfinite(gradient: tf.Tensor) -> tf.Tensor:
-    return tf.reduce_sum(tf.cast(~tf.math.is_finite(gradient), tf.int32))
-
-
 def _route(partition: Partition, parts: int, ids: tf.Tensor) -> tuple[list[tf.Tensor], tf.Tensor]:
-    """Returns for each host the positions of its ids, and for each id its row on its host.
-
-    Args:
-      parts: how many hosts hold rows.
-      ids: int64 `[n]`.
-
-    Returns:
-      A vector int32 of positions in `ids` per host, and int64 `[n]`.
-    """
+    """Returns for each host the positions of its ids, and for each id its row on its host."""
     hosts, local = partition.locate(ids, tf.maximum)
     positions = tf.dynamic_partition(tf.range(tf.size(ids)), tf.cast(hosts, tf.int32), parts)
     return positions, local
 
 
 def _rows_at(partition: Partition, parts: Sequence[tf.Variable], ids: tf.Tensor) -> tf.Tensor:
-    """Gathers the rows of ids from all hosts.
-
-    Args:
-      parts: the variables of the table or of one of its slots, one per host that holds rows.
-      ids: int64 `[n]`.
-
-    Returns:
-      float32 `[n, D]`.
-    """
+    """Gathers the rows of ids from the parts of all hosts."""
     if len(parts) == 1:
-        return rows.read(parts[0], ids)
+        return tf.gather(parts[0], ids)
     positions, local = _route(partition, len(parts), ids)
     return tf.dynamic_stitch(positions, [
-        rows.read(part, tf.gather(local, where)) for part, where in zip(parts, positions)])
+        tf.gather(part, tf.gather(local, where)) for part, where in zip(parts, positions)])

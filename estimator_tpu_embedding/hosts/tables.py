@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow.compat.v1 as tf
 
-from ..core.optimizer_base import SlotSpec
+from ..core.optimizers import SlotSpec
 from ..core.plan import Plan
 from ..core.specs import TableSpec
 from ..errors import Problem
@@ -47,17 +47,12 @@ class HostedTable(NamedTuple):
 def create_tables(plan: Plan, variable_names: Mapping[str, str],
                   slot_names: Mapping[str, Sequence[str]] | None = None,
                   placement: Placement | None = None) -> dict[str, HostedTable]:
-    """Creates the variables of every table in the default graph.
+    """Creates the variables of every table in the default graph, on the devices of `placement`.
 
     Args:
-      plan: says which tables there are, and on how many hosts.
       variable_names: for each table the name of its variable.
       slot_names: for each table the names of its slots; if it is `None` they are below the
         variable's.
-      placement: the devices of the hosts; `None` is the current one for all.
-
-    Returns:
-      The tables by name.
     """
     client, tables = '' if placement is None else placement.client, {}
     with _placed(hosts_of_parts(plan), placement):
@@ -107,17 +102,7 @@ def parts_of(tables: Mapping[str, HostedTable]) -> list[Any]:
 
 def create_slots_apart(plan: Plan, table: TableSpec, names: Sequence[str],
                        placement: Placement | None) -> dict[str, tuple[tf.Variable, ...]]:
-    """Creates the variables of all slots of one table which the engine does not use.
-
-    Args:
-      plan: need not train the table.
-      table: one of its tables, with an optimizer.
-      names: of the variables, one per slot.
-      placement: see `create_tables`.
-
-    Returns:
-      By suffix of the slot, one variable per host that holds rows.
-    """
+    """Creates all slots of one table, by suffix, for checkpoints and not for the engine."""
     assert table.optimizer is not None
     parts = range(min(table.vocabulary_size, plan.topology.num_hosts))
     with _placed(itertools.cycle(parts), placement):
@@ -199,13 +184,10 @@ def _in_slices(shape: Sequence[int], rows_between: Callable[[int, int], np.ndarr
 
 
 def _never_kept(initializer: Callable[..., Any]) -> Callable[..., Any]:
-    """Wraps an initializer so that a large part filled with one number gets a buffer of its own.
+    """Wraps an initializer so that a large part filled with one number gets its own buffer.
 
     A session keeps its constants, and TensorFlow turns a fill of a known shape into a constant. A
     variable that begins with a constant is copied when it is first read or written by row.
-
-    Args:
-      initializer: of any kind; its other values stay as they are.
     """
     knows_part = 'partition_info' in inspect.signature(initializer).parameters
 

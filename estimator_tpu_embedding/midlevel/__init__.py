@@ -6,7 +6,7 @@ Importing this module imports nothing heavy; the first use of a name imports Ten
 import importlib
 
 _HOMES = {
-    'TPUEmbedding': ('embedding', 'TPUEmbedding'),
+    'TPUEmbedding': ('tpu_embedding_v2', 'TPUEmbedding'),
     'TPUStrategy': ('strategy', 'TPUStrategyV2'),
     'is_tpu_strategy': ('strategy', 'is_tpu_strategy'),
 }

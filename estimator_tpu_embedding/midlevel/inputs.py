@@ -19,13 +19,12 @@ from absl import logging
 from ..errors import InputShapeError, Problem
 from ..hosts.backend import Activations, CoreBatch
 from ..native.owned import OwnedVariable
-from ..ops import ids, weights
-from ..ops.checks import are_below, first_message, gathered, require
-from ..ops.functions import not_inlined
+from ..ops import ids
+from ..ops.checks import are_below, first_message, gathered, not_inlined, require
 from ..ops.ids import IdBatch, IdCounts, Reading
 from . import shapes
-from .declaration import Declared, feature_label, feature_names
-from .tables import HOST, on_host
+from .feature_configs import Declared, feature_label, feature_names
+from .table_variables import HOST, on_host
 
 
 def read(path: str, value: Any, weight: Any, config: Any, output_shape: tuple[int, ...], *,
@@ -75,8 +74,6 @@ class _Reader:
     """Reads one feature; see `read`.
 
     Attributes:
-      path: the path of the feature.
-      output_shape: its shape on a replica, without the width.
       is_sequence: whether ids of rank 2 are cut to the last dimension of the output shape.
     """
 
@@ -142,9 +139,12 @@ class _Reader:
         checks += [require(one, self._problem(), got=functools.partial(_range_of, value.indices))
                    for one in (ordered.indices >= 0, *map(are_below, columns, bounds))]
         with tf.control_dependencies(checks):
-            samples = _row_major(columns, bounds)
+            cells = columns[0]
+            for column, bound in zip(columns[1:], bounds[1:]):
+                cells = cells * bound + column
+            samples = tf.cast(cells, tf.int32)
         batch = IdBatch(samples, tf.cast(ordered.values, tf.int64), self.size,
-                        weights.sparse(self.where, value, weight))
+                        ids.weights_of_sparse(self.where, value, weight))
         if not self._cuts(value.shape):
             return _reading(batch)
         length = self.output_shape[1]
@@ -159,7 +159,7 @@ class _Reader:
         length, checks = self._length_of_rows(value, tf.size(ends))
         with tf.control_dependencies(checks):
             batch = IdBatch(tf.identity(row), tf.cast(value.values, tf.int64), self.size,
-                            weights.ragged(self.where, value, weight))
+                            ids.weights_of_ragged(self.where, value, weight))
         cuts = self._cuts(value.shape)
         is_row = not cuts and length == 1
         if is_row is True:
@@ -221,19 +221,6 @@ def _range_of(indices: tf.Tensor) -> tf.Tensor:
                             _numbers(' to', tf.reduce_max(indices, axis=0))])
 
 
-def _row_major(columns: Sequence[tf.Tensor], bounds: tuple[int, ...]) -> tf.Tensor:
-    """Returns the number of each index's cell, int32 `[n]`.
-
-    Args:
-      columns: the indices of a sparse tensor in each dimension but the last, int64 `[n]`.
-      bounds: of each of these dimensions.
-    """
-    cells = columns[0]
-    for column, bound in zip(columns[1:], bounds[1:]):
-        cells = cells * bound + column
-    return tf.cast(cells, tf.int32)
-
-
 def _cut(batch: IdBatch, place: tf.Tensor, length: int | tf.Tensor) -> Reading:
     """Cuts sequences to `length`; turns rows into samples.
 
@@ -263,13 +250,7 @@ class Batches:
     """
 
     def __init__(self, declared: Declared, output_shapes: Sequence[tuple[int, ...]], policy: str):
-        """Makes the variable with the counts of ids.
-
-        Args:
-          declared: the features.
-          output_shapes: see above.
-          policy: for ids out of range, see `core.specs.FeatureSpec`.
-        """
+        """Makes the variable with the counts of ids."""
         self.output_shapes = list(output_shapes)
         self._declared = declared
         self._names = feature_names(declared)
@@ -284,11 +265,7 @@ class Batches:
              ) -> list[tf.Tensor]:
         """Packs the ids of one replica, and counts them, if all checks of them have passed.
 
-        Args:
-          features: the ids of each feature.
-          weights: their weights, or `None` for each feature without.
-          pack: packs the ids of all features, by their names.
-          kinds: the dtypes of the results of `pack`, which are vectors.
+        `pack` packs the ids of all features, by their names, into vectors of the dtypes `kinds`.
 
         Returns:
           What the first check that fails says, or `''`, see `ops.checks`; then the packed ids.

@@ -22,8 +22,8 @@ import tensorflow as tf
 from ..errors import CallError, Problem
 from ..native.owned import OwnedVariable, read
 from ..ops import checks
-from ..ops.functions import not_inlined
-from .tables import on_host
+from ..ops.checks import not_inlined
+from .table_variables import on_host
 
 INFERENCE, TRAINING, EITHER = 0, 1, 2
 """The uses of a batch: it gets no gradients, it must get some, or it may."""
@@ -46,12 +46,7 @@ _APART = Problem(
 
 
 def use_of(training: bool | tf.Tensor, name: str | None) -> int | tf.Tensor:
-    """Returns the use of a batch, from the arguments of `TPUEmbedding.enqueue`: `EITHER` if named.
-
-    Args:
-      training: a bool, or a bool scalar tensor.
-      name: the name of the calls.
-    """
+    """Returns the use of a batch, from the arguments of `TPUEmbedding.enqueue`."""
     if name is not None:
         return EITHER
     if isinstance(training, bool):
@@ -72,7 +67,6 @@ class Pairing:
         """Makes the queues, which live as long as this object.
 
         Args:
-          replicas: how many, >= 1.
           kinds: the dtypes of the packed ids of a batch, at least one.
           note_inference: called where operations are wanted for a batch that gets no gradients;
             returns an int32 scalar. Replica 0 asks for all.
@@ -97,10 +91,7 @@ class Pairing:
             use: int | tf.Tensor) -> None:
         """Appends one batch for each of `replicas`; fails with E557 if one of them has no room.
 
-        Args:
-          packed: for each of the replicas a batch.
-          replicas: the numbers of the replicas.
-          use: int32 scalar, one of the constants above.
+        `use` is an int32 scalar, one of the constants above.
         """
         self._followed_enqueues.interrupt(replicas)
         expected = self._followed_enqueues.add_counts(replicas, _rows(self._left, replicas))
@@ -151,11 +142,10 @@ class Pairing:
             return tf.identity(use), [tf.identity(tensor) for tensor in packed]
 
     def take_looked_up(self) -> list[list[tf.Tensor]]:
-        """Takes for each replica the batch whose gradients have come.
+        """Takes for each replica the packed ids of the batch whose gradients have come.
 
-        Returns:
-          For each replica the packed ids. To evaluate them fails with E556 if a replica has no
-          batch, and with E548 if the batches are not of the same step.
+        To evaluate them fails with E556 if a replica has no batch, and with E548 if the batches are
+        not of the same step.
 
         Raises:
           CallError: if the same graph dequeued an earlier batch that must get its gradients too.
@@ -311,11 +301,7 @@ class Followed:
         return read(call.followed)
 
     def remove(self, replica: int, *, newest: bool = False) -> tuple[bool, int | None]:
-        """Notes that the counterpart of an open call was made.
-
-        Returns:
-          Whether there is such an open call, and its use.
-        """
+        """Notes the counterpart of an open call; returns whether there is one, and its use."""
         calls = self._of_graph()[replica]
         call = calls.pop(-1 if newest else 0) if calls else None
         if call is None or id(call) in self._interrupted:

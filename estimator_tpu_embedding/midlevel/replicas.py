@@ -1,7 +1,14 @@
-"""The replicas of a strategy: their number, the one that is being traced, and its values."""
+"""The replicas of a strategy, and where in them the calls of a look-up may be made.
+
+A TPU runs the Python of a step once, here every replica does. A program that names its calls by a
+counter names them differently in each replica. Each replica makes the same calls in the same order,
+so its k-th new name stands for the k-th of replica 0.
+"""
 
 from __future__ import annotations
 
+import collections
+import dataclasses
 import re
 import weakref
 from collections.abc import Callable, Sequence
@@ -9,7 +16,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from ..errors import CallError, InputShapeError, Problem, UnsupportedError
+from .. import _process, _tf
+from ..errors import CallError, InputShapeError, NotInFunctionError, Problem, UnsupportedError
 from .strategy import is_tpu_strategy
 
 _initialized: weakref.ref[Any] | None = None
@@ -17,26 +25,19 @@ _initialized: weakref.ref[Any] | None = None
 
 def forget_initialized() -> None:
     """Forgets the object that has the emulated TPU, because the system was initialized anew."""
-    _set_initialized(None)
-
-
-def _set_initialized(owner: weakref.ref[Any] | None) -> None:
     global _initialized
-    _initialized = owner
+    _initialized = None
 
 
 class Replicas:
-    """The replicas of one strategy.
+    """The replicas of one strategy, under which an object is created.
 
     Attributes:
-      number: how many replicas there are.
       strategy: the strategy, `None` for TensorFlow's default one.
       num_hosts: emulated hosts; 1 under other strategies than a TPUStrategy.
-      are_tpu: whether the strategy is an emulated TPUStrategy.
     """
 
     def __init__(self, strategy: tf.distribute.Strategy):
-        """Describes the replicas of `strategy`, under which an object is created."""
         self._strategy = strategy
         self.strategy = strategy if tf.distribute.has_strategy() else None
         self.number: int = strategy.num_replicas_in_sync
@@ -44,15 +45,10 @@ class Replicas:
         self.num_hosts: int = strategy.extended.num_hosts if self.are_tpu else 1
 
     def initialize(self, owner: Any, *, joins: bool) -> None:
-        """Reserves the engine of an emulated TPU for an object, as long as the object exists.
+        """Reserves the engine of an emulated TPU for `owner`, as long as that exists.
 
-        Args:
-          owner: the object. It may ask again.
-          joins: whether it wants to share the engine of another object, as 2.3 allows.
-
-        Raises:
-          CallError: if another object has the engine.
-          UnsupportedError: for an object that wants to share.
+        The owner may ask again. Another object is a CallError. One that `joins`, to share the
+        engine of another object as 2.3 allows, is an UnsupportedError.
         """
         if not self.are_tpu:
             return
@@ -61,6 +57,7 @@ class Replicas:
                 'E559', 'TPUEmbedding', 'every object has tables of its own: none can share those '
                 'of another by initialize_tpu_embedding=False',
                 remedy='Use the first object for evaluation too, with training=False.'))
+        global _initialized
         other = _initialized() if _initialized is not None else None
         if other is not None and other is not owner:
             raise CallError(Problem(
@@ -68,7 +65,7 @@ class Replicas:
                 'caused by using multiple TPUEmbedding instances in a TPU scope which is '
                 'unsupported', remedy='Call tf.tpu.experimental.initialize_tpu_system() before '
                 'the next one.'))
-        _set_initialized(weakref.ref(owner))
+        _initialized = weakref.ref(owner)
 
     def fed(self, device: str | None) -> list[int]:
         """Returns the replicas for which `enqueue` is called here."""
@@ -78,16 +75,7 @@ class Replicas:
         return list(range(self.number)) if context is None else [_number(context)]
 
     def check_inputs(self, paths: Sequence[str], flat: Sequence[Any]) -> None:
-        """Refuses ids that a TPU could not take at this place.
-
-        Args:
-          paths: of the features.
-          flat: the ids of each.
-
-        Raises:
-          InputShapeError: a ValueError, for ids that were computed in the step.
-          CallError: a RuntimeError, in a loop, condition or function within the step.
-        """
+        """Refuses ids that a TPU could not take at this place; see `Extended.check_inputs`."""
         context = self._context('enqueue')
         if self.are_tpu and context is not None:
             self._strategy.extended.check_inputs(context, paths, flat)
@@ -172,3 +160,98 @@ class Replicas:
 
 def _number(context: Any) -> int:
     return int(tf.get_static_value(context.replica_id_in_sync_group))
+
+
+def require_function(method: str) -> None:
+    """Requires that a function is being traced, which is to be executed in this process.
+
+    Raises:
+      NotInFunctionError: in eager mode.
+      CallError: a RuntimeError, in a function that XLA compiles.
+    """
+    _process.require_threads(method)
+    if not tf.inside_function():
+        raise NotInFunctionError(Problem(
+            'E551', method, 'it must be called while a tf.function is traced', 'an eager call',
+            'Put the step into a tf.function, and leave tf.config.run_functions_eagerly off.'))
+    if _tf.is_compiled_by_xla(tf.compat.v1.get_default_graph()):
+        raise CallError(Problem(
+            'E542', method, 'XLA cannot compile the queues and tables of the host',
+            'a function with jit_compile=True', 'Leave jit_compile out of tf.function, and out of '
+            'compile of a Keras model; a TPU compiles what surrounds the look-ups by itself.'))
+
+
+def unbuilt(method: str) -> CallError:
+    """Returns the error of a call before the shapes of features are known."""
+    return CallError(Problem(
+        'E553', method, f'{method} called on unbuilt TPUEmbedding object. Please either call '
+        'enqueue first or manually call the build method', remedy='Where build() is called, it '
+        'needs the shapes of the inputs too.'))
+
+
+def is_rehearsal() -> bool:
+    """Whether Keras calls a layer only to learn the shapes of its outputs.
+
+    It does so for functional models, with placeholders of the shapes of its `Input`s, in a graph
+    of this name that is never executed.
+    """
+    name = getattr(tf.compat.v1.get_default_graph(), 'name', None)
+    return isinstance(name, str) and name.endswith('_scratch_graph')
+
+
+def is_outside_of_replicas() -> bool:
+    """Whether this code runs once for all replicas, and not within `strategy.run`."""
+    return not tf.distribute.has_strategy() or tf.distribute.in_cross_replica_context()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _OfFunction:
+    """The names in one function.
+
+    By replica, they are what each name that may be counted stands for. Names that were used outside
+    of replicas stand for themselves.
+    """
+
+    by_replica: collections.defaultdict[int, dict[str, str]] = dataclasses.field(
+        default_factory=lambda: collections.defaultdict(dict))
+    of_all: set[str] = dataclasses.field(default_factory=set)
+
+
+class CallNames:
+    """The names that replicas have used in each function, and what they stand for.
+
+    >>> names = CallNames()
+    >>> names.common('1', 0), names.common('2', 0)
+    ('1', '2')
+    >>> names.common('3', 1), names.common('4', 1), names.common('3', 1)
+    ('1', '2', '1')
+    """
+
+    def __init__(self) -> None:
+        self._by_graph: weakref.WeakKeyDictionary[tf.Graph, _OfFunction] = (
+            weakref.WeakKeyDictionary())
+
+    def common(self, name: str | None, replica: int, *, outside: bool = False) -> str | None:
+        """Returns the name by which replica 0 makes this call; `None` is the same in all.
+
+        Replica 0 makes its k-th call first. Calls `outside` of replicas come once, perhaps not in
+        the same order for each replica, so a new name there is the same in all.
+        """
+        if name is None:
+            return None
+        known = self._by_graph.setdefault(traced_function(), _OfFunction())
+        own, of_first = known.by_replica[replica], list(known.by_replica[0])
+        if name not in own and (outside or name in known.of_all):
+            known.of_all.add(name)
+            return name
+        if name not in own:
+            own[name] = of_first[len(own)] if replica and len(own) < len(of_first) else name
+        return own[name]
+
+
+def traced_function() -> tf.Graph:
+    """Returns the graph of the outermost function that is being traced."""
+    graph = tf.compat.v1.get_default_graph()
+    while getattr(getattr(graph, 'outer_graph', None), 'building_function', False):
+        graph = graph.outer_graph
+    return graph

@@ -8,21 +8,20 @@ from collections.abc import Mapping, Sequence
 import tensorflow as tf
 
 from .. import _tf
-from ..core.kernels import Kernels
 from ..core.plan import Plan
 from ..core.rates import DynamicRate
+from ..core.specs import Kernels
 from ..errors import CallError, Problem
-from ..hosts.backend import Activations, CoreBatch
-from ..hosts.choice import open_engine
+from ..hosts.backend import Activations, CoreBatch, rates_at, require_rates
+from ..hosts.engine_choice import open_engine
 from ..hosts.pipelined import PendingUpdate
-from ..hosts.rates import rates_at, require_rates
 from ..hosts.step_clock import FunctionSteps
 from ..hosts.tables import HostedTable
 from ..native.owned import OwnedVariable
 from ..ops import checks
-from . import calls
 from .pairing import INFERENCE, Pairing
-from .tables import HOST, PARAMETERS, on_host
+from .replicas import CallNames, is_outside_of_replicas, traced_function
+from .table_variables import HOST, PARAMETERS, on_host
 
 MOST_BYTES = 1 << 16
 """Tensors of a replica and step are joined up to so many bytes; above, copies take longer."""
@@ -54,22 +53,15 @@ class Carrier:
 
 
 class Runtime:
-    """Looks up and updates while functions are traced. Its queues live as long as it does.
-
-    Attributes:
-      plan: the plan, on one host with a core per replica.
-      kernels: `'native'` or `'stock'`.
-      kinds: the dtypes of packed ids.
-    """
+    """Looks up and updates while functions are traced. Its queues live as long as it does."""
 
     def __init__(self, plan: Plan, variables: Mapping[str, Mapping[str, OwnedVariable]],
                  kernels: Kernels, batch_size: int, features: Sequence[str]):
         """Opens the engine, which owns the values of variables from its first use on.
 
         Args:
-          plan: the plan.
+          plan: on one host with a core per replica.
           variables: by table, then `'parameters'` or the name of the slot.
-          kernels: which engine, and its threads.
           batch_size: samples of all replicas per step, for reports; 0 if that is not known.
           features: the names of all features, in the order of the user's.
         """
@@ -83,7 +75,7 @@ class Runtime:
         shapes = {feature.name: plan.output_shape(feature) for feature in plan.features}
         self._features = features  # The plan has them in another order.
         self._carrier = Carrier([shapes[name] for name in features])
-        self._names = calls.CallNames()
+        self._names = CallNames()
         self._pairings: dict[str | None, Pairing] = {}
         self._flush = tf.function(self._pending.make, autograph=False)
         self._rates_have_variables = False
@@ -97,11 +89,7 @@ class Runtime:
                 use: int | tf.Tensor, name: str | None) -> None:
         """Hands over the packed ids of some replicas, if nothing is wrong; see `Pairing.put`.
 
-        Args:
-          found: for each of the replicas a result of `Batches.pack`.
-          replicas: the numbers of the replicas.
-          use: see `Pairing.put`.
-          name: of the lookup.
+        `found` has for each of the replicas a result of `Batches.pack`.
         """
         with tf.device(HOST), tf.control_dependencies(
                 [checks.require_silence(message) for message, *_ in found]):
@@ -146,10 +134,7 @@ class Runtime:
                name: str | None) -> None:
         """Updates the rows that all replicas looked up last, or, if pipelined, a step later.
 
-        Args:
-          joined: by replica the result of `joined`.
-          stacked: the result of `rates`.
-          name: of the lookup.
+        `joined` has the result of `joined` of each replica, `stacked` is that of `rates`.
         """
         self._interrupt()
         with tf.device(HOST):
@@ -187,7 +172,7 @@ class Runtime:
         may change something in Python.
         """
         self._rates_have_variables = True
-        in_part = calls.traced_function() is not tf.compat.v1.get_default_graph()
+        in_part = traced_function() is not tf.compat.v1.get_default_graph()
         if in_part and any(isinstance(self.plan.rate(table.name), DynamicRate)
                            for table in self.plan.tables):
             with on_host(), _tf.discarded_graph(), contextlib.suppress(Exception):
@@ -200,7 +185,7 @@ class Runtime:
 
     def _pairing(self, name: str | None, replica: int) -> Pairing:
         """Returns the pairing of the calls of one name in a replica."""
-        name = self._names.common(name, replica, outside=calls.is_outside_of_replicas())
+        name = self._names.common(name, replica, outside=is_outside_of_replicas())
         if name not in self._pairings:
             with on_host():
                 self._pairings[name] = Pairing(self.plan.topology.num_cores, self._engine.kinds,

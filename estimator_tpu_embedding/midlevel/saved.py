@@ -15,8 +15,9 @@ import tensorflow as tf
 
 from ..errors import CallError, Problem
 from ..ops import checks
-from . import calls, shapes
-from .declaration import Declared
+from . import shapes
+from .feature_configs import Declared
+from .replicas import traced_function
 
 _config = tf.tpu.experimental.embedding.FeatureConfig
 
@@ -25,7 +26,6 @@ class SavedLookups:
     """The ids that functions have enqueued while they were traced for a SavedModel."""
 
     def __init__(self, declared: Declared):
-        """Has no ids yet, for the features of `declared`."""
         self._declared = declared
         self._waiting: weakref.WeakKeyDictionary[
             tf.Graph, collections.defaultdict[str | None, list[Any]]] = weakref.WeakKeyDictionary()
@@ -47,10 +47,6 @@ class SavedLookups:
     def dequeue(self, name: str | None, tables: Mapping[Any, tf.Variable]) -> Any:
         """Returns the activations of the ids that were enqueued first with this name.
 
-        Args:
-          name: see `TPUEmbedding.dequeue`.
-          tables: variables by TableConfig.
-
         Raises:
           CallError: if this function enqueued none.
         """
@@ -67,7 +63,7 @@ class SavedLookups:
 
     def _waiting_here(self) -> collections.defaultdict[str | None, list[Any]]:
         """Returns the ids by name, of the function that is being traced."""
-        return self._waiting.setdefault(calls.traced_function(), collections.defaultdict(list))
+        return self._waiting.setdefault(traced_function(), collections.defaultdict(list))
 
 
 def refuse_training() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import tensorflow as tf
 
 from ..errors import InputShapeError, Problem, shown
-from .declaration import Declared, feature_label
+from .feature_configs import Declared, feature_label
 
 
 def batch_size(output_shapes: Sequence[tuple[int, ...]]) -> int:
@@ -28,10 +28,6 @@ def batch_size(output_shapes: Sequence[tuple[int, ...]]) -> int:
 
 def of_inputs(declared: Declared, flat_inputs: Sequence[Any]) -> list[tf.TensorShape]:
     """Returns the shapes that the inputs of one replica imply; dimensions may be unknown.
-
-    Args:
-      declared: tables and features.
-      flat_inputs: a dense, sparse or ragged tensor for each feature.
 
     Raises:
       InputShapeError: with all illegal ranks and all values that are no tensors.
@@ -49,7 +45,6 @@ def of_build(declared: Declared, per_replica_input_shapes: Any,
     """Returns the shapes that the arguments of `build` imply; `None` if they imply none.
 
     Args:
-      declared: tables and features.
       per_replica_input_shapes: a structure with one `TensorShape` per feature, of inputs whose
         last dimension is reduced; or samples per replica; or `None`.
       per_replica_batch_size: samples per replica, or `None`; the other argument comes first.
@@ -76,11 +71,7 @@ def of_build(declared: Declared, per_replica_input_shapes: Any,
 
 def resolve(declared: Declared, incoming: Sequence[tf.TensorShape] | None
             ) -> list[tuple[int, ...]]:
-    """Returns the output shape of every feature.
-
-    Args:
-      declared: tables and features, whose own output shapes count first.
-      incoming: from `of_build` or `of_inputs`; `None` if nothing is known.
+    """Returns the output shape of every feature: its own, otherwise the incoming one.
 
     Raises:
       InputShapeError: if they contradict each other, or a dimension stays unknown or is 0.

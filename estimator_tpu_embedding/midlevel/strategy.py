@@ -16,7 +16,7 @@ from typing import Any
 import tensorflow as tf
 
 from ..errors import Problem, UnsupportedError
-from .system import Extended
+from .strategy_extended import Extended
 
 
 def is_tpu_strategy(strategy: Any) -> bool:
@@ -29,7 +29,7 @@ class _AnyOfThree(type):
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return super().__instancecheck__(instance) or (
-            vars(cls).get('_is_name_of_tensorflow', False) and is_tpu_strategy(instance))
+            cls in _NAMES_OF_TENSORFLOW and is_tpu_strategy(instance))
 
 
 class _Emulated:
@@ -119,8 +119,6 @@ class _Emulated:
 class TPUStrategyV2(_Emulated, tf.distribute.MirroredStrategy, metaclass=_AnyOfThree):
     """`tf.distribute.TPUStrategy`."""
 
-    _is_name_of_tensorflow = True
-
     def __init__(self, tpu_cluster_resolver: Any = None,
                  experimental_device_assignment: Any = None,
                  experimental_spmd_xla_partitioning: bool = False):
@@ -146,8 +144,6 @@ class TPUStrategyV2(_Emulated, tf.distribute.MirroredStrategy, metaclass=_AnyOfT
 class TPUStrategy(_Emulated, tf.distribute.MirroredStrategy, metaclass=_AnyOfThree):
     """`tf.distribute.experimental.TPUStrategy`."""
 
-    _is_name_of_tensorflow = True
-
     def __init__(self, tpu_cluster_resolver: Any = None, device_assignment: Any = None):
         """Makes replicas as `TPUStrategyV2` does, with the same arguments and errors."""
         super(tf.distribute.MirroredStrategy, self).__init__(Extended(
@@ -156,8 +152,6 @@ class TPUStrategy(_Emulated, tf.distribute.MirroredStrategy, metaclass=_AnyOfThr
 
 class TPUStrategyV1(_Emulated, tf.compat.v1.distribute.MirroredStrategy, metaclass=_AnyOfThree):
     """`tf.compat.v1.distribute.experimental.TPUStrategy`."""
-
-    _is_name_of_tensorflow = True
 
     def __init__(self, tpu_cluster_resolver: Any = None, steps_per_run: int | None = None,
                  device_assignment: Any = None):
@@ -169,3 +163,6 @@ class TPUStrategyV1(_Emulated, tf.compat.v1.distribute.MirroredStrategy, metacla
     def steps_per_run(self) -> int:
         """The number that the strategy was given, or 1."""
         return int(self.extended.steps_per_run)
+
+
+_NAMES_OF_TENSORFLOW = TPUStrategyV2, TPUStrategy, TPUStrategyV1

@@ -13,13 +13,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..core.limits import MAX_NAME_LENGTH
-from ..core.optimizer_base import Optimizer
+from ..core.optimizers import Optimizer
 from ..core.plan import Plan
 from ..core.rates import ConstantRate, DynamicRate
 from ..core.specs import FeatureSpec, TableSpec, Topology
 from ..errors import ConfigError, Problem, counted, quoted, shown
-from ..proto.codec import Config, plan_to_config
-from ..proto.decoding import batch_of, config_to_plan
+from ..proto.codec import Config, batch_of, config_to_plan, plan_to_config
 
 JOB = 'job'
 """The place of notes about the whole declaration."""

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from google.protobuf import text_format
 
-from ..core.optimizer_base import Bounds
+from ..core.optimizers import Bounds
 from ..core.plan import resolve
 from ..core.rates import DynamicRate
 from ..core.specs import Topology

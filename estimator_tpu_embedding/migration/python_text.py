@@ -11,8 +11,8 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ..core.float32 import is_float32, shortest
-from ..core.optimizer_base import Bounds
+from ..core.limits import is_float32, shortest
+from ..core.optimizers import Bounds
 from .declaration import Table
 
 WIDTH = 79

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..core import optimizers as o
-from ..core.optimizer_base import Bounds, Optimizer
+from ..core.optimizers import Bounds, Optimizer
 
 OPTIONS = 24
 """How many floats each table has: kOptions in `src/options.h`."""

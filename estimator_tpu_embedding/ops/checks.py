@@ -19,6 +19,7 @@ import contextlib
 import contextvars
 import re
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import tensorflow.compat.v1 as tf
@@ -32,7 +33,6 @@ class Gathered:
     """The conditions of checks that were made in the context of `gathered`."""
 
     def __init__(self) -> None:
-        """Has none yet."""
         self._conditions: list[tf.Tensor] = []
         self._limited: dict[Hashable, list[tuple[tf.Tensor, int]]] = {}
 
@@ -110,8 +110,7 @@ def require_gathered(found: Gathered, explain: Callable[[], tf.Tensor]) -> tf.Op
 def first_message(make: Callable[[], object]) -> tf.Tensor:
     """Returns the message of the first check that fails, `''` if none does; nothing fails.
 
-    Args:
-      make: makes checks, in a function of TF2 and outside of `gathered`.
+    `make` makes the checks, in a function of TF2 and outside of `gathered`.
     """
     said: list[tuple[tf.Tensor, tf.Tensor]] = []
     token = _said.set(said)
@@ -165,13 +164,9 @@ def require(condition: tf.Tensor, problem: Problem, *,
 
 def limited(numbers: tf.Tensor, bound: int, problem: Problem, *,
             got: Callable[[tf.Tensor], tf.Tensor]) -> tf.Tensor:
-    """Returns numbers, int64, that fail to evaluate with `problem` unless all are in `[0, bound)`.
+    """Returns int64 numbers that fail to evaluate with `problem` unless all are in `[0, bound)`.
 
-    Args:
-      numbers: any shape.
-      bound: at least 1.
-      problem: the error; its `got` is replaced.
-      got: which numbers are wrong, bool -> scalar string.
+    `got` returns a scalar string of the wrong numbers, which its argument, a mask, tells.
     """
     found = _gathered.get()
     if found is not None:
@@ -192,12 +187,7 @@ def require_of_tables(tables: Sequence[str], fails: tf.Tensor, problem: Problem,
                       ) -> tf.Operation:
     """Returns an op that fails with `problem`, about the first table for which `fails` holds.
 
-    Args:
-      tables: their names, at least one.
-      fails: bool, one per table.
-      problem: the error; its `where` and `got` are replaced.
-      got: position of that table -> scalar string.
-      step: see `require`.
+    `got` returns a scalar string for the position of that table.
     """
     first = tf.argmax(tf.cast(fails, tf.int32))
     names = tf.constant([f'table "{name}"' for name in tables])
@@ -216,6 +206,15 @@ def masked(values: tf.Tensor, kept: tf.Tensor) -> tf.Tensor:
     of these per feature, and building them took a good part of the start of a job.
     """
     return tf.gather_nd(values, tf.where(kept))
+
+
+def not_inlined(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns a function of TF2 that is traced once and not inlined into its callers.
+
+    TensorFlow visits every operation of a branch that is not taken. So a rare branch is cheaper as
+    one call. A frequent one is not: a call takes the time of some small operations.
+    """
+    return tf.function(function, autograph=False, experimental_attributes={'_noinline': True})
 
 
 def _joined(parts: Sequence[tf.Tensor | str], separator: str = '') -> tf.Tensor | str:

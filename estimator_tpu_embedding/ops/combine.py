@@ -1,9 +1,10 @@
-"""Combines rows of one feature into activations, and spreads gradients back over the rows."""
+"""Combines rows of one feature into activations, and gives and sums gradients of the rows."""
 
 from __future__ import annotations
 
 import tensorflow.compat.v1 as tf
 
+from ..core.specs import Quantization
 from .ids import IdBatch
 
 
@@ -35,8 +36,6 @@ def combine(rows: tf.Tensor, batch: IdBatch, combiner: str | None) -> tf.Tensor:
 
     Args:
       rows: float32 `[n, D]`, the row of each id.
-      batch: the ids.
-      combiner: `'sum'`, `'mean'`, `'sqrtn'` or `None`.
 
     Returns:
       float32 `[num_samples, D]`.
@@ -47,16 +46,32 @@ def combine(rows: tf.Tensor, batch: IdBatch, combiner: str | None) -> tf.Tensor:
 
 
 def spread(gradient: tf.Tensor, batch: IdBatch, combiner: str | None) -> tf.Tensor:
-    """Returns the gradient that each id's row receives from the gradient of the activations.
-
-    Args:
-      gradient: float32 `[num_samples, D]`.
-      batch: the ids.
-      combiner: as in `combine`.
-
-    Returns:
-      float32 `[n, D]`.
-    """
+    """Returns the gradient of each id's row, float32 `[n, D]`, from that of the activations."""
     rows = tf.gather(gradient, batch.samples)
     share = shares(batch, combiner)
     return rows if share is None else rows * share
+
+
+def sum_duplicates(ids: tf.Tensor, gradients: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """Returns the distinct ids in order of first occurrence, and the sums of their gradients."""
+    distinct, positions = tf.unique(ids)
+    return distinct, tf.math.unsorted_segment_sum(gradients, positions, tf.size(distinct))
+
+
+def turns(ids: tf.Tensor, core: int, num_cores: int) -> tf.Tensor:
+    """Returns the turn in which a core's sums are applied, for rows that are updated core by core.
+
+    A row resides on core `id % num_cores`, and that core has turn 0. The others follow in
+    ascending order, core 0 after the last one. So in one turn one core updates each row. The ids
+    3, 1 and 2 of core 2 of 3 have the turns 2, 1 and 0.
+    """
+    return (core - ids) % num_cores
+
+
+def rounded(rows: tf.Tensor, quantization: Quantization | None) -> tf.Tensor:
+    """Rounds looked-up float32 `rows` of any shape as `quantization` says; see `Quantization`."""
+    if quantization is None:
+        return rows
+    lower, upper, step = quantization.lower, quantization.upper, quantization.step
+    kept = tf.minimum(tf.maximum(rows, lower), upper)
+    return tf.floor(tf.math.divide_no_nan(kept - lower, step) + .5) * step + lower

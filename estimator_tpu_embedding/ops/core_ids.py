@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import tensorflow.compat.v1 as tf
 
 from . import checks, ids
-from .functions import not_inlined
+from .checks import not_inlined
 from .ids import IdBatch, IdCounts, Reader
 
 _ANY_CORE = '\x01core\x01'
@@ -42,13 +42,7 @@ class FeatureIds:
 
 
 class ReadIds(NamedTuple):
-    """The ids of one feature of one core, checked.
-
-    Attributes:
-      batch: the ids.
-      counts: of all ids.
-      lengths: of sequences, see `ids.Reading`.
-    """
+    """The ids of one feature of one core, checked, counted, and the lengths of its sequences."""
 
     batch: IdBatch
     counts: IdCounts
@@ -59,19 +53,15 @@ class CoreIds:
     """Reads the features of one core after another, in one graph of TF1."""
 
     def __init__(self, features: Sequence[FeatureIds]):
-        """Says how each feature is read."""
         self._features = features
         self._explain = not_inlined(self._message)
 
     def read(self, given: Mapping[str, tuple[Any, Any]], core: int) -> dict[str, ReadIds]:
-        """Returns the ids of all features of a core.
+        """Returns the ids of all features of a core; the values fail to evaluate if a check fails.
 
         Args:
           given: the values and the weights, or `None`, of each feature, as for `ids.Reader.read`.
           core: the core, for messages.
-
-        Returns:
-          By feature: what fails to evaluate as `ids.Reader.read` and `ids.check` say.
 
         Raises:
           InputShapeError: as `ids.Reader.read`.

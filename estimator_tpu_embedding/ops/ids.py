@@ -1,4 +1,4 @@
-"""Reads ids from dense, sparse and ragged tensors into an `IdBatch`, and checks and counts them."""
+"""Reads ids and weights of any tensors into an `IdBatch`, and checks and counts the ids."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import tensorflow.compat.v1 as tf
 
 from ..errors import InputShapeError, Problem
-from . import weights as weights_of
 from .checks import are_below, first_values, limited, masked, require
 
 _BATCH = 'Batch with params["batch_size"] and drop_remainder=True.'
@@ -55,12 +54,9 @@ class IdCounts(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """The ids of one feature as they were read, unchecked.
+    """The ids of one feature as they were read, unchecked; for counts see `IdCounts`.
 
     Attributes:
-      batch: the ids.
-      missing: see `IdCounts`.
-      truncated: see `IdCounts`.
       lengths: of sequences: the last used place + 1, at most `L`, int64 `[B]`; otherwise `None`.
     """
 
@@ -162,7 +158,7 @@ class Reader:
                         got=lambda: first_values(masked(ids.indices, ids.indices < 0)))]):
             samples = tf.identity(samples)
         batch = IdBatch(tf.cast(samples, tf.int32), tf.cast(ids.values, tf.int64),
-                        self.num_samples, weights_of.sparse(self.where, value, weights))
+                        self.num_samples, weights_of_sparse(self.where, value, weights))
         return self._cut(batch, ids.indices[:, 1], 0) if self.sequence_length else (
             Reading(batch, 0, 0))
 
@@ -242,12 +238,6 @@ def check(where: str, reading: Reading, *, vocabulary_size: int, policy: str = '
           ) -> tuple[IdBatch, IdCounts]:
     """Makes sure that every id has a row.
 
-    Args:
-      where: the feature and the core, for messages.
-      reading: the ids.
-      vocabulary_size: rows of the table.
-      policy: see `core.specs.FeatureSpec.id_policy`.
-
     Returns:
       A batch whose ids are in `[0, vocabulary_size)`, and the counts of all ids. With the policy
       `'error'` the batch fails to evaluate, with E501, if an id is out of range. Ids are compared
@@ -287,3 +277,74 @@ def _of_samples(batch: IdBatch, wrong: tf.Tensor) -> tf.Tensor:
     return tf.strings.join([
         first_values(bad), ' in sample ', first_values(masked(batch.samples, wrong)), ' (',
         tf.strings.as_string(tf.size(bad)), ' in all)'])
+
+
+def weights_of_sparse(where: str, ids: tf.SparseTensor, weights: object) -> tf.Tensor | None:
+    """Returns the weight of each id, in the order that `tf.sparse.reorder` gives the ids.
+
+    Returns:
+      float32 `[n]`, or `None`, which is 1 for each, if `weights` is `None`. It fails to evaluate,
+      with E518, for other indices than those of ids or a weight that is not finite.
+
+    Raises:
+      InputShapeError: for another type, E517, or shapes that are known to differ, E518.
+    """
+    if weights is None:
+        return None
+    _require_numbers(where, weights, tf.SparseTensor)
+    assert isinstance(weights, tf.SparseTensor)
+    numbers = _checked_weights(where, weights.values, weights.indices, ids.values, ids.indices)
+    return tf.sparse.reorder(tf.SparseTensor(ids.indices, numbers, ids.dense_shape)).values
+
+
+def weights_of_ragged(where: str, ids: tf.RaggedTensor, weights: object) -> tf.Tensor | None:
+    """Returns the weight of each id, in their order, for ids of rank 2; see `weights_of_sparse`."""
+    if weights is None:
+        return None
+    _require_numbers(where, weights, tf.RaggedTensor)
+    assert isinstance(weights, tf.RaggedTensor)
+    if not weights.shape.is_compatible_with(ids.shape):
+        raise InputShapeError(_weights_elsewhere(where, f'{weights.shape} for {ids.shape}'))
+    return _checked_weights(where, weights.values, tf.cast(weights.row_splits, tf.int64),
+                            ids.values, tf.cast(ids.row_splits, tf.int64))
+
+
+def _require_numbers(where: str, weights: object, kind: type) -> None:
+    dtype = getattr(weights, 'dtype', None)
+    if not isinstance(weights, kind) or dtype is None or not (
+            dtype.is_floating or dtype.is_integer):
+        raise InputShapeError(Problem(
+            'E517', where, 'weights must be a SparseTensor or RaggedTensor of numbers',
+            f'{type(weights).__name__} {getattr(dtype, "name", "")}'.strip()))
+
+
+def _weights_elsewhere(where: str, got: str = '') -> Problem:
+    return Problem('E518', where, 'weights must be at the places of the ids', got)
+
+
+def _checked_weights(where: str, weights: tf.Tensor, places: tf.Tensor, ids: tf.Tensor,
+             places_of_ids: tf.Tensor) -> tf.Tensor:
+    """Returns weights as float32; they fail to evaluate unless finite and at the ids' places.
+
+    Places are in any form whose first dimension may be compared.
+    """
+    if not places.shape.is_compatible_with(places_of_ids.shape):
+        raise InputShapeError(_weights_elsewhere(
+            where, f'indices of shape {places.shape} for those of shape {places_of_ids.shape}'))
+    sizes = [tf.size(one) for one in (weights, ids)]
+    same = tf.equal(*sizes)
+    if places is not places_of_ids:
+        rows = [tf.shape(one)[0] for one in (places, places_of_ids)]
+        common = tf.minimum(*rows)
+        same &= tf.equal(*rows) & tf.reduce_all(
+            tf.equal(places[:common], places_of_ids[:common]))
+    numbers = tf.cast(weights, tf.float32)
+    finite = tf.math.is_finite(numbers)
+    with tf.control_dependencies([
+            require(same, _weights_elsewhere(where), got=lambda: tf.strings.join([
+                tf.strings.as_string(sizes[0]), ' weights for ',
+                tf.strings.as_string(sizes[1]), ' ids'])),
+            require(finite, Problem('E518', where, 'weights must be finite'),
+                    got=lambda: first_values(masked(numbers, ~finite)))]):
+        # As many as ids, because gathered checks let operations run that need so many.
+        return tf.concat([numbers, tf.ones_like(ids, tf.float32)], 0)[:sizes[1]]

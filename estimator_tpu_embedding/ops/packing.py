@@ -23,10 +23,7 @@ def is_packable(tensor: tf.Tensor) -> bool:
 
 
 def pack(tensors: Sequence[tf.Tensor]) -> tf.Tensor:
-    """Returns one vector that holds tensors for which `is_packable` is true.
-
-    Args:
-      tensors: one or more.
+    """Returns one vector that holds one or more tensors for which `is_packable` is true.
 
     >>> with tf.Graph().as_default(), tf.Session() as session:
     ...     tensors = [tf.constant([1, 2]), tf.constant([[0.5]])]
@@ -40,12 +37,7 @@ def pack(tensors: Sequence[tf.Tensor]) -> tf.Tensor:
 
 
 def unpack(message: tf.Tensor, like: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-    """Returns the tensors that `pack` was given.
-
-    Args:
-      message: what it returned, perhaps on another device.
-      like: tensors of the same dtypes and static shapes; only these are looked at.
-    """
+    """Returns the tensors that `pack` was given, of the dtypes and static shapes of `like`."""
     unit = _unit_of(like)
     ranks = [each.shape.rank for each in like if not each.shape.is_fully_defined()]
     begin = sum(ranks) * _units(tf.int32, unit)
@@ -69,15 +61,11 @@ def _unit_of(tensors: Sequence[tf.Tensor]) -> tf.DType:
     kinds = {each.dtype for each in tensors}
     if len(kinds) == 1 and all(each.shape.is_fully_defined() for each in tensors):
         return kinds.pop()
-    return tf.int32 if all(_size(kind) % 4 == 0 for kind in kinds) else tf.uint8
-
-
-def _size(kind: tf.DType) -> int:
-    return int(kind.size)
+    return tf.int32 if all(kind.size % 4 == 0 for kind in kinds) else tf.uint8
 
 
 def _units(kind: tf.DType, unit: tf.DType) -> int:
-    return _size(kind) // _size(unit)
+    return int(kind.size) // int(unit.size)
 
 
 def _as_units(tensor: tf.Tensor, unit: tf.DType) -> tf.Tensor:

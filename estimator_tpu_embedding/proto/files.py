@@ -1,4 +1,4 @@
-"""Opens files that strangers wrote: regular files only, and never more bytes than asked for.
+"""Reads what strangers wrote: regular files, and never more bytes or values than asked for.
 
 A named pipe would block. A device may never end, or may do something. A link inside a directory
 may lead out of it. No other module of the package opens such files.
@@ -7,9 +7,11 @@ may lead out of it. No other module of the package opens such files.
 from __future__ import annotations
 
 import errno
+import hashlib
+import json
 import os
 import stat
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 NO_FILE = 'a pipe, socket or device'
 """The text of the error for a name that is not safe to read."""
@@ -21,7 +23,6 @@ def open_regular(path: str, *, follow: bool) -> BinaryIO:
     """Opens a regular file for reading.
 
     Args:
-      path: path of the file.
       follow: whether `path` itself may be a link; `False` for files that the user did not name.
 
     Raises:
@@ -41,11 +42,7 @@ def open_regular(path: str, *, follow: bool) -> BinaryIO:
 
 
 def require_regular(status: os.stat_result) -> None:
-    """Requires that a result of `stat` describes a regular file.
-
-    Raises:
-      OSError: names the kind of any other file.
-    """
+    """Requires that a `stat` describes a regular file; the OSError names any other kind."""
     if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(errno.EISDIR, 'a directory')
     if stat.S_ISLNK(status.st_mode):
@@ -62,10 +59,7 @@ def size_of(file: BinaryIO) -> int:
 def read_at_most(stream: BinaryIO, most: int, begun: bytearray | None = None) -> bytearray:
     """Returns the bytes of a stream up to its end, or the first `most` of them.
 
-    Args:
-      stream: stream to read.
-      most: the most bytes in all.
-      begun: bytes that were read before; it grows and is returned.
+    `begun` are bytes that were read before; it grows and is returned.
     """
     content = bytearray() if begun is None else begun
     # Piece by piece: a single call would reserve memory for the allowed maximum.
@@ -86,3 +80,61 @@ def child(directory: str, names: tuple[str, ...]) -> str | None:
 def is_directory(path: str) -> bool:
     """Whether `path` is a directory, or a link to one."""
     return os.path.isdir(path)
+
+
+def json_object(content: bytearray, most: int) -> dict[str, Any]:
+    """Returns a JSON object whose keys differ, of which each reader could take another value.
+
+    Args:
+      most: the most values in it: three bytes may become an object of a hundred.
+
+    Raises:
+      ValueError: if it is none, or has more. RecursionError: if it is nested too deeply.
+
+    >>> json_object(bytearray(b'{"rows": 5}'), 10)
+    {'rows': 5}
+    """
+    if sum(map(content.count, (b',', b'[', b'{'))) > most:
+        raise ValueError(f'more than {most:,} values')
+    found = json.loads(content, object_pairs_hook=_without_duplicates)
+    if not isinstance(found, dict):
+        raise ValueError('no JSON object')
+    return found
+
+
+def sha256_of_json(fields: dict[str, Any]) -> str:
+    """Returns the SHA-256 of an object in hexadecimal digits, whatever the order of its keys."""
+    return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        raise ValueError('a key occurs twice')
+    return fields
+
+
+Span = tuple[int, int]
+
+
+class Malformed(ValueError):
+    """Raised with the reason if content is not of the kind that it is read as."""
+
+
+class Wire:
+    """Bytes that hold numbers as protos write them."""
+
+    def __init__(self, content: bytes | bytearray):
+        self.content = content
+
+    def varint(self, at: int, end: int) -> tuple[int, int]:
+        """Returns the number that begins at `at` and its end, which is at most `end`."""
+        value = shift = 0
+        while at < end and shift < 64:
+            byte = self.content[at]
+            at += 1
+            value |= (byte & 0x7f) << shift
+            if byte < 0x80:
+                return value, at
+            shift += 7
+        raise Malformed(f'no whole number before byte {at}')

@@ -3,6 +3,9 @@
 The bytes of a file tell its kind, not its name. Its first bytes tell how much of it may be read.
 Text is a config or a graph; binary content is a graph or a config. Every problem raises
 `UnreadableConfigError`, with one line that is safe to print.
+
+A graph is a program, but this module takes it for data. It imports nothing, builds no function
+and looks up no type URL. It reads only the name of a node, its operation and three attributes.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ import dataclasses
 import io
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
 from google.protobuf import text_format
@@ -19,9 +22,10 @@ from google.protobuf.message import DecodeError
 
 from ..core import limits
 from ..errors import Problem, UnreadableConfigError, shown
-from . import files, graphs, text
+from . import files, text
+from .checkpoint_format_pb2 import Graph, MetaGraph, SavedModel
 from .codec import Config
-from .wire import Malformed
+from .files import Malformed
 
 MAX_TEXT = 2**20
 MAX_TEXT_GRAPH = 64 * 2**20
@@ -52,12 +56,7 @@ _BOM = b'\xef\xbb\xbf'
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """A config and its origin.
-
-    Attributes:
-      where: for the user: `'cfg.pbtxt'`, `'saved_model.pb: node "ConfigureTPUEmbedding"'`.
-      config: the config, not checked to be a plan.
-    """
+    """A config, not checked to be a plan, and its origin: `'saved_model.pb: node "..."'`."""
 
     where: str
     config: Config
@@ -92,11 +91,7 @@ def read_sources(source: str, *, stdin: BinaryIO | None = None) -> list[Source]:
 
 
 def read_file(path: str, *, follow: bool = True) -> list[Source]:
-    """Returns the configs in one file.
-
-    Args:
-      path: path of the file.
-      follow: whether it may be a link; `False` for files that the user did not name.
+    """Returns the configs in one file, which may be a link if `follow` is true.
 
     Raises:
       UnreadableConfigError: if there is no config. The code is `NO_CONFIG` if it is a graph.
@@ -119,15 +114,7 @@ def _unopened(where: str, error: OSError | ValueError) -> UnreadableConfigError:
 
 
 def read_bytes(content: bytes, where: str) -> list[Source]:
-    """Returns the configs in the content of a file.
-
-    Args:
-      content: all bytes of the file.
-      where: name of the content in messages.
-
-    Raises:
-      UnreadableConfigError: if there is no config.
-    """
+    """Returns the configs in the content of a file that messages call `where`."""
     return _read(io.BytesIO(content), len(content), where)
 
 
@@ -164,7 +151,7 @@ def _kind_and_limit(head: bytearray) -> tuple[str, int]:
     """Returns the kind of the content, and how many bytes of it may be read."""
     if _CONTROLS.search(head):
         return 'binary content', MAX_BINARY_GRAPH
-    if text.first_word(head) in graphs.FIRST_WORDS:
+    if text.first_word(head) in _WORDS_OF_GRAPHS:
         return 'a text graph', MAX_TEXT_GRAPH
     return 'text', MAX_TEXT
 
@@ -172,8 +159,8 @@ def _kind_and_limit(head: bytearray) -> tuple[str, int]:
 def _from_text(content: bytearray, where: str) -> list[Source]:
     if not content or content.isspace():
         raise unreadable('E482', where, 'it must hold a config', 'nothing: it is empty')
-    if text.first_word(content) in graphs.FIRST_WORDS:
-        return _from_nodes(graphs.in_text(content), where) or _none_in('a text graph', where)
+    if text.first_word(content) in _WORDS_OF_GRAPHS:
+        return _from_nodes(_carriers_in_text(content), where) or _none_in('a text graph', where)
     if b'\\' * (text.MAX_BACKSLASHES + 1) in content:
         raise Malformed(f'more than {text.MAX_BACKSLASHES} backslashes in a row')
     config = Config()
@@ -192,15 +179,15 @@ def _from_text(content: bytearray, where: str) -> list[Source]:
 
 def _from_binary(content: bytearray, where: str) -> list[Source]:
     """Returns the configs in a serialized graph, or the config that the content itself is."""
-    carriers = graphs.in_binary(bytes(content))
+    carriers = _carriers_in_binary(bytes(content))
     if carriers is None:
         return _parsed([(where, bytes(content))], 'a config')
     return _from_nodes(carriers, where) or _none_in('a binary graph', where)
 
 
-def _from_nodes(carriers: Iterable[graphs.Carrier], where: str) -> list[Source]:
+def _from_nodes(carriers: Iterable[_Carrier], where: str) -> list[Source]:
     """Returns each config that nodes carry once, named after the first of its nodes."""
-    found: dict[bytes, tuple[graphs.Carrier, int]] = {}
+    found: dict[bytes, tuple[_Carrier, int]] = {}
     for carrier in carriers:
         first, count = found.get(carrier.config, (carrier, 0))
         found[carrier.config] = first, count + 1
@@ -217,16 +204,7 @@ def _from_nodes(carriers: Iterable[graphs.Carrier], where: str) -> list[Source]:
 
 
 def _parsed(named: Iterable[tuple[str, bytes]], what: str) -> list[Source]:
-    """Returns the configs that serialized messages are.
-
-    Args:
-      named: a place and a message each.
-      what: all of them, in messages.
-
-    Raises:
-      UnreadableConfigError: if they hold more than they may.
-      Malformed: if one is no config.
-    """
+    """Returns the configs that serialized messages are; `what` names them together."""
     sources = []
     size = tables = features = 0
     for where, content in named:
@@ -271,8 +249,88 @@ def _none_in(kind: str, where: str) -> list[Source]:
                      'job: an export for serving has none.')
 
 
-def _name_of(carrier: graphs.Carrier) -> str:
+def _name_of(carrier: _Carrier) -> str:
     name = f'node "{shown(carrier.node.decode(errors="replace"))}"'
     if carrier.function:
         name += f' of function "{shown(carrier.function.decode(errors="replace"))}"'
     return name
+
+
+_ATTRIBUTES = {b'config', b'embedding_config', b'tpu_embedding_config'}
+_WORDS_OF_GRAPHS = {
+    'node', 'library', 'versions', 'version', 'debug_info', 'meta_info_def', 'graph_def',
+    'saver_def', 'collection_def', 'signature_def', 'asset_file_def', 'object_graph_def',
+    'saved_model_schema_version', 'meta_graphs'}
+"""Words that may begin the text of a GraphDef, MetaGraphDef or SavedModel."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class _Carrier:
+    """A node that carries a serialized config; `function` is empty in the graph itself."""
+
+    function: bytes
+    node: bytes
+    config: bytes
+
+
+def _is_carrier(op: bytes) -> bool:
+    """Whether an operation belongs to the embedding engine; a call of a function does not."""
+    return b'TPU' in op or op.startswith(b'ComputeDedupData')
+
+
+def _carriers_in_binary(content: bytes) -> list[_Carrier] | None:
+    """Returns the carriers of a serialized GraphDef, MetaGraphDef or SavedModel, else `None`."""
+    is_graph = False
+    for parse in (
+            lambda given: [one.graph_def for one in SavedModel.FromString(given).meta_graphs],
+            lambda given: [MetaGraph.FromString(given).graph_def],
+            lambda given: [Graph.FromString(given)]):
+        try:
+            graphs = parse(content)
+        except DecodeError:
+            continue
+        if found := [carrier for graph in graphs for carrier in _of_graph(graph)]:
+            return found
+        is_graph |= any(map(_is_graph, graphs))
+    return [] if is_graph else None
+
+
+def _is_graph(graph: Graph) -> bool:
+    """Whether a message has what only a graph has: in a config these fields are numbers."""
+    return (graph.HasField('library') or graph.HasField('versions')
+            or any(node.op for node in graph.node))
+
+
+def _of_graph(graph: Graph) -> Iterator[_Carrier]:
+    yield from _of_nodes(graph.node, b'')
+    for function in graph.library.function:
+        yield from _of_nodes(function.node_def, function.signature.name)
+
+
+def _of_nodes(nodes: Iterable[Graph.Node], function: bytes) -> Iterator[_Carrier]:
+    for node in nodes:
+        for attribute in node.attr if _is_carrier(node.op) else ():
+            if attribute.key in _ATTRIBUTES and attribute.value.s:
+                yield _Carrier(function=function, node=node.name, config=attribute.value.s)
+
+
+_STRING = rb'\s*+"([^"\\\n]*+(?:\\.[^"\\\n]*+)*+)"'
+_PARTS = re.compile(  # of a text as TensorFlow writes it: a function, a node, what a node carries
+    rb'\bsignature\s*+\{\s*+name:' + _STRING + rb'|\bnode(_def)?\s*+\{\s*+(?:name:' + _STRING
+    + rb'\s*+)?+op:' + _STRING + rb'|\bkey:\s*+"(?:(?:tpu_)?embedding_)?config"\s*+value\s*+\{'
+    rb'\s*+s:' + _STRING)
+
+
+def _carriers_in_text(content: bytes | bytearray) -> Iterator[_Carrier]:
+    """Yields the carriers of a GraphDef, MetaGraphDef or SavedModel in the text format."""
+    function = node = op = b''
+    for found in _PARTS.finditer(content) if b'config' in content else ():
+        signature, is_in_function, name, operation, config = found.groups()
+        if signature is not None:
+            function = signature
+        elif operation is not None:
+            node, op = name or b'', operation
+            function = function if is_in_function else b''
+        elif config and _is_carrier(op):
+            yield _Carrier(function=text.unescaped(function), node=text.unescaped(node),
+                          config=text.unescaped(config))

@@ -13,7 +13,7 @@ import tensorflow.compat.v1 as tf
 from .. import _tf
 from ..errors import ConfigError, Problem
 from ..hosts.backend import Activations, Backend, LookupReceipt
-from ..hosts.choice import choose_engine
+from ..hosts.engine_choice import choose_engine
 from ..hosts.pipelined import PipelinedBackend
 from ..ops import checks
 from .host_calls import call_on_host, operations_of, read_before_increment

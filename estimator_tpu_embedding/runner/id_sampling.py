@@ -16,15 +16,14 @@ import tensorflow.compat.v1 as tf
 
 from ..checkpoint import profile_files
 from ..core.plan import Plan
-from ..core.table_profile import Subject, TableProfile, is_sampled, subject_of
-from ..core.tally import CoreIds, Tally
+from ..core.table_profile import Subject, TableProfile, Tally, is_sampled, subject_of
 from .infeed import HostFeed
 from .progress import RunReport
 
 SAVE_SECONDS = 60.0
 
-HostIds = dict[str, list[CoreIds]]
-"""By feature the ids of every core of one feed."""
+HostIds = dict[str, list[tuple[np.ndarray, np.ndarray]]]
+"""By feature the `(samples, ids)` of every core of one feed."""
 
 
 class Profiler(tf.train.SessionRunHook):

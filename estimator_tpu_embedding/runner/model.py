@@ -13,10 +13,9 @@ from ..checkpoint.options import CheckpointOptions
 from ..checkpoint.recover import Known
 from ..cluster.cluster import Cluster
 from ..core.deployment import Deployment, Invocation
-from ..core.kernels import Kernels
 from ..core.plan import Plan
-from ..core.specs import Topology
-from ..core.vocabulary import Words
+from ..core.specs import Kernels, Topology
+from ..core.vocabulary_digests import Words
 from ..hosts.placement import Placement, on
 from ..ops.ids import IdBatch, IdCounts
 from .host_calls import HostCall

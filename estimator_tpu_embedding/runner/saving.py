@@ -11,7 +11,7 @@ from absl import logging
 
 from .. import _tf
 from ..checkpoint.saver import CommittingSaver, graph_written
-from ..proto.graph_text import graph_text
+from ..proto.text import graph_text
 
 
 class AsyncCheckpointSaverHook(tf.train.CheckpointSaverHook):

@@ -17,7 +17,7 @@ import tensorflow.compat.v1 as tf
 
 from .. import _tf
 from ..errors import ConfigError, Problem
-from ..hosts.operations import functions_of, functions_of_node
+from ..hosts.placed_graph import functions_of, functions_of_node
 
 _CONSTANT = ('Const', 'VarHandleOp')
 

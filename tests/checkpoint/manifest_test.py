@@ -13,7 +13,7 @@ from estimator_tpu_embedding.checkpoint.manifest import (
     StoredTable,
     read_manifest,
 )
-from estimator_tpu_embedding.core.vocabulary import Vocabulary
+from estimator_tpu_embedding.core.vocabulary_digests import Vocabulary
 from estimator_tpu_embedding.errors import CorruptCheckpointError
 
 MANIFEST = Manifest(step=7, created_by='test', tables={

@@ -12,7 +12,7 @@ from harness.processes import run_etpe
 
 from estimator_tpu_embedding.checkpoint.file_names import manifest_path
 from estimator_tpu_embedding.checkpoint.manifest import read_manifest
-from estimator_tpu_embedding.core.vocabulary import Vocabulary
+from estimator_tpu_embedding.core.vocabulary_digests import Vocabulary
 
 
 def flip(path):

@@ -9,7 +9,7 @@ from harness import cases, numpy_reference
 from estimator_tpu_embedding.core.optimizers import OPTIMIZERS
 from estimator_tpu_embedding.core.specs import COMBINERS
 from estimator_tpu_embedding.native import rules as native_rules
-from estimator_tpu_embedding.ops import rules
+from estimator_tpu_embedding.ops import update_rules
 from estimator_tpu_embedding.proto.codec import Parameters
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -24,13 +24,13 @@ UNTESTED_CODES = {
 def test_every_optimizer_is_in_the_proto_and_has_a_rule_a_reference_and_cases_of_every_option():
     fields = {field.name for field in Parameters.DESCRIPTOR.oneofs_by_name['parameters'].fields}
     assert set(OPTIMIZERS) <= fields
-    assert set(rules.RULES) == set(numpy_reference.RULES) == set(OPTIMIZERS.values())
+    assert set(update_rules.RULES) == set(numpy_reference.RULES) == set(OPTIMIZERS.values())
     assert set(native_rules.RULES) == set(OPTIMIZERS.values())
     assert not cases.uncovered(cases.all_cases())
 
 
 def test_every_dimension_occurs_with_every_rule():
-    for optimizer in rules.RULES:
+    for optimizer in update_rules.RULES:
         dimensions = {case.shape[1] for case in cases.all_cases()
                       if isinstance(case.optimizer, optimizer)}
         assert dimensions == {1, 5, 8, 128}

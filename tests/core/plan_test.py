@@ -5,8 +5,13 @@ import numpy as np
 import pytest
 from harness.work import calls_of
 
-from estimator_tpu_embedding.core.optimizer_base import Bounds
-from estimator_tpu_embedding.core.optimizers import Adagrad, Adam, Ftrl, StochasticGradientDescent
+from estimator_tpu_embedding.core.optimizers import (
+    Adagrad,
+    Adam,
+    Bounds,
+    Ftrl,
+    StochasticGradientDescent,
+)
 from estimator_tpu_embedding.core.plan import resolve
 from estimator_tpu_embedding.core.rates import ConstantRate, DynamicRate
 from estimator_tpu_embedding.core.specs import FeatureSpec, Quantization, TableSpec, Topology

@@ -3,8 +3,7 @@ from harness.profiles import profile_of, subject
 from hypothesis import given
 from hypothesis import strategies as st
 
-from estimator_tpu_embedding.core.table_profile import TableProfile
-from estimator_tpu_embedding.core.tally import Tally
+from estimator_tpu_embedding.core.table_profile import TableProfile, Tally
 
 ABOUT = subject(5, batch_size=4, cores=1, features=(('a', 0), ('path', 3)))
 STEPS = st.lists(st.lists(st.integers(0, 19), max_size=30), max_size=12)

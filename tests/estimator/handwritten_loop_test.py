@@ -10,7 +10,7 @@ from harness.processes import run_python
 from tensorflow.python.tpu import training_loop
 
 from estimator_tpu_embedding import _tf, defaults
-from estimator_tpu_embedding.core.kernels import Kernels
+from estimator_tpu_embedding.core.specs import Kernels
 from estimator_tpu_embedding.defaults import Defaults
 from estimator_tpu_embedding.errors import ConfigError, UnsupportedError
 from estimator_tpu_embedding.estimator import replicate, tpu_embedding_gradient

@@ -15,7 +15,7 @@ from estimator_tpu_embedding.core.plan import problems_of, resolve
 from estimator_tpu_embedding.core.rates import ConstantRate, DynamicRate
 from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology
 from estimator_tpu_embedding.errors import ConfigError, NonFiniteCheckpointError, Problem
-from estimator_tpu_embedding.ops import rules
+from estimator_tpu_embedding.ops import update_rules
 from estimator_tpu_embedding.runner import finite
 from estimator_tpu_embedding.runner.faults import DivergedError
 
@@ -177,7 +177,7 @@ def codes_of(optimizer=None, **kwargs):
 def updated(optimizer, slots, gradient, rate=.5):
     """A row of threes after a step: the new row, and its slots by suffix."""
     with tf.Graph().as_default(), tf.Session() as session:
-        row, new = session.run(rules.update_rows(
+        row, new = session.run(update_rules.update_rows(
             optimizer, tf.constant([[3.]]), tuple(tf.constant([[slot]]) for slot in slots),
             tf.constant([[gradient]]), tf.constant(rate)))
     return row[0, 0], {spec.suffix: value[0, 0] for spec, value in zip(optimizer.slots, new)}

@@ -11,17 +11,18 @@ import numpy as np
 import tensorflow.compat.v1 as tf
 
 from estimator_tpu_embedding.core import optimizers
-from estimator_tpu_embedding.core.optimizer_base import Bounds, Optimizer
 from estimator_tpu_embedding.core.optimizers import (
     Adadelta,
     Adagrad,
     AdagradMomentum,
     Adam,
+    Bounds,
     CenteredRMSProp,
     FrequencyEstimator,
     Ftrl,
     Lion,
     Momentum,
+    Optimizer,
     ProximalAdagrad,
     ProximalYogi,
     RMSProp,

@@ -10,12 +10,11 @@ import tensorflow.compat.v1 as tf
 from estimator_tpu_embedding.cluster import heartbeats
 from estimator_tpu_embedding.cluster.choice import ClusterChoice
 from estimator_tpu_embedding.cluster.cluster import current
-from estimator_tpu_embedding.core.kernels import Kernels
 from estimator_tpu_embedding.core.optimizers import Adagrad
 from estimator_tpu_embedding.core.plan import resolve
-from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology
+from estimator_tpu_embedding.core.specs import FeatureSpec, Kernels, TableSpec, Topology
 from estimator_tpu_embedding.hosts.backend import Backend
-from estimator_tpu_embedding.hosts.choice import choose_engine
+from estimator_tpu_embedding.hosts.engine_choice import choose_engine
 from estimator_tpu_embedding.hosts.native import make_engine
 from estimator_tpu_embedding.hosts.placement import Placement, on
 from estimator_tpu_embedding.hosts.stock import StockEngine

@@ -14,7 +14,7 @@ E, NIGHTLY = 'estimator_tpu_embedding.', 'tensorflow_estimator.python.estimator.
 ESTIMATOR = E + 'estimator.estimator.'
 TPU_CONFIG = E + 'estimator.tpu_config.TPUConfig'
 RUN_CONFIG = E + 'estimator.run_config.RunConfig'
-STRATEGY, EMBEDDING = E + 'midlevel.strategy.', E + 'midlevel.embedding.TPUEmbedding'
+STRATEGY, EMBEDDING = E + 'midlevel.strategy.', E + 'midlevel.tpu_embedding_v2.TPUEmbedding'
 V1, V2 = 'tensorflow_estimator._api.v1.', 'tensorflow_estimator._api.v2.'
 
 PATHS = [  # a statement, what it names then, and what that must be
@@ -33,7 +33,8 @@ PATHS = [  # a statement, what it names then, and what that must be
     ('import tensorflow as tf', 'tf.distribute.TPUStrategy', STRATEGY + 'TPUStrategyV2'),
     ('import tensorflow as tf', 'tf.compat.v1.distribute.experimental.TPUStrategy',
      STRATEGY + 'TPUStrategyV1'),
-    ('import tensorflow as tf', 'tf.distribute.InputOptions', E + 'midlevel.system.InputOptions'),
+    ('import tensorflow as tf', 'tf.distribute.InputOptions',
+     E + 'midlevel.strategy_extended.InputOptions'),
     ('import tensorflow as tf', 'tf.compat.v1.tpu.experimental.embedding.TPUEmbedding', EMBEDDING),
     ('from tensorflow.distribute import TPUStrategy', 'TPUStrategy', STRATEGY + 'TPUStrategyV2'),
     ('from tensorflow.python.distribute import tpu_strategy', 'tpu_strategy.TPUStrategy',

@@ -24,12 +24,12 @@ def config_of_tf2(text, hosts=1, cores=1):
     """The config that a source for TF2 makes, with a batch of one core if it states none."""
     import tensorflow as tf
 
-    from estimator_tpu_embedding.midlevel import declaration, shapes
+    from estimator_tpu_embedding.midlevel import feature_configs, shapes
     made = run(text, tf=tf, tfrs=None)
-    declared = declaration.declare(made.FEATURES, made.OPTIMIZER, needs_optimizer=False)
+    declared = feature_configs.declare(made.FEATURES, made.OPTIMIZER, needs_optimizer=False)
     found = shapes.resolve(declared, shapes.of_build(
         declared, None, made.BATCH_SIZE_PER_REPLICA or 1))
-    return declaration.config_of(declared, found, num_hosts=hosts, num_cores=cores,
+    return feature_configs.config_of(declared, found, num_hosts=hosts, num_cores=cores,
                                  pipelined='pipeline_execution' in text.rpartition('def ')[2])
 
 
@@ -108,8 +108,7 @@ def optimizers(fields):
     """
     from hypothesis import strategies as st
 
-    from estimator_tpu_embedding.core.optimizer_base import Bounds
-    from estimator_tpu_embedding.core.optimizers import OPTIMIZERS
+    from estimator_tpu_embedding.core.optimizers import OPTIMIZERS, Bounds
 
     def number(**limits):
         return st.floats(limits.get('at_least', limits.get('above', -8)),

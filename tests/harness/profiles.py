@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from estimator_tpu_embedding.core.table_profile import Subject, TableProfile
-from estimator_tpu_embedding.core.tally import Tally
+from estimator_tpu_embedding.core.table_profile import Subject, TableProfile, Tally
 
 
 def subject(rows=10, *, table='t', hosts=2, cores=1, batch_size=4, dimension=2, strategy='div',

@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-from estimator_tpu_embedding.hosts.attached import AttachedIn
+from estimator_tpu_embedding.hosts.native import AttachedIn
 
 
 def found_after(use, *, before=lambda variables: None):

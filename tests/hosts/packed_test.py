@@ -6,7 +6,7 @@ from harness import crossings
 from harness.tasks import Tasks
 
 from estimator_tpu_embedding.core.specs import Topology
-from estimator_tpu_embedding.hosts import operations, packed
+from estimator_tpu_embedding.hosts import packed, placed_graph
 from estimator_tpu_embedding.hosts.placement import Placement, on
 
 pytestmark = pytest.mark.no_rerun
@@ -136,4 +136,4 @@ def test_what_uses_a_variable_is_where_the_variable_is(says):
     with tf.device(None), tf.device(says):
         read = value.read_value().op.inputs[0].op
     assert read.type == 'ReadVariableOp'
-    assert operations.Devices(CLIENT)[read] == FIRST
+    assert placed_graph.Devices(CLIENT)[read] == FIRST

@@ -9,7 +9,7 @@ from harness import replicas
 from harness.numpy_reference import ReferenceTable, assert_close
 from harness.parts import soak_except
 
-from estimator_tpu_embedding.midlevel import optimizers
+from estimator_tpu_embedding.midlevel import feature_configs
 
 api = tf.tpu.experimental.embedding
 ROWS, WIDTH, SAMPLES, STEPS = 9, 3, 16, 4
@@ -73,7 +73,7 @@ def expected(count):
     results = []
     for number, make in enumerate(CASES):
         optimizer = make()
-        table = ReferenceTable(initial_rows(number), optimizers.core_optimizer(optimizer),
+        table = ReferenceTable(initial_rows(number), feature_configs.core_optimizer(optimizer),
                                COMBINERS[number % 3])
         for step in range(STEPS):
             if callable(optimizer.learning_rate):

@@ -6,7 +6,7 @@ import tensorflow as tf
 from harness import replicas
 from harness.numpy_reference import ReferenceTable, assert_close
 
-from estimator_tpu_embedding.midlevel import optimizers
+from estimator_tpu_embedding.midlevel import feature_configs
 
 api = tf.tpu.experimental.embedding
 ROWS = 7
@@ -23,7 +23,7 @@ def test_pipelined_updates_are_one_step_late_unless_somebody_looks(strategy, ker
     embedding = replicas.embedding_under(
         made, {'a': api.FeatureConfig(table)}, adagrad,
         pipeline_execution_with_tensor_core=True, kernels=kernels)
-    reference = ReferenceTable(initial, optimizers.core_optimizer(adagrad), 'sum')
+    reference = ReferenceTable(initial, feature_configs.core_optimizer(adagrad), 'sum')
 
     @tf.function(autograph=False)
     def program(ids, gradients, training):

@@ -6,7 +6,7 @@ import tensorflow as tf
 from harness import tf2_shapes
 
 from estimator_tpu_embedding.errors import EteError, InputShapeError
-from estimator_tpu_embedding.midlevel import declaration, shapes
+from estimator_tpu_embedding.midlevel import feature_configs, shapes
 
 api = tf.tpu.experimental.embedding
 GOLDEN = json.loads((pathlib.Path(__file__).resolve().parent.parent / 'golden' /
@@ -15,7 +15,7 @@ GOLDEN = json.loads((pathlib.Path(__file__).resolve().parent.parent / 'golden' /
 
 def declared_of(*configs):
     table = api.TableConfig(vocabulary_size=8, dim=2, name='t')
-    return declaration.declare([
+    return feature_configs.declare([
         api.FeatureConfig(table, max_sequence_length=length, output_shape=output_shape)
         for length, output_shape in configs], None, needs_optimizer=False)
 

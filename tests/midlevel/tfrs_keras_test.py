@@ -6,7 +6,7 @@ import tensorflow as tf
 from harness import replicas, tfrs
 from harness.numpy_reference import ReferenceTable, assert_close
 
-from estimator_tpu_embedding.midlevel import optimizers
+from estimator_tpu_embedding.midlevel import feature_configs
 
 pytestmark = pytest.mark.soak
 
@@ -106,7 +106,7 @@ class Reference:
 
     def __init__(self, optimizer=api.Adagrad(.1)):
         self.tables = {name: ReferenceTable(
-            initial(name), optimizers.core_optimizer(optimizer), 'mean') for name in ROWS}
+            initial(name), feature_configs.core_optimizer(optimizer), 'mean') for name in ROWS}
         self.kernel = np.ones(3 * WIDTH)
 
     def look_up(self, samples):

@@ -7,7 +7,7 @@ from harness import replicas, tfrs
 from harness.numpy_reference import ReferenceTable, assert_close
 from harness.parts import soak_except
 
-from estimator_tpu_embedding.midlevel import optimizers
+from estimator_tpu_embedding.midlevel import feature_configs
 
 api, keras = tf.tpu.experimental.embedding, tf.keras.optimizers.legacy
 RATE = .25
@@ -43,7 +43,7 @@ class Job:
         self.layer = tfrs.layer_under(
             self.made, {'a': api.FeatureConfig(table)}, optimizer, **kwargs)
         self.reference = ReferenceTable(
-            initial_rows(), optimizers.core_optimizer(equal or optimizer), 'sum')
+            initial_rows(), feature_configs.core_optimizer(equal or optimizer), 'sum')
         self._random = np.random.default_rng(5)
 
     def batch(self):

@@ -6,7 +6,7 @@ import tensorflow.compat.v1 as tf
 from harness import native_ops
 from harness.native_ops import PARTS, SAMPLES, Operations
 
-from estimator_tpu_embedding.core.kernels import MAX_THREADS
+from estimator_tpu_embedding.core.specs import MAX_THREADS
 from estimator_tpu_embedding.native import library
 
 pytestmark = pytest.mark.skipif(bool(library.why_not()), reason=library.why_not())

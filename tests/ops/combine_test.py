@@ -70,3 +70,20 @@ def test_i06_weights_of_any_sign_give_numbers_in_either_engine(backend, pair, co
         np.testing.assert_allclose(value, [[expected]], rtol=1e-6)
         session.run(made.retrieve())
         assert np.isfinite(graphs.whole(session, plan, 't', made.tables['t'].rows)).all()
+
+
+def test_duplicates_are_summed_in_order_of_first_occurrence():
+    with tf.Graph().as_default(), tf.Session() as session:
+        ids, sums = session.run(combine.sum_duplicates(
+            tf.constant([7, 2, 7], tf.int64), tf.constant([[1.], [10.], [100.]])))
+    assert ids.tolist() == [7, 2]
+    assert sums.tolist() == [[101.], [10.]]
+
+
+def test_cores_take_turns_from_the_one_on_which_the_row_resides():
+    with tf.Graph().as_default(), tf.Session() as session:
+        # Of 3 cores: id 7 resides on core 1, so the order is 1, 2, 0.
+        found = session.run([combine.turns(tf.constant([7, 3, 2], tf.int64), core, 3)
+                             for core in range(3)])
+        assert np.transpose(found).tolist() == [[2, 0, 1], [0, 1, 2], [1, 2, 0]]
+        assert session.run(combine.turns(tf.constant([], tf.int64), 0, 1)).size == 0

@@ -2,7 +2,8 @@ import pytest
 import tensorflow as tf
 
 from estimator_tpu_embedding.errors import InputShapeError
-from estimator_tpu_embedding.ops import checks, weights
+from estimator_tpu_embedding.ops import checks
+from estimator_tpu_embedding.ops.ids import weights_of_ragged, weights_of_sparse
 
 FAILS = tf.errors.InvalidArgumentError
 WHERE = 'feature "f"'
@@ -22,30 +23,31 @@ IDS, ROWS = sparse([[2, 0], [0, 1]], [7, 8]), ragged([[7], [], [8, 9]])
 
 @pytest.mark.parametrize('dtype', [tf.float64, tf.float16, tf.int32])
 def test_weights_of_any_numbers_are_float32_in_the_order_of_samples(dtype):
-    found = weights.sparse(WHERE, IDS, sparse([[2, 0], [0, 1]], [5, 4], dtype))
+    found = weights_of_sparse(WHERE, IDS, sparse([[2, 0], [0, 1]], [5, 4], dtype))
     assert found.dtype == tf.float32 and found.numpy().tolist() == [4., 5.]
-    found = weights.ragged(WHERE, ROWS, ragged([[1], [], [2, 3]], dtype))
+    found = weights_of_ragged(WHERE, ROWS, ragged([[1], [], [2, 3]], dtype))
     assert found.dtype == tf.float32 and found.numpy().tolist() == [1., 2., 3.]
 
 
 @pytest.mark.parametrize('of, ids, other', [
-    (weights.sparse, IDS, tf.constant([1., 2.])), (weights.sparse, IDS, ROWS),
-    (weights.sparse, IDS, sparse([[2, 0], [0, 1]], ['a', 'b'], tf.string)),
-    (weights.ragged, ROWS, IDS), (weights.ragged, ROWS, ragged([['a'], []], tf.string)),
-    (weights.ragged, ROWS, [[1.]])])
+    (weights_of_sparse, IDS, tf.constant([1., 2.])), (weights_of_sparse, IDS, ROWS),
+    (weights_of_sparse, IDS, sparse([[2, 0], [0, 1]], ['a', 'b'], tf.string)),
+    (weights_of_ragged, ROWS, IDS), (weights_of_ragged, ROWS, ragged([['a'], []], tf.string)),
+    (weights_of_ragged, ROWS, [[1.]])])
 def test_what_are_no_numbers_of_the_same_kind_are_refused(of, ids, other):
     with pytest.raises(InputShapeError, match=f'E517 {WHERE}'):
         of(WHERE, ids, other)
 
 
 @pytest.mark.parametrize('of, ids, other', [
-    (weights.sparse, IDS, sparse([[2, 0]], [1])),
-    (weights.sparse, IDS, sparse([[0, 1], [2, 0]], [1, 2])),  # The same places, not one by one.
-    (weights.ragged, ROWS, ragged([[1], [2, 3]])), (weights.ragged, ROWS, ragged([[1], [2], [3]]))])
+    (weights_of_sparse, IDS, sparse([[2, 0]], [1])),
+    (weights_of_sparse, IDS, sparse([[0, 1], [2, 0]], [1, 2])),  # The same places, not one by one.
+    (weights_of_ragged, ROWS, ragged([[1], [2, 3]])),
+    (weights_of_ragged, ROWS, ragged([[1], [2], [3]]))])
 def test_i09_weights_at_other_places_are_refused_before_and_while_a_function_runs(of, ids, other):
     with pytest.raises((InputShapeError, FAILS), match='E518.*places of the ids'):
         of(WHERE, ids, other)
-    spec = (tf.SparseTensorSpec([None, None], tf.int64) if of is weights.sparse
+    spec = (tf.SparseTensorSpec([None, None], tf.int64) if of is weights_of_sparse
             else tf.RaggedTensorSpec([None, None], tf.int64))
     step = tf.function(lambda one, two: of(WHERE, one, two), input_signature=[spec, spec])
     with pytest.raises(FAILS, match='E518'):
@@ -53,11 +55,12 @@ def test_i09_weights_at_other_places_are_refused_before_and_while_a_function_run
 
 
 @pytest.mark.parametrize('of, ids, other', [
-    (weights.sparse, IDS, sparse([[2, 0]], [1])), (weights.sparse, IDS, sparse([], [])),
-    (weights.sparse, IDS, sparse([[0, 0], [2, 0], [2, 1]], [1, 2, 3])),
-    (weights.ragged, ROWS, ragged([[1], [2]])), (weights.ragged, ROWS, ragged([[1], [2, 3], [4]]))])
+    (weights_of_sparse, IDS, sparse([[2, 0]], [1])), (weights_of_sparse, IDS, sparse([], [])),
+    (weights_of_sparse, IDS, sparse([[0, 0], [2, 0], [2, 1]], [1, 2, 3])),
+    (weights_of_ragged, ROWS, ragged([[1], [2]])),
+    (weights_of_ragged, ROWS, ragged([[1], [2, 3], [4]]))])
 def test_gathered_checks_leave_a_weight_for_each_id(of, ids, other):
-    spec = (tf.SparseTensorSpec([None, None], tf.int64) if of is weights.sparse
+    spec = (tf.SparseTensorSpec([None, None], tf.int64) if of is weights_of_sparse
             else tf.RaggedTensorSpec([None, None], tf.int64))
 
     @tf.function(input_signature=[spec, spec])
@@ -75,6 +78,6 @@ def test_gathered_checks_leave_a_weight_for_each_id(of, ids, other):
 @pytest.mark.parametrize('bad', [float('nan'), float('inf')])
 def test_i05_weights_are_finite(bad):
     with pytest.raises(FAILS, match='(?s)E518.*must be finite.*(nan|inf)'):
-        weights.sparse(WHERE, IDS, sparse([[2, 0], [0, 1]], [bad, 1.], tf.float32))
+        weights_of_sparse(WHERE, IDS, sparse([[2, 0], [0, 1]], [bad, 1.], tf.float32))
     with pytest.raises(FAILS, match='(?s)E518.*must be finite'):
-        weights.ragged(WHERE, ROWS, ragged([[1.], [], [bad, 1.]], tf.float32))
+        weights_of_ragged(WHERE, ROWS, ragged([[1.], [], [bad, 1.]], tf.float32))

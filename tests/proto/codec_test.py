@@ -5,14 +5,22 @@ from google.protobuf import text_format
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from estimator_tpu_embedding.core.optimizer_base import Bounds
-from estimator_tpu_embedding.core.optimizers import UNDOCUMENTED, Adagrad, StochasticGradientDescent
+from estimator_tpu_embedding.core.optimizers import (
+    UNDOCUMENTED,
+    Adagrad,
+    Bounds,
+    StochasticGradientDescent,
+)
 from estimator_tpu_embedding.core.plan import resolve
 from estimator_tpu_embedding.core.rates import ConstantRate, DynamicRate
 from estimator_tpu_embedding.core.specs import FeatureSpec, Quantization, TableSpec, Topology
 from estimator_tpu_embedding.errors import ConfigError, UnsupportedError
-from estimator_tpu_embedding.proto.codec import Config, LowDimensionalPacking, plan_to_config
-from estimator_tpu_embedding.proto.decoding import config_to_plan
+from estimator_tpu_embedding.proto.codec import (
+    Config,
+    LowDimensionalPacking,
+    config_to_plan,
+    plan_to_config,
+)
 
 GOLDENS = pathlib.Path(__file__).parent.parent / 'golden' / 'configs'
 

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from estimator_tpu_embedding.errors import ConfigError, UnreadableConfigError, UnsupportedError
 from estimator_tpu_embedding.proto import reading
-from estimator_tpu_embedding.proto.codec import Config, plan_to_config
-from estimator_tpu_embedding.proto.decoding import config_to_plan
+from estimator_tpu_embedding.proto.codec import Config, config_to_plan, plan_to_config
 
 GOLDENS = sorted((pathlib.Path(__file__).parent.parent / 'golden' / 'configs').glob('*.pbtxt'))
 MUTATIONS = 400  # of each golden and form; 100,000 in all have been run by hand

@@ -4,7 +4,7 @@ import numpy as np
 import tensorflow.compat.v1 as tf
 from google.protobuf import text_format
 
-from estimator_tpu_embedding.proto.graph_text import graph_text as text_of
+from estimator_tpu_embedding.proto.text import graph_text as text_of
 
 
 def graph_def():

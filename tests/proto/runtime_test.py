@@ -13,7 +13,7 @@ READ = f'''
 from google.protobuf.internal import api_implementation
 from estimator_tpu_embedding.errors import UnreadableConfigError
 from estimator_tpu_embedding.proto.codec import plan_to_config
-from estimator_tpu_embedding.proto.decoding import config_to_plan
+from estimator_tpu_embedding.proto.codec import config_to_plan
 from estimator_tpu_embedding.proto.reading import read_bytes, read_sources
 config = read_sources({str(GOLDEN)!r})[0].config
 assert read_bytes(config.SerializeToString(), 'x')[0].config == config

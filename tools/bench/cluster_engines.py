@@ -24,7 +24,7 @@ from estimator_tpu_embedding.cluster.choice import ClusterChoice
 from estimator_tpu_embedding.cluster.cluster import Cluster
 from estimator_tpu_embedding.core.specs import Topology
 from estimator_tpu_embedding.hosts.backend import Backend
-from estimator_tpu_embedding.hosts.choice import choose_engine
+from estimator_tpu_embedding.hosts.engine_choice import choose_engine
 from estimator_tpu_embedding.hosts.placement import Placement, on
 from estimator_tpu_embedding.ops.ids import IdBatch
 

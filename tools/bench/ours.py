@@ -6,12 +6,11 @@ import tensorflow.compat.v1 as tf
 from sessions import Built, Engine, config_of
 from workloads import ACCUMULATOR, RATE
 
-from estimator_tpu_embedding.core.kernels import Kernels
 from estimator_tpu_embedding.core.optimizers import Adagrad
 from estimator_tpu_embedding.core.plan import resolve
-from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology
+from estimator_tpu_embedding.core.specs import FeatureSpec, Kernels, TableSpec, Topology
 from estimator_tpu_embedding.hosts.backend import Backend
-from estimator_tpu_embedding.hosts.choice import choose_engine
+from estimator_tpu_embedding.hosts.engine_choice import choose_engine
 from estimator_tpu_embedding.ops.ids import IdBatch
 
 ADAGRAD = Adagrad(learning_rate=RATE, initial_accumulator=ACCUMULATOR)

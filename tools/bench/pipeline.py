@@ -35,7 +35,7 @@ from estimator_tpu_embedding.core.optimizers import Adagrad  # noqa: E402
 from estimator_tpu_embedding.core.plan import resolve  # noqa: E402
 from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology  # noqa: E402
 from estimator_tpu_embedding.hosts.backend import Backend  # noqa: E402
-from estimator_tpu_embedding.hosts.choice import choose_engine  # noqa: E402
+from estimator_tpu_embedding.hosts.engine_choice import choose_engine  # noqa: E402
 from estimator_tpu_embedding.hosts.pipelined import PipelinedBackend  # noqa: E402
 from estimator_tpu_embedding.ops.ids import IdBatch  # noqa: E402
 

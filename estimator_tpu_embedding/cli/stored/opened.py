@@ -21,7 +21,7 @@ from ...checkpoint.options import CheckpointOptions
 from ...checkpoint.rotation import signature, steady, watch
 from ...checkpoint.tensors import NO_ROW, Tensor
 from ...core.partition import Partition
-from ...core.vocabulary import Vocabulary
+from ...core.vocabulary_digests import Vocabulary
 from ...errors import CorruptCheckpointError, Problem, UnreadableConfigError, shown
 from ...proto import files, reading
 from ..report import Report

@@ -22,8 +22,8 @@ import numpy as np
 from ...checkpoint.tensors import KINDS
 from ...core.specs import is_count
 from ...errors import CheckpointError, Problem, shown
-from ...proto import files, json_objects
-from ...proto.wire import Malformed
+from ...proto import files
+from ...proto.files import Malformed
 
 FORMATS = ('npy', 'safetensors', 'parquet')
 ROWS, ID = 'rows', 'id'
@@ -202,7 +202,7 @@ def _safetensors(path: str, file: BinaryIO) -> Iterator[Column]:
     length = int.from_bytes(files.read_at_most(file, 8), 'little')
     if not 2 <= length <= min(_MAX_HEADER, size - 8):
         raise Malformed(f'a header of {length:,} bytes in a file of {size:,}')
-    fields = json_objects.parsed(files.read_at_most(file, length), _MAX_HEADER_VALUES)
+    fields = files.json_object(files.read_at_most(file, length), _MAX_HEADER_VALUES)
     fields.pop('__metadata__', None)
     for name, entry in fields.items():
         kind, shape = _IN_SAFETENSORS.get(entry['dtype']), tuple(entry['shape'])

@@ -16,7 +16,7 @@ from ...core import limits
 from ...core.names import name_problems
 from ...core.specs import is_count
 from ...errors import CheckpointError, ConfigError, EteError, Problem, quoted, shown
-from ...proto import files, json_objects
+from ...proto import files
 from .files import (
     CODES,
     FORMAT,
@@ -273,7 +273,7 @@ def exported(directory: str) -> tuple[list[Incoming], int] | None:
             text = files.read_at_most(file, _MAX_LISTING + 1)
         if len(text) > _MAX_LISTING:
             raise ValueError(f'more than {_MAX_LISTING:,} bytes')
-        fields = json_objects.parsed(text, _MAX_VALUES)
+        fields = files.json_object(text, _MAX_VALUES)
         if fields['format'] != FORMAT or fields['kind'] not in FORMATS:
             raise ValueError(f'format {shown(fields["format"])} of {shown(fields["kind"])}')
         step = fields['checkpoint']['step'] or 0

@@ -6,7 +6,7 @@
 
 namespace ete {
 
-constexpr int kMostThreads = 1024;  // MAX_THREADS of core/kernels.py.
+constexpr int kMostThreads = 1024;  // MAX_THREADS of core/specs.py.
 
 // Returns how many cores this process may use, in [1, kMostThreads]. Its affinity limits them, and
 // so does the CPU time of its container (the control group of Linux at the root that it sees).

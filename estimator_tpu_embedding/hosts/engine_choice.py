@@ -14,15 +14,14 @@ import tensorflow.compat.v1 as tf
 
 from .. import _process, _tf
 from ..core.budget import needs_of, require_fit
-from ..core.kernels import Kernels
 from ..core.plan import Plan
+from ..core.specs import Kernels
 from ..errors import Problem, SetupError
 from ..native import layout, library
 from . import memory
 from .backend import Engine
 from .native import NativeEngine, make_engine, make_engines
-from .owner import Owner
-from .per_host import PerHostEngine
+from .per_host import Owner, PerHostEngine
 from .placement import Placement
 from .stock import StockEngine
 from .tables import HostedTable, create_tables, parts_of
@@ -40,14 +39,12 @@ def choose_engine(plan: Plan, variable_names: Mapping[str, str], *,
         variable's.
       skips_nonfinite: whether an update changes nothing if a gradient is not finite; otherwise it
         fails.
-      kernels: which engine, and its threads.
       placement: the devices of hosts that are owners of their rows; `None` is one engine for all
         hosts, in this process.
 
     Raises:
       ConfigError: if the memory that this process may have cannot hold the tables.
-      SetupError: if the native kernels are asked for, or hosts are processes, and they cannot be
-        used.
+      SetupError: if kernels are asked for, or needed by owners, that cannot be used.
       CallError: in a process that was forked when TensorFlow ran already.
     """
     _process.require_threads('TPUEmbedding')
@@ -80,16 +77,10 @@ def _make_owners(plan: Plan, variable_names: Mapping[str, str],
 
 def open_engine(plan: Plan, tables: dict[str, HostedTable], kernels: Kernels,
                 settle: Callable[[], None]) -> Engine:
-    """Opens an engine for functions, over variables that exist; it closes when they are gone.
+    """Opens an engine for functions, over `OwnedVariable`s; it closes when they are gone.
 
-    Args:
-      plan: the plan, of one host.
-      tables: its tables by name, of variables that are `native.owned.OwnedVariable`.
-      kernels: which engine, and its threads.
-      settle: see `_attach`.
-
-    Raises:
-      SetupError: if the native kernels are asked for and cannot be used.
+    The plan has one host. For `settle` see `_attach`. Native kernels that are asked for and cannot
+    be used are a SetupError.
     """
     if not _uses_native(kernels.choice):
         _attach(tables, None, settle)
@@ -100,14 +91,7 @@ def open_engine(plan: Plan, tables: dict[str, HostedTable], kernels: Kernels,
 
 
 def _uses_native(choice: str) -> bool:
-    """Returns whether the native kernels execute a plan; warns once if they should but cannot.
-
-    Args:
-      choice: see `core.kernels.Kernels`.
-
-    Raises:
-      SetupError: if they are asked for and cannot be used.
-    """
+    """Returns whether the native kernels execute a plan; warns once if they should but cannot."""
     if choice == 'stock':
         return False
     reason = library.why_not()
@@ -132,13 +116,9 @@ def _attach(tables: Mapping[str, HostedTable], handle: tf.Tensor | None,
             settle: Callable[[], None]) -> None:
     """Attaches variables to an engine, which stays open as long as one of them exists.
 
-    In a graph a session owns its engine. Functions have no session.
-
-    Args:
-      tables: of `native.owned.OwnedVariable`.
-      handle: of the native engine; `None` for the stock engine, which need not be closed.
-      settle: a method that makes pending updates, called before a variable is read. It is kept by
-        a weak reference: updates that are pending end with its object.
+    In a graph a session owns its engine. Functions have no session. The stock engine has no handle
+    and need not be closed. `settle` makes pending updates, and is called before a variable is read.
+    It is kept by a weak reference: updates that are pending end with its object.
     """
     lease = None if handle is None else _Lease(handle)
     weak = weakref.WeakMethod(settle)

@@ -15,8 +15,8 @@ from estimator_tpu_embedding.errors import (
     NotInFunctionError,
     UnsupportedError,
 )
-from estimator_tpu_embedding.midlevel.embedding import TPUEmbedding
 from estimator_tpu_embedding.midlevel.replicas import forget_initialized
+from estimator_tpu_embedding.midlevel.tpu_embedding_v2 import TPUEmbedding
 
 api = tf.tpu.experimental.embedding
 IDS = tf.constant([1, 2])

@@ -15,10 +15,10 @@ import tensorflow as tf
 from .. import _tf, defaults
 from ..core.specs import Topology
 from ..errors import CallError, ConfigError, Problem
-from ..ops.functions import not_inlined
-from . import calls, declaration, pairing, saved, shapes, tables
+from ..ops.checks import not_inlined
+from . import feature_configs, pairing, saved, shapes, table_variables
 from .inputs import Batches
-from .replicas import Replicas
+from .replicas import Replicas, is_rehearsal, require_function, unbuilt
 from .runtime import Runtime
 
 
@@ -101,10 +101,10 @@ class TPUEmbedding(_AutoTrackable):
         Raises:
           ConfigError: a ValueError, with all problems; or if workers were chosen.
         """
-        declaration.require_this_process()
+        feature_configs.require_this_process()
         given = _bound(args, kwargs)
         self._replicas = Replicas(tf.distribute.get_strategy())
-        self._declared = declaration.declare(
+        self._declared = feature_configs.declare(
             given['feature_config'], given['optimizer'], needs_optimizer=self._replicas.are_tpu)
         self._pipelined = bool(given['pipeline_execution_with_tensor_core'])
         self._joins = not given.get('initialize_tpu_embedding', True)
@@ -172,11 +172,11 @@ class TPUEmbedding(_AutoTrackable):
           StructureTypeError: a TypeError, for an unexpected type of sequence in the structure.
           NotInFunctionError: if it is called eagerly.
         """
-        calls.require_function('enqueue')
+        require_function('enqueue')
         if _tf.is_saving_model():
             self._saved.enqueue(features, weights, name)
             return
-        if calls.is_rehearsal():
+        if is_rehearsal():
             return
         replicas = self._replicas.fed(device)
         flat = self._declared.flatten(features, 'features')
@@ -191,7 +191,7 @@ class TPUEmbedding(_AutoTrackable):
             self._build(shapes.resolve(self._declared, incoming))
         assert self._batches is not None and self._runtime is not None
         shapes.check(self._declared, map(tf.TensorShape, self._batches.output_shapes), incoming)
-        with tf.name_scope(name or 'enqueue'), tf.device(tables.HOST):
+        with tf.name_scope(name or 'enqueue'), tf.device(table_variables.HOST):
             self._runtime.enqueue([self._read(*one) for one in by_replica], replicas,
                                   pairing.use_of(training, name), name)
 
@@ -216,10 +216,10 @@ class TPUEmbedding(_AutoTrackable):
         assert self._batches is not None
         with tf.name_scope(name or 'dequeue'):
             found = (runtime.lookup(replica, name)
-                     if replica is not None and not calls.is_rehearsal()
+                     if replica is not None and not is_rehearsal()
                      else self._batches.none(self._replicas.outside('dequeue')))
         return self._declared.pack(
-            found[feature] for feature in declaration.feature_names(self._declared))
+            found[feature] for feature in feature_configs.feature_names(self._declared))
 
     @_as_written
     def apply_gradients(self, gradients: Any, name: str | None = None) -> None:
@@ -269,7 +269,7 @@ class TPUEmbedding(_AutoTrackable):
                 'strategy. If you need access, save your model, create this object under a CPU '
                 'strategy and restore'))
         self.build()
-        return {table: self._variables[table.name][tables.PARAMETERS]
+        return {table: self._variables[table.name][table_variables.PARAMETERS]
                 for table in self._declared.tables}
 
     @property
@@ -280,8 +280,8 @@ class TPUEmbedding(_AutoTrackable):
           CallError: a RuntimeError, before the shapes of features are known.
         """
         if self._batches is None:
-            raise calls.unbuilt('config_proto')
-        return declaration.config_of(
+            raise unbuilt('config_proto')
+        return feature_configs.config_of(
             self._declared, self._batches.output_shapes, num_hosts=self._replicas.num_hosts,
             num_cores=self._replicas.number, pipelined=self._pipelined)
 
@@ -298,21 +298,21 @@ class TPUEmbedding(_AutoTrackable):
         """Creates what does not exist yet."""
         if not self._built:
             self._replicas.initialize(self, joins=self._joins)
-            self._variables = tables.create(
+            self._variables = table_variables.create(
                 self, self._declared.tables, trainable=not self._replicas.are_tpu,
                 strategy=self._replicas.strategy)
             self._built = True
         if output_shapes is None:
             return
         self._batches = Batches(self._declared, output_shapes, self._id_policy)
-        plan = declaration.plan_of(
+        plan = feature_configs.plan_of(
             self._declared, output_shapes, replicas=self._replicas.number,
             pipelined=self._pipelined, id_policy=self._id_policy,
             training=all(table.optimizer is not None for table in self._declared.tables))
         batches, runtime = self._batches, Runtime(
             plan, self._variables, self._kernels,
             shapes.batch_size(output_shapes) * self._replicas.number,
-            declaration.feature_names(self._declared))
+            feature_configs.feature_names(self._declared))
         self._runtime = runtime
         # Traced, and made ready to run, once for all replicas. The partial hides that it is a
         # tf.function: a SavedModel would save every tf.function among the attributes.
@@ -321,7 +321,7 @@ class TPUEmbedding(_AutoTrackable):
 
     def _ready(self, method: str) -> tuple[Runtime, int | None]:
         """Returns the runtime, and the number of this replica; `None` outside of several."""
-        calls.require_function(method)
+        require_function(method)
         if self._runtime is None:
-            raise calls.unbuilt(method)
+            raise unbuilt(method)
         return self._runtime, self._replicas.own(method)

@@ -20,7 +20,7 @@ from ..core.budget import Need, require_fit
 from ..errors import ConfigError, Problem
 from ..hosts import memory
 from ..native.owned import OwnedVariable
-from .optimizers import slot_names
+from .feature_configs import slot_names
 
 HOST = '/device:CPU:0'
 """The device of tables and of all their operations; replicas may be on other logical devices."""
@@ -41,7 +41,6 @@ def create(owner: Any, tables: tuple[Any, ...], *, trainable: bool,
 
     Args:
       owner: a trackable; the variables become its children.
-      tables: TableConfigs that have names.
       trainable: whether tables are trainable variables; slots are not.
       strategy: whose variables they are for optimizers of Keras, which may make the slots.
 
@@ -49,9 +48,6 @@ def create(owner: Any, tables: tuple[Any, ...], *, trainable: bool,
       By the name of the table: `'parameters'`, then its slots in the order of the core. All are
       float32 `[vocabulary_size, dim]`. A slot that the owner must not track is in TensorFlow's
       wrapper for that, which is gone once the dict is an attribute of the owner.
-
-    Raises:
-      ConfigError: if the memory that this process may have cannot hold them.
     """
     require_fit([Need(table.name, table.vocabulary_size, table.dim, tuple(
         slot_names(table.optimizer) if table.optimizer is not None else ()))
@@ -109,13 +105,7 @@ def _initial_value(initializer: Any, shape: tuple[int, int]) -> tf.Tensor:
 
 
 def create_owned(strategy: tf.distribute.Strategy | None, _: Any, **kwargs: Any) -> OwnedVariable:
-    """Makes a variable as a creator of `tf.variable_creator_scope` does, but none is asked.
-
-    Args:
-      strategy: whose variable it is.
-      _: the next creator.
-      **kwargs: arguments of `tf.Variable`.
-    """
+    """Makes a variable as a creator of `tf.variable_creator_scope` does, but none is asked."""
     known = ('initial_value', 'trainable', 'name', 'dtype', 'shape')
     return OwnedVariable(distribute_strategy=strategy, **{
         name: kwargs[name] for name in known if kwargs.get(name) is not None})

@@ -2,7 +2,7 @@ import hashlib
 
 import pytest
 
-from estimator_tpu_embedding.core.vocabulary import Vocabulary, Words, digests_of_lines
+from estimator_tpu_embedding.core.vocabulary_digests import Vocabulary, Words, digests_of_lines
 
 TEXT = b'a\nbc\n\nd'  # Four lines, of which the last has no newline.
 FIRST = {0: b'', 1: b'a\n', 2: b'a\nbc\n', 3: b'a\nbc\n\n', 4: b'a\nbc\n\nd\n', 9: b'a\nbc\n\nd\n'}

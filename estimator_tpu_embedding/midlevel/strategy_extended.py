@@ -25,7 +25,7 @@ from .._tf import distribute
 from ..core.specs import Topology
 from ..errors import CallError, InputShapeError, Problem, SetupError, UnsupportedError
 from ..native.owned import OwnedVariable
-from .tables import create_owned
+from .table_variables import create_owned
 
 _PER_REPLICA = tf.distribute.InputReplicationMode.PER_REPLICA
 
@@ -63,9 +63,6 @@ def configure_devices(count: int) -> None:
 
     It may be called when operations have run already. Sessions keep their one CPU.
 
-    Args:
-      count: >= 1.
-
     Raises:
       SetupError: if somebody has set a smaller number above 1, because that cannot be changed.
     """
@@ -97,14 +94,11 @@ class Extended(distribute.mirrored_extended()):  # type: ignore[misc]
 
     def __init__(self, strategy: Any, resolver: Any, assignment: Any, is_spmd: bool = False,
                  steps_per_run: int | None = None):
-        """Makes the `extended` of a strategy.
+        """Makes the `extended` of a strategy that is being made.
 
         Args:
-          strategy: the strategy, which is being made.
           resolver: says the size of the system; if it is `None`, the system of `install()`.
           assignment: of replicas to cores, or `None` for a replica on each core.
-          is_spmd: whether tensors may not be assigned to one of the cores of a replica.
-          steps_per_run: 1 if `None`.
         """
         system = defaults.system_of(resolver).topology
         hosts = _hosts_of_replicas(system, assignment)
@@ -141,11 +135,7 @@ class Extended(distribute.mirrored_extended()):  # type: ignore[misc]
 
     @property
     def _tpu_devices(self) -> Any:
-        """Refuses: only TPUEmbeddingV2, for tables on SparseCores, asks a strategy for this.
-
-        Raises:
-          UnsupportedError: always.
-        """
+        """Refuses: only TPUEmbeddingV2, for tables on SparseCores, asks a strategy for this."""
         raise UnsupportedError(Problem(
             'E924', 'TPUEmbeddingV2', 'the emulated TPU has no SparseCores, as '
             'strategy.extended.tpu_hardware_feature.embedding_feature says',
@@ -153,11 +143,6 @@ class Extended(distribute.mirrored_extended()):  # type: ignore[misc]
 
     def check_inputs(self, context: Any, paths: Sequence[str], flat: Sequence[Any]) -> None:
         """Refuses an `enqueue` that a TPU could not make before the step begins.
-
-        Args:
-          context: of the replica.
-          paths: of the features.
-          flat: the ids of each.
 
         Raises:
           CallError: a RuntimeError, in a loop, a condition or a function within the step.
@@ -252,11 +237,7 @@ class Extended(distribute.mirrored_extended()):  # type: ignore[misc]
 
 
 def _hosts_of_replicas(system: Topology, assignment: Any) -> list[int]:
-    """Returns the host of each replica.
-
-    Raises:
-      UnsupportedError: for replicas of several cores.
-    """
+    """Returns the host of each replica; refuses replicas of several cores."""
     if assignment is None:
         return [host for host in range(system.num_hosts) for _ in system.cores_of(host)]
     if assignment.num_cores_per_replica != 1:
@@ -269,11 +250,7 @@ def _hosts_of_replicas(system: Topology, assignment: Any) -> list[int]:
 
 
 def _check_options(options: Any) -> None:
-    """Refuses options that a TPUStrategy refuses.
-
-    Raises:
-      UnsupportedError: for a dataset per replica.
-    """
+    """Refuses options that a TPUStrategy refuses: a dataset per replica."""
     if options is not None and options.experimental_replication_mode == _PER_REPLICA:
         raise UnsupportedError(Problem(
             'E923', 'InputOptions', 'InputReplicationMode.PER_REPLICA is only supported in '
@@ -282,11 +259,7 @@ def _check_options(options: Any) -> None:
 
 
 def _check_fetched(element_spec: Any, options: Any) -> None:
-    """Refuses elements that cannot be fetched to a TPU: a job that runs here must run there.
-
-    Raises:
-      InputShapeError: for sparse and ragged tensors.
-    """
+    """Refuses sparse and ragged elements that cannot be fetched to a TPU, as a TPU does."""
     if options is not None and not options.experimental_fetch_to_device:
         return
     for spec in tf.nest.flatten(element_spec):
@@ -311,15 +284,12 @@ def _components(paths: Sequence[str], flat: Sequence[Any]) -> list[tuple[str, tf
 
 
 def without_tuner(dataset: Any, options: Any = None) -> Any:
-    """Returns a dataset that no thread tunes.
+    """Returns a dataset that no thread tunes; one whose options speak of tuning as it is.
 
     `tf.data.AUTOTUNE` then means what TensorFlow has for untuned datasets: a parallel call per
     thread, at most 16, and prefetch buffers that grow when they run empty. TensorFlow makes plain
-    calls of `map` parallel only for its tuner, so this is done here, where options allow it.
-
-    Args:
-      dataset: a `tf.data.Dataset`; if its options say anything of tuning, it is returned as it is.
-      options: its options; a copy of a dataset may not know them. `None` asks the dataset.
+    calls of `map` parallel only for its tuner, so this is done here, where options allow it. A copy
+    of a dataset may not know its `options`; `None` asks the dataset.
     """
     options = options or dataset.options()
     if options.autotune != tf.data.experimental.AutotuneOptions():
@@ -333,12 +303,9 @@ def without_tuner(dataset: Any, options: Any = None) -> Any:
 
 
 def without_device_tuners(distributed: Any) -> Any:
-    """Returns a distributed dataset whose replicas have no tuning threads.
+    """Changes a new distributed dataset so that its replicas have no tuning threads.
 
     A replica takes what its host has prepared, and has nothing to tune.
-
-    Args:
-      distributed: a distributed dataset, which nobody else has seen; it is changed.
     """
     distributed.__class__ = _class_without_tuners(distributed.__class__)
     return distributed

@@ -17,7 +17,7 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from ..core import optimizers as o
-from ..core.optimizer_base import Bounds, Optimizer
+from ..core.optimizers import Bounds, Optimizer
 
 Slots = tuple[tf.Tensor, ...]
 Updated = tuple[tf.Tensor, Slots]
@@ -32,14 +32,10 @@ def update_rows(optimizer: Optimizer, rows: tf.Tensor, slots: Slots, gradient: t
     the weights.
 
     Args:
-      optimizer: says which rule, with its hyper-parameters.
       rows: float32 `[u, D]`.
       slots: one float32 `[u, D]` per slot, in the order of `optimizer.slots`.
       gradient: float32 `[u, D]`, the summed gradient of each row.
       rate: float32 scalar.
-
-    Returns:
-      The new rows and slots.
     """
     gradient = _clip(gradient, optimizer.clip_gradients)
     if optimizer.decay is not None:

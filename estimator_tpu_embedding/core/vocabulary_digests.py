@@ -9,8 +9,6 @@ from collections.abc import Callable, Collection, Iterable
 from ..errors import counted
 from .specs import is_count
 
-_SHOWN_DIGITS = 12
-
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Vocabulary:
@@ -29,15 +27,10 @@ class Vocabulary:
     num_oov_buckets: int
     default_value: int
 
-    @property
-    def short_digest(self) -> str:
-        """The first digits of `sha256`, as many as people compare."""
-        return self.sha256[:_SHOWN_DIGITS]
-
     def __str__(self) -> str:
         rest = (f'{counted(self.num_oov_buckets, "OOV bucket")}' if self.num_oov_buckets
                 else f'default_value {self.default_value}')
-        return f'{counted(self.size, "word")} (SHA-256 {self.short_digest}), {rest}'
+        return f'{counted(self.size, "word")} (SHA-256 {self.sha256[:12]}), {rest}'
 
     def is_possible(self) -> bool:
         """Whether a column may have these numbers."""
@@ -48,9 +41,7 @@ class Vocabulary:
 class Words:
     """The words of one feature. They are read once, when a digest is asked for.
 
-    Attributes:
-      feature: name of the feature.
-      source: name of the words in messages, for example `file /data/words.txt`.
+    `source` is the name of the words in messages, for example `file /data/words.txt`.
     """
 
     def __init__(self, feature: str, source: str, chunks: Callable[[], Iterable[bytes]], *,
@@ -58,12 +49,8 @@ class Words:
         """Reads nothing yet.
 
         Args:
-          feature: see above.
-          source: see above.
           chunks: reads all words, one per line; raises OSError if it cannot.
           size: see `Vocabulary`; further lines of `chunks` are not words.
-          num_oov_buckets: see `Vocabulary`.
-          default_value: see `Vocabulary`.
           is_text: whether `chunks` are lines; otherwise only TensorFlow can read them.
         """
         self.feature, self.source = feature, source
@@ -72,11 +59,7 @@ class Words:
         self._digests: dict[int, str] = {}
 
     def vocabulary(self) -> Vocabulary:
-        """Returns the vocabulary of these words.
-
-        Raises:
-          OSError: if the words cannot be read.
-        """
+        """Returns the vocabulary of these words; raises OSError if they cannot be read."""
         return self._of_first(self._size)
 
     def as_in(self, stored: Vocabulary) -> Vocabulary:
@@ -84,9 +67,6 @@ class Words:
 
         If neither has buckets, words may have been added at the end: the earlier ids still mean
         the same. Then only as many words count as the earlier vocabulary has.
-
-        Raises:
-          OSError: if the words cannot be read.
         """
         has_more = self._is_text and stored.size < self._size
         is_added_to = has_more and not stored.num_oov_buckets and not self._oov
@@ -105,10 +85,6 @@ def digests_of_lines(chunks: Iterable[bytes], counts: Collection[int]) -> dict[i
     """Returns the SHA-256 of the first lines of a text, by their number, after one pass.
 
     The last line may lack its newline. If the text has fewer lines, all of them count.
-
-    Args:
-      chunks: the text, in parts of any size.
-      counts: numbers of lines.
 
     >>> digests_of_lines([b'a\\nb', b'\\nc'], {2}) == digests_of_lines([b'a\\nb'], {2})
     True

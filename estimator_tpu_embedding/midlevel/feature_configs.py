@@ -1,34 +1,39 @@
 """Checks the user's structure of `FeatureConfig`s, and makes a `Declared`, a plan and a config.
 
-The configs are TensorFlow's own objects. The checks of their constructors are not repeated.
+The configs and their optimizers are TensorFlow's own objects, because users make and compare them.
+The checks of their constructors are not repeated.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any
 
 import tensorflow as tf
 
 from .. import _process, _tf, defaults
+from ..core import optimizers as core
 from ..core.names import name_problems
+from ..core.optimizers import Bounds, Optimizer
 from ..core.plan import Plan, problems_of, resolve
-from ..core.rates import DynamicRate, rate_tags
+from ..core.rates import ConstantRate, DynamicRate, Rate, rate_tags
 from ..core.specs import FeatureSpec, Quantization, TableSpec, Topology
 from ..errors import ConfigError, InputShapeError, Problem, StructureTypeError, shown
-from ..proto import quantization
-from ..proto.codec import Config, LowDimensionalPacking, Parameters, encode_optimizer
-from .optimizers import core_optimizer, is_supported, rate_of, slot_names
+from ..proto.codec import (
+    Config,
+    LowDimensionalPacking,
+    Parameters,
+    encode_optimizer,
+    encode_quantization,
+)
 
 
 def require_this_process() -> None:
-    """Makes sure that this process may hold the tables, all of them.
+    """Makes sure that this process, which must not be a fork, may hold all tables.
 
-    Raises:
-      CallError: in a process that was forked when TensorFlow ran already.
-      ConfigError: E738 if workers were chosen.
+    Workers that were chosen are a ConfigError, E738.
     """
     _process.require_threads('TPUEmbedding')
     chosen = defaults.current().cluster
@@ -61,10 +66,7 @@ class Declared:
     def flatten(self, structure: Any, what: str) -> list[Any]:
         """Returns the leaves of a structure, which must be like feature_config.
 
-        Args:
-          structure: its leaves may be anything that is not nested: tensors, sparse and ragged
-            tensors, values of replicas, `None`.
-          what: the name for messages: `'features'`, `'weights'` or `'gradients'`.
+        Leaves may be anything that is not nested. `what` names the structure in messages.
 
         Raises:
           InputShapeError: for other keys or another number of leaves; E531.
@@ -92,15 +94,8 @@ def declare(feature_config: Any, optimizer: Any, *, needs_optimizer: bool) -> De
     """Checks a declaration and completes its tables, as the original does.
 
     A table without an optimizer gets `optimizer`, and a table without a name gets
-    `table_<position>`. This changes the user's objects, unless there is an error.
-
-    Args:
-      feature_config: a FeatureConfig or a nested structure of them.
-      optimizer: of `tf.tpu.experimental.embedding`, or `None`.
-      needs_optimizer: whether every table must have an optimizer.
-
-    Raises:
-      ConfigError: with all problems.
+    `table_<position>`. This changes the user's objects, unless there is an error: a ConfigError
+    with all problems. If `needs_optimizer`, every table must have one then.
     """
     paths, features = zip(*_tf.joined_paths(feature_config)) if tf.nest.flatten(
         feature_config) else ((), ())
@@ -141,20 +136,9 @@ def plan_of(declared: Declared, output_shapes: Sequence[tuple[int, ...]], *, rep
             pipelined: bool, id_policy: str, training: bool) -> Plan:
     """Makes the plan of one engine: one host, a core per replica.
 
-    Args:
-      declared: tables and features.
-      output_shapes: the shape of each feature on one replica, without the width.
-      replicas: how many the strategy has.
-      pipelined: whether lookups run one step ahead of updates.
-      id_policy: see `core.specs.FeatureSpec`.
-      training: whether tables are updated; then each needs an optimizer.
-
-    Returns:
-      A plan whose features have the names `feature_names(declared)`, in the order of plans. Each
-      has room for weights, because any batch may have some.
-
-    Raises:
-      ConfigError: with all problems.
+    `output_shapes` are those of features on one replica, without the width. Features have the names
+    `feature_names(declared)`, in the order of plans, and room for weights, because any batch may
+    have some. If the plan is for `training`, each table needs an optimizer.
     """
     tables = [table_spec(table, table.name, table.optimizer) for table in declared.tables]
     names = feature_names(declared)
@@ -233,17 +217,10 @@ def feature_label(path: str) -> str:
 
 def config_of(declared: Declared, output_shapes: Sequence[tuple[int, ...]], *, num_hosts: int,
               num_cores: int, pipelined: bool) -> Config:
-    """Encodes a declaration.
+    """Encodes a declaration for a system of so many hosts and cores.
 
-    Args:
-      declared: the tables, and the features in the order of `tf.nest.flatten`.
-      output_shapes: the shape of each feature on one replica, without the width.
-      num_hosts: of the system. A small table is raised to one row per host, as in the original.
-      num_cores: of all hosts.
-      pipelined: whether lookups run one step ahead of updates.
-
-    Returns:
-      A message whose mode is always TRAINING, because the original tells the mode at each enqueue.
+    A small table is raised to one row per host. The mode is always TRAINING, because the original
+    tells the mode at each enqueue.
     """
     config = Config(mode=Config.TRAINING, num_hosts=num_hosts, num_tensor_cores=num_cores,
                     sharding_strategy=Config.DIV_DEFAULT,
@@ -258,7 +235,7 @@ def config_of(declared: Declared, output_shapes: Sequence[tuple[int, ...]], *, n
         if table.optimizer is not None:
             _encode_optimizer(table.optimizer, tags, parameters)
         if table.quantization_config is not None:
-            quantization.encode(table.quantization_config, parameters.simulated_quantization)
+            encode_quantization(table.quantization_config, parameters.simulated_quantization)
     ids = {id(table): number for number, table in enumerate(declared.tables)}
     for feature, shape in zip(declared.features, output_shapes):
         config.feature_descriptor.add(name=feature.name or '', table_id=ids[id(feature.table)],
@@ -276,3 +253,91 @@ def _encode_optimizer(optimizer: Any, tags: dict[DynamicRate, int], parameters: 
     if optimizer.low_dimensional_packing_status:
         parameters.low_dimensional_packing_status = LowDimensionalPacking.ENABLED
     encode_optimizer(core_optimizer(optimizer), parameters)
+
+
+_api = tf.tpu.experimental.embedding
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Kind:
+    """How one class of TF2 is converted.
+
+    Attributes:
+      core: its class in the core.
+      slots: the names of its slots on disk, in the order of `core.slots`.
+      numbers: returns the hyper-parameters that only this class has, by their names in the core.
+    """
+
+    core: type[Optimizer]
+    slots: tuple[str, ...]
+    numbers: Callable[[Any], dict[str, Any]]
+
+
+_KINDS: dict[type, _Kind] = {
+    _api.SGD: _Kind(core.StochasticGradientDescent, (), lambda one: {}),
+    _api.Adagrad: _Kind(core.Adagrad, ('accumulators',), lambda one: {
+        'initial_accumulator': one.initial_accumulator_value}),
+    _api.AdagradMomentum: _Kind(core.AdagradMomentum, ('accumulators', 'momenta'), lambda one: {
+        'momentum': one.momentum, 'use_nesterov': one.use_nesterov, 'exponent': one.exponent,
+        'beta2': one.beta2, 'epsilon': one.epsilon}),
+    _api.FTRL: _Kind(core.Ftrl, ('accumulators', 'linears'), lambda one: {
+        'l1': one.l1_regularization_strength, 'l2': one.l2_regularization_strength,
+        'lr_power': one.learning_rate_power, 'beta': one.beta,
+        'multiply_linear_by_lr': one.multiply_linear_by_learning_rate,
+        'allow_zero_accumulator': one.allow_zero_accumulator,
+        'initial_accumulator': one.initial_accumulator_value}),
+    _api.Adam: _Kind(core.Adam, ('momenta', 'velocities'), lambda one: {
+        'beta1': one.beta_1, 'beta2': one.beta_2, 'epsilon': one.epsilon,
+        'use_non_lazy_adam': not one.lazy_adam, 'use_sum_inside_sqrt': one.sum_inside_sqrt}),
+}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _IgnoringStep:
+    """Makes a function of the step from one without arguments; equal if the functions are equal."""
+
+    function: Callable[[], Any]
+
+    def __call__(self, step: Any) -> Any:
+        return self.function()
+
+
+def is_supported(optimizer: object) -> bool:
+    """Returns whether an object is one of the optimizers that can train a table."""
+    return isinstance(optimizer, tuple(_KINDS))
+
+
+def core_optimizer(optimizer: Any) -> Optimizer:
+    """Returns the optimizer of the core with the same numbers, unchecked, of a supported one.
+
+    Its learning rate is 0.0 if that of `optimizer` is callable; `rate_of` returns that rate. A
+    decay of 0 means no decay, as in the proto.
+    """
+    kind = _kind_of(optimizer)
+    rate = optimizer.learning_rate
+    return kind.core(
+        **kind.numbers(optimizer), learning_rate=0.0 if callable(rate) else rate,
+        accumulate=bool(optimizer.use_gradient_accumulation),
+        clip_weights=Bounds(lower=optimizer.clip_weight_min, upper=optimizer.clip_weight_max),
+        clip_gradients=Bounds(lower=optimizer.clip_gradient_min,
+                              upper=optimizer.clip_gradient_max),
+        decay=optimizer.weight_decay_factor or None,
+        decay_times_rate=bool(optimizer.weight_decay_factor
+                              and optimizer.multiply_weight_decay_factor_by_learning_rate))
+
+
+def rate_of(optimizer: Any) -> Rate:
+    """Returns the learning rate; equal functions, such as bound methods, give equal rates."""
+    rate = optimizer.learning_rate
+    if callable(rate):
+        return DynamicRate(function=_IgnoringStep(rate))
+    return ConstantRate(value=rate)
+
+
+def slot_names(optimizer: Any) -> tuple[str, ...]:
+    """Returns the names of the slots on disk, in the order of `core_optimizer(optimizer).slots`."""
+    return _kind_of(optimizer).slots
+
+
+def _kind_of(optimizer: Any) -> _Kind:
+    return next(kind for cls, kind in _KINDS.items() if isinstance(optimizer, cls))

@@ -4,9 +4,9 @@ import pytest
 import tensorflow.compat.v1 as tf
 from harness import graphs
 
-from estimator_tpu_embedding.core.kernels import Kernels
+from estimator_tpu_embedding.core.specs import Kernels
 from estimator_tpu_embedding.errors import SetupError
-from estimator_tpu_embedding.hosts import choice
+from estimator_tpu_embedding.hosts import engine_choice
 from estimator_tpu_embedding.hosts.placement import Placement
 from estimator_tpu_embedding.native import library
 
@@ -15,14 +15,14 @@ from estimator_tpu_embedding.native import library
 def without_library(monkeypatch):
     monkeypatch.setattr(library, '_loaded', None)
     monkeypatch.setattr(library, 'PATH', library.PATH.with_name('absent.so'))
-    choice._tell.cache_clear()
+    engine_choice._tell.cache_clear()
     yield
-    choice._tell.cache_clear()
+    engine_choice._tell.cache_clear()
 
 
 def chosen(kernels, **options):
     with tf.Graph().as_default():
-        return choice.choose_engine(graphs.small_plan(), {'t': 't'},
+        return engine_choice.choose_engine(graphs.small_plan(), {'t': 't'},
                                     kernels=Kernels(kernels), **options).kernels
 
 

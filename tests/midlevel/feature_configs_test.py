@@ -9,7 +9,7 @@ from harness import tf2_configs
 from estimator_tpu_embedding.core import limits
 from estimator_tpu_embedding.core.rates import DynamicRate
 from estimator_tpu_embedding.errors import ConfigError, InputShapeError, StructureTypeError
-from estimator_tpu_embedding.midlevel import declaration
+from estimator_tpu_embedding.midlevel import feature_configs
 from estimator_tpu_embedding.proto.codec import Config
 
 api = tf.tpu.experimental.embedding
@@ -23,7 +23,7 @@ def table(name=None, **kwargs):
 
 
 def declare(features, optimizer=None, needs_optimizer=False):
-    return declaration.declare(features, optimizer, needs_optimizer=needs_optimizer)
+    return feature_configs.declare(features, optimizer, needs_optimizer=needs_optimizer)
 
 
 def codes(features, optimizer=None, needs_optimizer=False):
@@ -111,7 +111,7 @@ def test_a_plan_has_the_shapes_weights_and_rates_of_each_feature():
 
     users, items = table('users', optimizer=api.SGD(rate)), table('items', combiner='sum')
     declared = declare([api.FeatureConfig(users), api.FeatureConfig(items)], api.Adam(.25), True)
-    plan = declaration.plan_of(declared, [(4,), (3, 2)], replicas=2, pipelined=True,
+    plan = feature_configs.plan_of(declared, [(4,), (3, 2)], replicas=2, pipelined=True,
                                id_policy='drop', training=True)
     assert [feature.name for feature in plan.features] == ['1', '0']
     assert [plan.output_shape(feature) for feature in plan.features] == [(3, 2, 2), (4, 2)]
@@ -121,7 +121,7 @@ def test_a_plan_has_the_shapes_weights_and_rates_of_each_feature():
     assert (plan.topology.num_hosts, plan.topology.num_cores, plan.mode, plan.pipelined) == (
         1, 2, 'training', True)
     assert [len(plan.slots(one)) for one in ('users', 'items')] == [0, 2]
-    served = declaration.plan_of(declared, [(4,), ()], replicas=1, pipelined=False,
+    served = feature_configs.plan_of(declared, [(4,), ()], replicas=1, pipelined=False,
                                  id_policy='error', training=False)
     assert served.mode == 'inference' and served.output_shape(served.features[0]) == (2,)
 
@@ -135,7 +135,7 @@ def test_an_initializer_that_is_a_class_is_refused():
 @pytest.mark.parametrize('name', DECLARATIONS)
 def test_configs_are_those_of_the_original_byte_by_byte(name):
     features, optimizer, size = DECLARATIONS[name]
-    config = declaration.config_of(
+    config = feature_configs.config_of(
         declare(features, optimizer, True), [tuple(shape) for shape in size.output_shapes],
         num_hosts=size.num_hosts, num_cores=size.num_cores, pipelined=size.pipelined)
     golden = text_format.Parse((GOLDEN / f'{name}.pbtxt').read_text(), Config())
@@ -149,6 +149,6 @@ def test_every_golden_has_a_declaration():
 
 
 def test_a_table_without_an_optimizer_has_no_rate():
-    config = declaration.config_of(declare(api.FeatureConfig(table('t'))), [(8,)], num_hosts=1,
+    config = feature_configs.config_of(declare(api.FeatureConfig(table('t'))), [(8,)], num_hosts=1,
                                    num_cores=1, pipelined=False)
     assert not config.table_descriptor[0].optimization_parameters.HasField('learning_rate')
