@@ -24,7 +24,7 @@ from ..hosts.placement import Placement, on
 from ..hosts.tables import HostedTable, create_slots_apart
 from ..hosts.vectors import kinds_of, pack, unpack
 from ..runner import towers
-from ..runner.gradients import GradientCapture
+from ..runner.gradient_capture import GradientCapture
 from ..runner.progress import add_own_loop
 
 _WHERE = 'TPUEmbedding'

@@ -19,7 +19,7 @@ from .. import defaults
 from ..errors import Problem, UnsupportedError
 from ..hosts.placement import on
 from ..runner import towers
-from ..runner.gradients import DUMMY_COLLECTION
+from ..runner.gradient_capture import DUMMY_COLLECTION
 from ..runner.towers import Towers
 from . import workers
 from .system import tpu_topology

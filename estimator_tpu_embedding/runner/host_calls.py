@@ -2,7 +2,7 @@
 
 The tensors of a host_call come from all cores. They have the values from before the step's own
 increment of the global step: users who write summaries count on that. It runs when the step is
-complete. This module also opens and flushes the writers of V2 summaries.
+complete.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from .. import _tf
 from ..errors import EteError, noted
 
 HostCall = tuple[Callable[..., Any], Any]
+_MOST_NAMES = 20
 
 
 def call(name: str, function: Callable[..., Any], tensors: Any) -> Any:
@@ -81,38 +82,6 @@ def _ancestors(tensors: Sequence[tf.Tensor]) -> set[tf.Operation]:
             found.add(operation)
             pending += [each.op for each in operation.inputs] + list(operation.control_inputs)
     return found
-
-
-class SummaryWriters(tf.train.SessionRunHook):
-    """Opens the writers of V2 summaries with every session, and flushes them at the end."""
-
-    def __init__(self, operations: Sequence[Any] = ()):
-        """Runs `operations` with every run, if there are any."""
-        self._operations = list(operations)
-        self._open: list[tf.Operation] = []
-        self._flush: list[tf.Operation] = []
-
-    def begin(self) -> None:
-        """Finds the writers of the default graph."""
-        self._open = _tf.summary_writer_initializers()
-        self._flush = [tf.raw_ops.FlushSummaryWriter(writer=each.inputs[0])
-                       for each in self._open]
-
-    def after_create_session(self, session: tf.Session, coord: Any) -> None:
-        """Opens them."""
-        session.run(self._open)
-
-    def before_run(self, run_context: tf.train.SessionRunContext) -> tf.train.SessionRunArgs:
-        """Asks for the operations."""
-        return tf.train.SessionRunArgs(self._operations)
-
-    def end(self, session: tf.Session) -> None:
-        """Flushes them."""
-        session.run(self._flush)
-
-
-_MOST_NAMES = 20
-
 
 @contextlib.contextmanager
 def noting_call(call: str, **given: Any) -> Iterator[None]:

@@ -22,7 +22,7 @@ from ..errors import Problem, UnsupportedError
 from ..hosts.backend import QUEUE_CAPACITY
 from ..ops import checks
 from .ending import PROMPT_SECONDS, WARN_SECONDS, Shutdown
-from .faults import SESSION_LOST, Failures, nothing_came, of_pipeline
+from .failures import SESSION_LOST, Failures, nothing_came, of_pipeline
 from .input import END_OF_INPUT
 from .progress import RunReport
 

@@ -143,11 +143,7 @@ def map_tensors(function: Callable[[tf.Tensor], tf.Tensor], structure: Any) -> A
 
 
 class CoreQueue:
-    """Carries the batches of one core, ids apart, from the infeed thread to the step.
-
-    Attributes:
-      taken: the operations that take a batch, one per `dequeue`.
-    """
+    """Carries the batches of one core, ids apart, from the infeed thread to the step."""
 
     def __init__(self, core: int, example: Batch, device: str = ''):
         """Creates the queue.
@@ -159,7 +155,6 @@ class CoreQueue:
         Raises:
           ValueError: if something is not a tensor of static shape.
         """
-        self.taken: list[tf.Operation] = []
         self._structure = example
         with on(device):  # A queue must carry something, even where all features are looked up.
             self._flag = tf.constant(True)
@@ -173,12 +168,11 @@ class CoreQueue:
         """Returns the operation that hands over one batch; it blocks while the queue is full."""
         return self._queue.enqueue([self._flag, *_static_tensors(batch)])
 
-    def dequeue(self) -> Batch:
-        """Returns the oldest batch."""
+    def dequeue(self) -> tuple[Batch, tf.Operation]:
+        """Returns the oldest batch, and the operation that takes it."""
         flag, *tensors = self._queue.dequeue()
-        self.taken.append(flag.op)
         parts = iter(tensors)
-        return map_tensors(lambda _: next(parts), self._structure)
+        return map_tensors(lambda _: next(parts), self._structure), flag.op
 
 
 def _static_tensors(batch: Batch) -> list[tf.Tensor]:

@@ -25,7 +25,7 @@ from ..hosts.placement import Placement, on
 from .ending import called_in_time
 from .infeed import HostFeed
 from .input import DATASETS, Batch, CoreQueue, Input, filled, open_input
-from .model import Featurized, Job
+from .job import Featurized, Job
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

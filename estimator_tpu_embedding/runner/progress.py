@@ -16,7 +16,6 @@ import tensorflow.compat.v1 as tf
 from ..errors import Problem, counted, quoted
 from ..hosts import step_clock
 from ..hosts.step_clock import Figures
-from .measures import TimeSplit, sum_of
 
 _sink: Callable[[str], None] = lambda line: tf.logging.info('%s', line)  # noqa: E731
 _reports: list[RunReport] = []
@@ -56,6 +55,81 @@ class FeatureCounts:
     missing: int
     truncated: int
     out_of_range: int
+
+
+PHASES = ('input', 'lookup', 'dense', 'update')
+
+
+@dataclasses.dataclass(slots=True)
+class TimeSplit:
+    """The seconds of a run by phase of a step.
+
+    Attributes:
+      input: steps waited for the batches of all cores.
+      lookup: from the start of steps until all cores had their activations.
+      dense: from there until the gradients of tables were there and the dense optimizer was done.
+        In an evaluation it lasts until metrics were updated, in a prediction until predictions
+        were there.
+      update: from there until tables were written. A part that runs beside the dense phase does
+        not count.
+      enqueue: infeed threads drew batches and handed them over; mean of all threads. This time
+        passes beside the steps.
+    """
+
+    input: float = 0.0
+    lookup: float = 0.0
+    dense: float = 0.0
+    update: float = 0.0
+    enqueue: float = 0.0
+
+    def add_step(self, clock: Any) -> None:
+        """Adds the times of a step, which `clock_of` gave."""
+        begin, looked_up, trained, end = clock.tolist()
+        self.lookup += max(0.0, looked_up - begin)  # The clock of the machine may be set back.
+        self.dense += max(0.0, trained - looked_up)
+        self.update += max(0.0, end - trained)
+
+    def since(self, before: TimeSplit) -> TimeSplit:
+        """Returns the seconds that were added after the state `before`.
+
+        >>> TimeSplit(input=3.0, dense=2.0).since(TimeSplit(input=1.0))
+        TimeSplit(input=2.0, lookup=0.0, dense=2.0, update=0.0, enqueue=0.0)
+        """
+        return TimeSplit(*[now - then for now, then in zip(
+            dataclasses.astuple(self), dataclasses.astuple(before))])
+
+    def shares(self, seconds: float, *, with_tables: bool = True) -> str:
+        """Returns the phases in percent of all seconds; hooks and the loop took the rest.
+
+        Args:
+          with_tables: whether the run looked anything up. Otherwise a step is its dense phase.
+
+        >>> TimeSplit(input=1.0, lookup=2.0, dense=4.0, update=2.0).shares(10.0)
+        'time: input 10 %, lookup 20 %, dense 40 %, update 20 %, other 10 %'
+        >>> TimeSplit(input=1.0, dense=6.0).shares(10.0, with_tables=False)
+        'time: input 10 %, dense 60 %, other 30 %'
+        """
+        if seconds <= 0:
+            return 'time: none'
+        parts = {name: getattr(self, name) for name in PHASES}
+        if not with_tables:
+            parts['dense'] += parts.pop('lookup') + parts.pop('update')
+        parts['other'] = self.other(seconds)
+        return 'time: ' + ', '.join(
+            f'{name} {100 * part / seconds:.0f} %' for name, part in parts.items())
+
+    def other(self, seconds: float) -> float:
+        """Returns what hooks and the loop took of all seconds."""
+        return max(0.0, seconds - sum(getattr(self, name) for name in PHASES))
+
+
+def sum_of(splits: Sequence[TimeSplit]) -> TimeSplit:
+    """Returns the sum of several time splits.
+
+    >>> sum_of([TimeSplit(input=1.0), TimeSplit(input=2.0, update=1.0)])
+    TimeSplit(input=3.0, lookup=0.0, dense=0.0, update=1.0, enqueue=0.0)
+    """
+    return TimeSplit(*map(sum, zip(*map(dataclasses.astuple, splits)))) if splits else TimeSplit()
 
 
 @dataclasses.dataclass(slots=True)

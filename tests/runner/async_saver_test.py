@@ -9,7 +9,7 @@ import tensorflow.compat.v1 as tf
 from harness import jobs
 from harness.parts import soak_except
 
-from estimator_tpu_embedding.runner.saving import AsyncCheckpointSaverHook
+from estimator_tpu_embedding.runner.checkpoint_hooks import AsyncCheckpointSaverHook
 
 pytestmark = pytest.mark.no_rerun
 STEPS = [{'f': np.array([1, 2, 3, 1]), 'label': np.ones(4, np.float32)}] * 20

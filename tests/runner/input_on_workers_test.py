@@ -19,8 +19,8 @@ from estimator_tpu_embedding.errors import ConfigError
 from estimator_tpu_embedding.estimator import workers
 from estimator_tpu_embedding.hosts.placement import Placement
 from estimator_tpu_embedding.runner import input_graph
+from estimator_tpu_embedding.runner.checkpoint_hooks import CheckpointInputPipelineHook
 from estimator_tpu_embedding.runner.input_graph import built_on_host
-from estimator_tpu_embedding.runner.input_state import CheckpointInputPipelineHook
 
 TOPOLOGY = Topology(num_hosts=2, cores_per_host=2)
 ON_HOSTS = Placement(TOPOLOGY, is_remote=True, has_input_on_hosts=True)

@@ -13,7 +13,7 @@ from estimator_tpu_embedding.checkpoint.manifest import read_manifest
 from estimator_tpu_embedding.cli import inputs
 from estimator_tpu_embedding.hosts import step_clock
 from estimator_tpu_embedding.runner import progress
-from estimator_tpu_embedding.runner.saving import AsyncCheckpointSaverHook
+from estimator_tpu_embedding.runner.checkpoint_hooks import AsyncCheckpointSaverHook
 
 TABLE = 'dense_features/f_embedding/embedding_weights'
 

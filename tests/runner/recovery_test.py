@@ -15,8 +15,8 @@ from harness.parts import soak_except
 from harness.processes import ROOT
 
 import estimator_tpu_embedding as ete
-from estimator_tpu_embedding.runner import run
-from estimator_tpu_embedding.runner.faults import SessionLostError
+from estimator_tpu_embedding.runner import job_run
+from estimator_tpu_embedding.runner.failures import SessionLostError
 
 pytestmark = pytest.mark.no_rerun
 TABLE = 'dense_features/f_embedding/embedding_weights'
@@ -110,7 +110,7 @@ def test_an_evaluation_that_loses_its_session_begins_again(tmp_path, error):
 
 @pytest.mark.parametrize('error', soak_except(ERRORS, 0))
 def test_input_that_is_lost_is_opened_anew(tmp_path, monkeypatch, error):
-    plain, drawn = run.drawing, []
+    plain, drawn = job_run.drawing, []
 
     def failing(session, number, feed):
         draw = plain(session, number, feed)
@@ -123,7 +123,7 @@ def test_input_that_is_lost_is_opened_anew(tmp_path, monkeypatch, error):
             return draw()
         return one
 
-    monkeypatch.setattr(run, 'drawing', failing)
+    monkeypatch.setattr(job_run, 'drawing', failing)
     make(tmp_path).train(jobs.input_fn_of(STEPS), max_steps=8)
     assert results(tmp_path)[0] == 8 and len(drawn) > 8
 

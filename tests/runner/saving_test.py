@@ -12,8 +12,7 @@ import estimator_tpu_embedding as ete
 from estimator_tpu_embedding import _tf
 from estimator_tpu_embedding.checkpoint.manifest import read_manifest
 from estimator_tpu_embedding.checkpoint.recover import newest_checkpoint, recover
-from estimator_tpu_embedding.runner.saving import Background
-from estimator_tpu_embedding.runner.training_hooks import SaverHook
+from estimator_tpu_embedding.runner.checkpoint_hooks import Background, SaverHook
 
 
 def input_fn(params):
@@ -74,7 +73,7 @@ def test_saves_go_on_beside_the_training_unless_somebody_is_told_of_them(
             submitted.append(work)
             super().submit(work)
 
-    monkeypatch.setattr('estimator_tpu_embedding.runner.loop.Background', Counting)
+    monkeypatch.setattr('estimator_tpu_embedding.runner.training.Background', Counting)
     told = Told(tmp_path)
     train(make(tmp_path, checkpoint=ete.CheckpointOptions(asynchronous=True)), steps=6,
           saving_listeners=[told] if is_told else None)

@@ -12,17 +12,17 @@ from estimator_tpu_embedding.core.optimizers import Adagrad
 from estimator_tpu_embedding.core.plan import resolve
 from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology
 from estimator_tpu_embedding.errors import Problem
-from estimator_tpu_embedding.runner import progress, sessions
-from estimator_tpu_embedding.runner.faults import SessionLostError
+from estimator_tpu_embedding.runner import progress, run_sessions
+from estimator_tpu_embedding.runner.failures import SessionLostError
 from estimator_tpu_embedding.runner.progress import RunReport
-from estimator_tpu_embedding.runner.sessions import Losses, rewriting_less_if_large, shares
+from estimator_tpu_embedding.runner.run_sessions import Losses, rewriting_less_if_large, shares
 
 
 @pytest.fixture
 def few_nodes(monkeypatch):
     """3 nodes are a graph of middle size, and 4 a large one."""
-    monkeypatch.setattr(sessions, 'MOST_NODES_REWRITTEN_WHOLLY', 2)
-    monkeypatch.setattr(sessions, 'MOST_NODES_REWRITTEN', 3)
+    monkeypatch.setattr(run_sessions, 'MOST_NODES_REWRITTEN_WHOLLY', 2)
+    monkeypatch.setattr(run_sessions, 'MOST_NODES_REWRITTEN', 3)
 
 
 def rewrites_of(config, nodes):
@@ -52,8 +52,8 @@ def test_a_job_trains_the_same_tables_whatever_grappler_does_and_says_that_it_is
             configs.append((options.disable_meta_optimizer, options.function_optimization))
 
     for name, wholly, limit in (('all', 4_000, 20_000), ('less', 100, 20_000), ('no', 10, 100)):
-        monkeypatch.setattr(sessions, 'MOST_NODES_REWRITTEN_WHOLLY', wholly)
-        monkeypatch.setattr(sessions, 'MOST_NODES_REWRITTEN', limit)
+        monkeypatch.setattr(run_sessions, 'MOST_NODES_REWRITTEN_WHOLLY', wholly)
+        monkeypatch.setattr(run_sessions, 'MOST_NODES_REWRITTEN', limit)
         caplog.clear()
         with caplog.at_level(logging.INFO, 'tensorflow'):
             jobs.estimator(jobs.linear_model_fn(columns), columns,

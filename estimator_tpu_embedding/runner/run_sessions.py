@@ -1,4 +1,4 @@
-"""Makes the sessions of a run, again after one was lost, from the newest checkpoint.
+"""Makes the sessions of a run, with the first values of variables, again after one was lost.
 
 If several sessions in a row are lost before a step, the run ends, and so does a run on a cluster
 that loses the same at the same step. Each session closes by a deadline, because TensorFlow waits
@@ -19,21 +19,22 @@ import tensorflow.compat.v1 as tf
 from google.protobuf import json_format
 
 from .. import _tf
-from ..checkpoint import directory
-from ..checkpoint.manifest import StoredTable
-from ..checkpoint.recover import recover
-from ..checkpoint.saver import Lineage, cause_of
+from ..checkpoint import restore, vocabularies, warm_start
+from ..checkpoint.following import Following, followed
+from ..checkpoint.saver import cause_of
 from ..cluster import preflight
 from ..cluster.cluster import Cluster
 from ..cluster.faults import HostUnavailableError
+from ..core.names import is_of_dummy
 from ..core.plan import BYTES_PER_ELEMENT, Plan
 from ..errors import ConfigError, EteError, Problem, bytes_text, counted, shown
 from ..hosts.placement import worker_at
 from .ending import Shutdown
-from .faults import SessionLostError
-from .model import Job
+from .failures import SessionLostError
+from .gradient_capture import DUMMY_COLLECTION
+from .job import Job
 from .progress import RunReport, announce
-from .saving import Background
+from .step_graph import StepGraph
 
 SESSIONS_WITHOUT_STEP = 5
 SAME_FAILURES = 3
@@ -111,51 +112,6 @@ class SessionCreator(tf.train.SessionCreator):
             device, text = cause_of(error)
             raise ConfigError(preflight.too_large(
                 worker_at(device, cluster.addresses()) or 'cluster', shown(text, 300))) from None
-
-
-class Recovery:
-    """Finds the checkpoint from which each session of a training begins: the newest at that time.
-    """
-
-    def __init__(self, job: Job, tables: dict[str, StoredTable], lineage: Lineage,
-                 background: Background, first: str | None):
-        """Looks into `job.model_dir`.
-
-        Args:
-          tables: the tables of this run, by variable name. A later session can restore only
-            checkpoints whose tables equal these, and the one of the first session.
-          lineage: records the checkpoints that are restored.
-          background: its work is awaited first.
-          first: the checkpoint that the first session restores, or `None`.
-        """
-        self._job, self._tables = job, tables
-        self._lineage, self._background, self._first = lineage, background, first
-        self._begun = False
-
-    def prefix(self) -> str | None:
-        """Returns the newest checkpoint; `None` begins with initial values.
-
-        Raises:
-          SessionLostError: if only checkpoints with other tables are left.
-        """
-        self._background.wait()
-        prefix = self._newest() if self._begun else self._first
-        self._begun = True
-        if prefix is not None:
-            self._lineage.add(prefix)
-        return prefix
-
-    def _newest(self) -> str | None:
-        """Returns the newest checkpoint after the loss of a session."""
-        directory.tidy(self._job.model_dir)
-        found = recover(self._job.model_dir, self._job.checkpoint, self._job.known)
-        if found is not None and found.prefix != self._first and (
-                found.manifest is None or found.manifest.tables != self._tables):
-            raise SessionLostError(Problem(
-                'E802', 'session', 'a session that is made again must restore what this run or the '
-                'one before it saved', f'{found.prefix}, whose tables are others', 'Those after it '
-                'are damaged; what is wrong is in the log above. Start the training again.'))
-        return None if found is None else found.prefix
 
 
 def rewriting_less_if_large(config: tf.ConfigProto, graph: tf.Graph) -> tf.ConfigProto:
@@ -324,3 +280,71 @@ def parts_on(plan: Plan, host: int) -> list[dict[str, Any]]:
              'bytes': rows[table.name] * table.dimension * BYTES_PER_ELEMENT
              * (1 + len(plan.slots(table.name)))}
             for table in plan.tables if rows[table.name]]
+
+
+def scaffold_of(job: Job, graph: StepGraph, following: Following | None,
+                default: Callable[[], Any] = restore.saver_of_all) -> tf.train.Scaffold:
+    """Returns the scaffold that gives all variables their first values: the model's, or a new one.
+
+    Args:
+      graph: of the step, in the default graph, to which the scaffold may add.
+      following: the checkpoint to restore. If it is `None`, variables begin with values of a warm
+        start or with initial ones.
+      default: makes the saver if neither the scaffold nor the graph has one.
+
+    Raises:
+      CheckpointError: if the checkpoint, or the one of the warm start, cannot be restored.
+    """
+    fill = _start_warm(job, graph) if following is None else None
+    scaffold = _scaffold_of_model(graph)
+    if fill is not None:
+        return restore.with_start(scaffold, fill)
+    if following is None:
+        return scaffold
+    plan = restore.plan_for(
+        following.held, graph.tables, job.checkpoint, trains=job.verb == 'train',
+        # A scaffold of the user may restore from elsewhere what is not in the checkpoint.
+        is_optional=graph.outputs[0].scaffold_fn is not None)
+    if job.lookups is not None:
+        vocabularies.check(following.held, job.lookups.words, job.checkpoint)
+    if plan.facts:
+        announce(f'{job.verb}: {plan.where}: {"; ".join(plan.facts)}')
+    planned = restore.scaffold_for(scaffold, following.prefix, plan, default)
+    return planned if job.verb == 'train' else followed(planned, following)
+
+
+def _scaffold_of_model(graph: StepGraph) -> tf.train.Scaffold:
+    """Returns the user's scaffold, or a new one."""
+    make = graph.outputs[0].scaffold_fn
+    if make is None:
+        return tf.train.Scaffold()
+    scaffold = make()
+    if scaffold is None:
+        raise ValueError('TPUEstimatorSpec.scaffold_fn returns None, which is not allowed')
+    return restore.finalized_once(scaffold)
+
+
+def _start_warm(job: Job, graph: StepGraph) -> Callable[[tf.Session], None] | None:
+    """Arranges for variables to begin with values of another checkpoint, if the job asks for it.
+
+    `tf.train.warm_start` starts trainable variables, or global ones. Tables of the engine must
+    count as both, also where they are in neither collection. The dummies of a `GradientCapture`
+    and their slots must count as neither. Returns a function that fills the tables.
+    """
+    settings = job.warm_start
+    if settings is None:
+        return None
+    collections = [tf.get_collection_ref(key) for key in (
+        tf.GraphKeys.TRAINABLE_VARIABLES, tf.GraphKeys.GLOBAL_VARIABLES)]
+    before = [list(collection) for collection in collections]
+    dummies = {id(dummy) for dummy in tf.get_collection(DUMMY_COLLECTION)}
+    for collection in collections:
+        collection[:] = [variable for variable in collection if id(variable) not in dummies
+                         and not is_of_dummy(variable.op.name)]
+    collections[0] += [variable for variable in tf.global_variables()
+                       if _tf.full_name_and_shape(variable)[0] in graph.tables]
+    try:
+        return warm_start.start_warm(settings, graph.tables, job.checkpoint)
+    finally:
+        for collection, variables in zip(collections, before):
+            collection[:] = variables

@@ -13,26 +13,22 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from ..checkpoint.manifest import StoredTable, stored_tables
 from ..checkpoint.recover import newest_checkpoint
 from ..errors import CheckpointError, Problem, counted
 from ..hosts.packed import pack_crossings
 from ..hosts.placed_graph import put_python_on_client, require_engines
 from ..proto.codec import plan_to_config
+from .checkpoint_hooks import CheckpointInputPipelineHook
 from .ending import PROMPT_SECONDS, Shutdown, Termination, woken_by_interrupt
-from .faults import DivergedError, Failures, typed
-from .graph import StepOps, build_step
-from .host_calls import SummaryWriters
+from .failures import DivergedError, Failures, typed
 from .id_sampling import Profiler
 from .infeed import FeedRules, Infeed, drawing
-from .input_state import CheckpointInputPipelineHook
-from .measures import clock_of
-from .model import Job
+from .job import Job
 from .progress import RunReport, announce
-from .schedule import Schedule
-from .sessions import SessionCreator, SessionStart, shares
-from .steps_per_run import BatchSupply, FeedsKept, StepCaller, StepsPerRun
-from .summaries import SummariesSurvive
+from .run_sessions import SessionCreator, SessionStart, shares
+from .step_graph import StepOps, build_step
+from .steps_per_run import BatchSupply, FeedsKept, Schedule, StepCaller, StepsPerRun, clock_of
+from .summaries import SummariesSurvive, SummaryWriters
 
 Hooks = list[tf.train.SessionRunHook]
 
@@ -96,18 +92,13 @@ class Run:
         self._termination = Termination.of_process()
         self._shutdown = Shutdown(job.shutdown_deadline, self._termination.is_asked)
         self.graph = build_step(job)
-        if self.graph.measured.backend is not None:
-            self.report.kernels = self.graph.measured.backend.engine.kernels
+        if self.graph.backend is not None:
+            self.report.kernels = self.graph.backend.engine.kernels
         rules = FeedRules(draw=self._profiler.draw if self._profiler else drawing,
                           made_by=job.input_fn, deadline=job.input_deadline,
                           shutdown=self._shutdown, proceed=self._termination.proceed)
         self.infeed = Infeed(self.graph.input, rules, failures=self._failures, report=self.report)
         self._has_data_ended = False
-
-    def stored_tables(self) -> dict[str, StoredTable]:
-        """Returns the tables of the plan as its checkpoints hold them, by variable name."""
-        plan = self.job.plan
-        return stored_tables(plan, self.graph.table_names) if plan is not None else {}
 
     def config(self) -> bytes:
         """Returns the serialized config of the plan; empty without a plan."""
@@ -185,8 +176,7 @@ class Run:
         given = [FeedsKept(hook) for hook in parts.given]
         own = [FeedsKept(hook) for hook in of_model]
         of_feed = [FeedsKept(parts.feed)] if parts.feed is not None else []
-        measured = self.graph.measured
-        clock = clock_of(measured.looked_up, tf.group(measured.trained, *parts.results),
+        clock = clock_of(self.graph.looked_up, tf.group(self.graph.trained, *parts.results),
                          parts.ops.operation)
         makes_steps = StepsPerRun(
             parts.schedule,
