@@ -125,7 +125,6 @@ class GradientCapture:
 
 @tf.RegisterGradient(_GRADIENT)
 def _catch_gradient(operation: tf.Operation, gradient: Any) -> list[Any]:
-    """Keeps the gradient of a hooked activation; returns zeros for the dummy."""
     capture = next(capture for capture in _captures[operation.graph]
                    if capture.has_hooked(operation))
     return [None, capture.catch(operation, gradient)]

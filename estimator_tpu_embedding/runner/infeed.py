@@ -39,12 +39,10 @@ class HostFeed(NamedTuple):
       counted: the features whose ids are counted, the same for every invocation.
       counts: int64 `[len(counted), 4]`, the `IdCounts` of that step, evaluated with it. They are
         one tensor, since fetching each number by itself took longer than counting.
-      has_data: false if that step handed over padding only, since the data has ended; evaluated
-        with it.
+      has_data: false if that step handed over padding only, since the data has ended.
       end: run once no batch follows.
       is_dataset: whether the input is a dataset. Otherwise an `OutOfRangeError` is its end.
-      ids: per feature, for each core of the host, the `(samples, ids)` of that step; evaluated
-        with it if they are wanted.
+      ids: per feature, for each core of the host, the `(samples, ids)` of that step.
     """
 
     name: str
@@ -98,8 +96,7 @@ class FeedRules:
       made_by: the input_fn and where it is, for messages; empty if that is not known.
       deadline: seconds that a host may produce nothing while a step waits for it.
       shutdown: the deadline of the end, also for threads that are in an input pipeline.
-      proceed: called now and then while the start of a pipeline takes long. It may raise to
-        end that wait.
+      proceed: called now and then while the start of a pipeline takes long; may raise.
     """
 
     draw: Drawing
@@ -112,20 +109,11 @@ class FeedRules:
 class Infeed(tf.train.SessionRunHook):
     """Starts the infeed threads with every session of a run, and ends them.
 
-    The steps of the run ask it for batches and wait for them. `FeedProgress` says when batches are
-    drawn.
+    The steps of the run ask it for batches and wait for them.
     """
 
     def __init__(self, graph: FeedGraph, rules: FeedRules, *, failures: Failures,
                  report: RunReport):
-        """Prepares threads that are started with each session.
-
-        Args:
-          graph: the operations that carry the input.
-          rules: how threads draw, and how long they are waited for.
-          failures: told why a thread failed.
-          report: gets the counts of ids; counts the steps.
-        """
         self._graph, self._rules, self._failures, self._report = graph, rules, failures, report
         self._session: tf.Session | None = None
         self._progress = FeedProgress([], failures, report)
@@ -136,9 +124,6 @@ class Infeed(tf.train.SessionRunHook):
         """Starts the threads, which start every input from its beginning, and waits until all have.
 
         A pipeline may block there. Hooks that come later may then put the iterators elsewhere.
-
-        Raises:
-          Whatever ended a thread.
         """
         self.stop()
         self._rules.shutdown.restart()
@@ -165,11 +150,7 @@ class Infeed(tf.train.SessionRunHook):
         progress.await_start(gives_up)
 
     def request(self, steps: int, *, following: int) -> None:
-        """Asks for the batches of more steps.
-
-        Args:
-          steps: how many will be run now.
-          following: how many are sure to be run after those.
+        """Asks for the batches of `steps` steps; so many `following` ones are sure to be run after them.
         """
         self._progress.request(steps, following)
 
@@ -218,7 +199,6 @@ class Infeed(tf.train.SessionRunHook):
             self._rules.shutdown.wait_for(self._watcher, 'the thread that watches the input')
 
     def _feed(self, session: tf.Session, progress: FeedProgress, host: HostProgress) -> None:
-        """Draws batches for a host until the run is over; its thread runs this method."""
         try:
             session.run(host.feed.initializer)
             draw = self._rules.draw(session, host.number, host.feed)
@@ -268,15 +248,12 @@ class HostProgress:
     """How far the input of one host is in one session.
 
     Attributes:
-      number: of the host's feed.
-      feed: the operations of its thread.
       produced: batches that its thread has handed over.
       produced_with_data: how many of these are more than padding.
       has_begun: whether its input has started.
       has_ended: whether its data has ended.
       has_left: whether its thread has ended because its data has ended.
       idle_since: when its thread last went on after it had waited for steps; seconds, monotonic.
-      thread: of the host, once it is started.
     """
 
     number: int
@@ -311,12 +288,6 @@ class FeedProgress:
     """
 
     def __init__(self, feeds: Sequence[HostFeed], failures: Failures, report: RunReport):
-        """Begins to count.
-
-        Args:
-          failures: see the class.
-          report: see the class.
-        """
         self.hosts = [HostProgress(number, feed) for number, feed in enumerate(feeds)]
         self.failures, self.report = failures, report
         self.lost: tf.errors.OpError | None = None
@@ -335,27 +306,11 @@ class FeedProgress:
             self._change.notify_all()
 
     def await_start(self, gives_up: Callable[[], bool]) -> None:
-        """Waits until the input of every host has started.
-
-        Args:
-          gives_up: asked now and then; ends the wait if it returns true or raises.
-
-        Raises:
-          Whatever ended a thread.
-        """
+        """Waits until the input of every host has started; see `await_batch`."""
         self._await(self._have_begun, gives_up)
 
     def await_batch(self, gives_up: Callable[[], bool]) -> None:
-        """Waits until every core has its batch of the next step.
-
-        Args:
-          gives_up: asked now and then; ends the wait if it returns true or raises.
-
-        Raises:
-          tf.errors.OutOfRangeError: if a host has no batch because its data has ended, if no
-            host has a sample, or if `gives_up` returned true.
-          Whatever ended a thread.
-        """
+        """Waits until every core has its batch of the next step; see `Infeed.await_batch`."""
         self._await(self._has_batch, gives_up)
 
     def await_demand(self, host: HostProgress) -> bool:
@@ -400,11 +355,7 @@ class FeedProgress:
             return True
 
     def is_starving(self, host: HostProgress, ahead: int) -> bool:
-        """Returns whether a step waits for a batch that a host has not made.
-
-        Args:
-          ahead: batches beyond its own that a step waits for.
-        """
+        """Returns whether a step, which needs `ahead` batches beyond its own, waits for a host."""
         with self._change:
             return host.is_alive() and (not host.has_begun or (
                 host.produced <= self._consumed() + ahead and host.produced < self._allowed))
@@ -456,7 +407,6 @@ def watch(progress: FeedProgress, deadline: float, ahead: int, close: Callable[[
     """Warns while the input of a host takes long, and ends the run at the deadline.
 
     Args:
-      progress: of the hosts of one session; returns when that is over.
       deadline: seconds that a host may produce nothing while a step waits for it.
       ahead: batches beyond its own that a step waits for.
       close: ends every wait for batches.
