@@ -286,8 +286,7 @@ def test_the_names_of_checkpoint_files_have_one_grammar():
     """Texts for people, which have spaces, may show such names."""
     compare([at(source, line, text) for source in sources() for text, line in strings(source)
              if ' ' not in text and FILE_NAME.search(text.replace('\\', ''))],
-            {'checkpoint/file_names.py',
-             'runner/checkpoint_hooks.py'})  # the default of the original
+            {'checkpoint/file_names.py'})
 
 
 def test_private_attributes_are_used_in_the_module_that_defines_them():

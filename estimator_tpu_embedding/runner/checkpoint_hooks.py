@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import tensorflow.compat.v1 as tf
@@ -29,32 +29,6 @@ class AsyncCheckpointSaverHook(tf.train.CheckpointSaverHook):
     In another loop this hook is a plain `CheckpointSaverHook`.
     """
 
-    def __init__(self, checkpoint_dir: str, save_secs: int | None = None,
-                 save_steps: int | None = None, saver: Any = None,
-                 checkpoint_basename: str = 'model.ckpt', scaffold: Any = None,
-                 listeners: Sequence[tf.train.CheckpointSaverListener] | None = None):
-        """Saves into a directory.
-
-        Args:
-          checkpoint_dir: the directory.
-          save_secs: seconds between two checkpoints.
-          save_steps: steps between two, instead.
-          saver: writes the files. If it is `None`, the saver of `scaffold` does, and without a
-            scaffold the saver of the graph.
-          checkpoint_basename: how the names of checkpoints begin.
-          scaffold: of the model.
-          listeners: called around each save.
-
-        Raises:
-          ValueError: if not exactly one of `save_secs` and `save_steps` is given, or if both
-            `saver` and `scaffold` are.
-        """
-        if saver is not None and scaffold is not None:
-            raise ValueError('You cannot provide both saver and scaffold.')
-        super().__init__(checkpoint_dir, save_secs=save_secs, save_steps=save_steps,
-                         saver=saver, scaffold=scaffold, checkpoint_basename=checkpoint_basename,
-                         listeners=list(listeners or ()))
-
 
 class Background:
     """Does pieces of work one after another, each in a thread; `wait` raises their errors.
@@ -79,22 +53,14 @@ class Background:
             logging.error('Meanwhile in the background: %s', own)
 
     def submit(self, work: Callable[[], None]) -> None:
-        """Begins a piece of work when the one before has ended.
-
-        Raises:
-          The error of the one before.
-        """
+        """Begins a piece of work when the one before has ended; raises its error."""
         self.wait()
         self._thread = threading.Thread(
             target=self._do, args=[work], name='commit-checkpoint', daemon=False)
         self._thread.start()
 
     def wait(self) -> None:
-        """Waits for the end of the work.
-
-        Raises:
-          The error of the work.
-        """
+        """Waits for the end of the work, and raises its error."""
         if self._thread is not None:
             self._thread.join()
             self._thread = None
@@ -127,7 +93,6 @@ class SavesFinished(tf.train.SessionRunHook):
     """Ends a training only when its last checkpoint is committed."""
 
     def __init__(self, saver: CommittingSaver):
-        """Waits for `saver`."""
         self._saver = saver
 
     def end(self, session: tf.Session) -> None:
@@ -172,11 +137,7 @@ class CheckpointInputPipelineHook(tf.train.SessionRunHook):
         self._started: tf.Session | None = None
 
     def begin(self) -> None:
-        """Finds the iterators of the graph.
-
-        Raises:
-          ValueError: if it has none.
-        """
+        """Finds the iterators of the graph; raises ValueError if it has none."""
         iterators = tf.get_collection(_ITERATORS)
         if not iterators:
             raise ValueError('CheckpointInputPipelineHook found no iterator: input_fn must '

@@ -179,7 +179,7 @@ def of_pipeline(error: BaseException, problem: Problem) -> BaseException:
 
 
 def nothing_came(name: str, waited: float, *, has_stacks: bool = True) -> InputPipelineError:
-    """Returns E522 for an input, `name`, that takes too long; its notes are the stacks of all threads.
+    """Returns E522 for the input `name`, which takes too long, with stacks of all threads as notes.
     """
     error = InputPipelineError(Problem(
         'E522', f'input of {name}', 'it must produce a batch before the deadline',

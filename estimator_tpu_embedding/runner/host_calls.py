@@ -21,16 +21,7 @@ _MOST_NAMES = 20
 
 
 def call(name: str, function: Callable[..., Any], tensors: Any) -> Any:
-    """Calls the function `name` of a spec with tensors by position or by name.
-
-    Args:
-      name: of the field of the TPUEstimatorSpec.
-      function: the first element of that field.
-      tensors: a list, or a mapping by the names of arguments.
-
-    Returns:
-      The value that the function returned.
-    """
+    """Calls the function of the field `name` of a spec with tensors by position or by name."""
     with noting_call(f'the function {name}[0] of the TPUEstimatorSpec', tensors=tensors):
         if not isinstance(tensors, Mapping):
             return function(*tensors)

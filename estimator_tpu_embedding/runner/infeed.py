@@ -24,6 +24,7 @@ from ..ops import checks
 from .ending import PROMPT_SECONDS, WARN_SECONDS, Shutdown
 from .failures import SESSION_LOST, Failures, nothing_came, of_pipeline
 from .input import END_OF_INPUT
+from .job import Job
 from .progress import RunReport
 
 _SLICE_SECONDS = 0.5
@@ -87,34 +88,16 @@ def drawing(session: tf.Session, number: int, feed: HostFeed
     return lambda: tuple(run()[:2])
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class FeedRules:
-    """How the infeed threads of a run draw batches, and how long they are waited for.
-
-    Attributes:
-      draw: makes the function that a thread calls once per step.
-      made_by: the input_fn and where it is, for messages; empty if that is not known.
-      deadline: seconds that a host may produce nothing while a step waits for it.
-      shutdown: the deadline of the end, also for threads that are in an input pipeline.
-      proceed: called now and then while the start of a pipeline takes long; may raise.
-    """
-
-    draw: Drawing
-    made_by: str
-    deadline: float
-    shutdown: Shutdown
-    proceed: Callable[[], None]
-
-
 class Infeed(tf.train.SessionRunHook):
     """Starts the infeed threads with every session of a run, and ends them.
 
     The steps of the run ask it for batches and wait for them.
     """
 
-    def __init__(self, graph: FeedGraph, rules: FeedRules, *, failures: Failures,
-                 report: RunReport):
-        self._graph, self._rules, self._failures, self._report = graph, rules, failures, report
+    def __init__(self, graph: FeedGraph, job: Job, draw: Drawing, *, shutdown: Shutdown,
+                 failures: Failures, report: RunReport):
+        self._graph, self._job, self._draw = graph, job, draw
+        self._shutdown, self._failures, self._report = shutdown, failures, report
         self._session: tf.Session | None = None
         self._progress = FeedProgress([], failures, report)
         self._watcher: threading.Thread | None = None
@@ -126,7 +109,7 @@ class Infeed(tf.train.SessionRunHook):
         A pipeline may block there. Hooks that come later may then put the iterators elsewhere.
         """
         self.stop()
-        self._rules.shutdown.restart()
+        self._shutdown.restart()
         progress = FeedProgress(self._graph.feeds, self._failures, self._report)
         if self._report.verb == 'train':
             self._first_step = int(session.run(_tf.global_step_read(session.graph)))
@@ -137,21 +120,20 @@ class Infeed(tf.train.SessionRunHook):
             host.thread.start()
         self._watcher = threading.Thread(
             target=watch, name='infeed-watch', daemon=True, args=(
-                progress, self._rules.deadline, self._graph.ahead,
+                progress, self._job.input_deadline, self._graph.ahead,
                 functools.partial(_run_quietly, session, self._graph.close)))
         self._watcher.start()
         began = time.monotonic()
 
         def gives_up() -> bool:
             if time.monotonic() - began > PROMPT_SECONDS:
-                self._rules.proceed()
+                self._shutdown.proceed()
             return False
 
         progress.await_start(gives_up)
 
     def request(self, steps: int, *, following: int) -> None:
-        """Asks for the batches of `steps` steps; so many `following` ones are sure to be run after them.
-        """
+        """Asks for batches of `steps` steps; the `following` ones are sure to be run after them."""
         self._progress.request(steps, following)
 
     def await_batch(self, gives_up: Callable[[], bool]) -> None:
@@ -192,16 +174,16 @@ class Infeed(tf.train.SessionRunHook):
             self.interrupt()
         for host in alive:
             assert host.thread is not None
-            if not self._rules.shutdown.wait_for(host.thread, f'the input of {host.feed.name}'):
+            if not self._shutdown.wait_for(host.thread, f'the input of {host.feed.name}'):
                 tf.logging.warning('The input of %s still does not return after the run ended; '
                                    'its thread is left behind.', host.feed.name)
         if self._watcher is not None:
-            self._rules.shutdown.wait_for(self._watcher, 'the thread that watches the input')
+            self._shutdown.wait_for(self._watcher, 'the thread that watches the input')
 
     def _feed(self, session: tf.Session, progress: FeedProgress, host: HostProgress) -> None:
         try:
             session.run(host.feed.initializer)
-            draw = self._rules.draw(session, host.number, host.feed)
+            draw = self._draw(session, host.number, host.feed)
             progress.add_start(host)
             while progress.await_demand(host):
                 began = time.monotonic()
@@ -225,7 +207,7 @@ class Infeed(tf.train.SessionRunHook):
         elif isinstance(error, SESSION_LOST):
             progress.lost = error
         else:
-            batch, made_by = host.produced + 1, self._rules.made_by
+            batch, made_by = host.produced + 1, self._job.input_fn
             self._failures.record(
                 f'infeed of {host.feed.name} at its batch {batch}', of_pipeline(error, Problem(
                     'E520', f'input of {host.feed.name}', 'its pipeline must give a batch for '

@@ -82,9 +82,6 @@ def _metrics(graph: StepGraph) -> tuple[dict[str, tf.Tensor], tf.Operation]:
 
 def _declared_metrics(graph: StepGraph) -> dict[str, Any]:
     """Calls `eval_metrics` with the tensors of all cores; returns by name a value and its update.
-
-    Raises:
-      TypeError: as the original does, if the function returns something else.
     """
     declared = graph.outputs[0].metrics
     if declared is None:
@@ -159,11 +156,7 @@ class _NoSecondStart(tf.train.SessionRunHook):
 
 
 def _of_all_cores(job: Job, graph: StepGraph) -> Any:
-    """Returns the predictions of all cores, one after another, without padding.
-
-    Raises:
-      TypeError, ValueError, RuntimeError: as the original does, for predictions without rows.
-    """
+    """Returns the predictions of all cores, one after another, without padding."""
     size = job.deployment.batch_size_per_core
     cores = [output.predictions for output in graph.distinct_outputs]
     if isinstance(cores[0], Mapping):
@@ -190,9 +183,7 @@ def _check_transfer(cores: int, predictions: Mapping[str, tf.Tensor]) -> None:
 
 def _joined(key: str, tensors: Sequence[tf.Tensor], rows: Sequence[tf.Tensor], size: int
             ) -> tf.Tensor:
-    """Joins one prediction of all cores.
-
-    Of a prediction with one row per sample it takes the first `rows` of each core.
+    """Joins a prediction of all cores; if it has a row per sample, the first `rows` of each core.
     """
     first = tensors[0]
     if first.shape.rank == 0:

@@ -29,7 +29,6 @@ class Batch(NamedTuple):
     """The batch of one core for one step.
 
     Attributes:
-      features: of its samples.
       labels: `None` if there are none.
       rows: in a prediction the number of samples, int32; padding follows them. Otherwise `None`.
     """
@@ -146,15 +145,7 @@ class CoreQueue:
     """Carries the batches of one core, ids apart, from the infeed thread to the step."""
 
     def __init__(self, core: int, example: Batch, device: str = ''):
-        """Creates the queue.
-
-        Args:
-          example: tensors of the structure, shapes and dtypes to carry.
-          device: of the core, where batches wait.
-
-        Raises:
-          ValueError: if something is not a tensor of static shape.
-        """
+        """Creates the queue, on the device of the core, for batches like `example`."""
         self._structure = example
         with on(device):  # A queue must carry something, even where all features are looked up.
             self._flag = tf.constant(True)
@@ -258,7 +249,6 @@ def _full(leaf: Any, samples: int, where: str) -> Any:
 
 
 def _parts(leaf: Any, count: int, size: int, axis: int | None, where: str) -> list[Any]:
-    """Returns the parts of a leaf."""
     if leaf is None or axis is None:
         return [leaf] * count
     if isinstance(leaf, tf.SparseTensor):
@@ -321,13 +311,7 @@ def _empty(spec: Any) -> Any:
 def rows_of(structure: Any, most: int, where: str) -> tf.Tensor:
     """Returns the number of samples of a batch, int32.
 
-    Its evaluation fails if the leaves of the batch have different numbers of samples, or too many.
-
-    Args:
-      most: the number of samples that were asked for.
-
-    Raises:
-      InputShapeError: for a scalar.
+    Its evaluation fails if the leaves differ in that, or if there are more than `most`.
     """
     leaves = [leaf for leaf in tf.nest.flatten(structure) if leaf is not None]
     counts = tf.stack([_leading(leaf, where) for leaf in leaves])

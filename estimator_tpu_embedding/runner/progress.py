@@ -90,24 +90,17 @@ class TimeSplit:
         self.update += max(0.0, end - trained)
 
     def since(self, before: TimeSplit) -> TimeSplit:
-        """Returns the seconds that were added after the state `before`.
-
-        >>> TimeSplit(input=3.0, dense=2.0).since(TimeSplit(input=1.0))
-        TimeSplit(input=2.0, lookup=0.0, dense=2.0, update=0.0, enqueue=0.0)
-        """
+        """Returns the seconds that were added after the state `before`."""
         return TimeSplit(*[now - then for now, then in zip(
             dataclasses.astuple(self), dataclasses.astuple(before))])
 
     def shares(self, seconds: float, *, with_tables: bool = True) -> str:
         """Returns the phases in percent of all seconds; hooks and the loop took the rest.
 
-        Args:
-          with_tables: whether the run looked anything up. Otherwise a step is its dense phase.
+        Without tables, a step is its dense phase.
 
         >>> TimeSplit(input=1.0, lookup=2.0, dense=4.0, update=2.0).shares(10.0)
         'time: input 10 %, lookup 20 %, dense 40 %, update 20 %, other 10 %'
-        >>> TimeSplit(input=1.0, dense=6.0).shares(10.0, with_tables=False)
-        'time: input 10 %, dense 60 %, other 30 %'
         """
         if seconds <= 0:
             return 'time: none'
@@ -124,11 +117,7 @@ class TimeSplit:
 
 
 def sum_of(splits: Sequence[TimeSplit]) -> TimeSplit:
-    """Returns the sum of several time splits.
-
-    >>> sum_of([TimeSplit(input=1.0), TimeSplit(input=2.0, update=1.0)])
-    TimeSplit(input=3.0, lookup=0.0, dense=0.0, update=1.0, enqueue=0.0)
-    """
+    """Returns the sum of several time splits."""
     return TimeSplit(*map(sum, zip(*map(dataclasses.astuple, splits)))) if splits else TimeSplit()
 
 
@@ -216,9 +205,7 @@ class RunReport:
     def add_skipped(self, step: int, tables: Sequence[str]) -> None:
         """Counts a step that changed no table, and tells the user of the first one.
 
-        Args:
-          step: the global step at which it began.
-          tables: the names of those with gradients that are not finite.
+        It began at global step `step`; `tables` are those with gradients that are not finite.
         """
         self.skipped_steps += 1
         self.refused.update(tables)
@@ -295,14 +282,9 @@ class RateHook(tf.train.SessionRunHook):
 
     def __init__(self, report: RunReport, every_n_steps: int, every_n_secs: float | None,
                  output_dir: str | None, global_step: tf.Tensor):
-        """Logs every so many steps, at the end of a loop.
+        """Logs every so many steps, or seconds unless these are `None`, at the end of a loop.
 
-        Args:
-          report: of the run; its counts of ids are written as summaries, not logged.
-          every_n_steps: the least number of steps between two lines.
-          every_n_secs: the least number of seconds instead, unless it is `None`.
-          output_dir: of event files; `None` writes none.
-          global_step: tensor to read the step from.
+        Summaries, also of the counts of ids in the report, are written if there is an `output_dir`.
         """
         self._report = report
         self._every_n_steps, self._every_n_secs = every_n_steps, every_n_secs
@@ -446,11 +428,6 @@ class PlainSteps(tf.train.SessionRunHook):
     """Counts the runs of the session of a plain Estimator; each is one step."""
 
     def __init__(self, report: RunReport, global_step: Any):
-        """Counts into `report`.
-
-        Args:
-          global_step: tensor to read the step from.
-        """
         self._report, self._global_step, self._began = report, global_step, 0.0
         self._has_begun = False
 

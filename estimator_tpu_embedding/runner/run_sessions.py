@@ -59,20 +59,14 @@ class SessionCreator(tf.train.SessionCreator):
     """
 
     def __init__(self, job: Job, scaffold: tf.train.Scaffold, prefix: Callable[[], str | None], *,
-                 shutdown: Shutdown, report: RunReport, proceed: Callable[[], None]):
-        """Makes none yet.
-
-        Args:
-          prefix: returns the checkpoint that the next session restores, or `None`.
-          shutdown: limits how long closing one waits for operations that still run.
-          proceed: called before a session takes the place of a lost one of a cluster. It may raise.
-        """
+                 shutdown: Shutdown, report: RunReport):
+        """Makes none yet; `prefix` returns the checkpoint to restore, or `None`."""
         self._job, self._scaffold, self._prefix = job, scaffold, prefix
         self._shutdown, self._report = shutdown, report
         cluster = job.cluster
         self._cluster = cluster if cluster is not None and cluster.is_remote else None
         self._losses = (None if self._cluster is None
-                        else Losses(self._cluster, report, proceed))
+                        else Losses(self._cluster, report, shutdown.proceed))
         self._steps_at_start, self._sessions = 0, 0
 
     def create_session(self) -> tf.Session:
@@ -103,7 +97,10 @@ class SessionCreator(tf.train.SessionCreator):
             return tf.train.ChiefSessionCreator(
                 self._scaffold, config=config,
                 checkpoint_filename_with_path=prefix).create_session()
-        admit(self._job, cluster, prefix)
+        job = self._job
+        cluster.admit([[] if job.plan is None else parts_on(job.plan, host)
+                       for host in range(job.topology.num_hosts)],
+                      job.model_dir if job.verb == 'train' else '', prefix or '')
         try:
             return _tf.creator_that_tells(
                 cluster.guard, self._scaffold, cluster.target, cluster.config(config),
@@ -158,10 +155,9 @@ def _close_in_time(session: tf.Session, close: Callable[[], None], shutdown: Shu
 
 
 class SessionStart(tf.train.SessionRunHook):
-    """Runs the operation that every session of a run begins with."""
+    """Runs the operation that every session of a run begins with, once variables have values."""
 
     def __init__(self, operation: tf.Operation):
-        """Runs `operation` once variables have their values."""
         self._operation = operation
 
     def after_create_session(self, session: tf.Session, coord: Any) -> None:
@@ -176,12 +172,6 @@ class Losses:
     """
 
     def __init__(self, cluster: Cluster, report: RunReport, proceed: Callable[[], None]):
-        """Counts none yet.
-
-        Args:
-          report: of the run; knows its step.
-          proceed: called before a session takes the place of a lost one. It may raise.
-        """
         self._cluster, self._report, self._proceed = cluster, report, proceed
         self._steps_of_others = 0
         self._has_begun = False
@@ -242,21 +232,6 @@ class Losses:
                 f'times', f'number {self._count} after step {self._step}: {loss}',
                 'Look what that step does on that host; what was saved stays.')) from loss
         announce(f'{verb}: after step {self._step}: {loss}')
-
-
-def admit(job: Job, cluster: Cluster, checkpoint: str | None) -> None:
-    """Looks before a session is made, when the tasks are prepared.
-
-    Args:
-      checkpoint: the prefix of the one to restore, or `None`.
-
-    Raises:
-      ConfigError: E744 if tables do not fit into the memory of a task.
-      SetupError: E741, E742 if the tasks and this process do not share a disk.
-    """
-    hosts = range(job.topology.num_hosts)
-    cluster.admit([[] if job.plan is None else parts_on(job.plan, host) for host in hosts],
-                  job.model_dir if job.verb == 'train' else '', checkpoint or '')
 
 
 def shares(plan: Plan) -> str:

@@ -50,7 +50,6 @@ class SurvivingWriter:
     """
 
     def __init__(self, writer: Any):
-        """Passes events on to `writer`, a `tf.summary` event writer."""
         self._writer = writer
         self.dropped, self.has_failed = 0, False
 
@@ -118,10 +117,12 @@ class SummariesSurvive(tf.train.SessionRunHook):
 
 
 class SummaryWriters(tf.train.SessionRunHook):
-    """Opens the writers of V2 summaries with every session, and flushes them at the end."""
+    """Opens the writers of V2 summaries with every session, and flushes them at the end.
+
+    Each run of the session runs `operations`, if there are any.
+    """
 
     def __init__(self, operations: Sequence[Any] = ()):
-        """Runs `operations` with every run, if there are any."""
         self._operations = list(operations)
         self._open: list[tf.Operation] = []
         self._flush: list[tf.Operation] = []

@@ -162,7 +162,7 @@ class Towers(Generic[T]):
         self._turns = Turns(self.count)
         try:
             with (_tf.bounded_gradients(), _tf.repeats_shared(self._graph, self._repeats),
-                  _tf.inputs_seen(self._graph, self._take_kept), folded(self._core_of_thread)):
+                  _tf.inputs_seen(self._graph, self._take_kept), folded()):
                 if self.count == 1:
                     self._run(0, function)  # In this thread, where a debugger expects it.
                 else:
@@ -180,9 +180,6 @@ class Towers(Generic[T]):
         """Returns those of the tower whose turn it is, but for tower 0."""
         is_other = _place.towers is self and _place.core
         return self._towers[_place.core].repeats if is_other else None
-
-    def _core_of_thread(self) -> int | None:
-        return _place.core if _place.towers is self else None
 
     def _take_kept(self, inputs: Sequence[tf.Tensor]) -> None:
         """Lets the tower whose turn it is hold the variables that it uses."""
@@ -450,27 +447,23 @@ class Turns:
 
 
 @contextlib.contextmanager
-def folded(core_of_thread: Callable[[], int | None]) -> Iterator[None]:
-    """Leaves out what other cores log as core 0 did, unless TensorFlow's logger debugs.
-
-    `core_of_thread` returns the core whose model the calling thread builds; `None` outside.
-    """
+def folded() -> Iterator[None]:
+    """Leaves out what other cores log as core 0 did, unless TensorFlow's logger debugs."""
     if logging.getLogger('tensorflow').isEnabledFor(logging.DEBUG):
         yield
         return
     of_first: set[tuple[str, int, str]] = set()
 
     def is_news(record: logging.LogRecord) -> bool:
-        core = core_of_thread()
-        if core is None:
+        if _place.towers is None:
             return True
         try:
             key = record.name, record.levelno, record.getMessage()
         except Exception:  # Its handler will tell of a format that does not fit.
             return True
-        if core == 0:
+        if _place.core == 0:
             of_first.add(key)
-        return core == 0 or key not in of_first
+        return _place.core == 0 or key not in of_first
 
     loggers = [logging.getLogger(), *logging.Logger.manager.loggerDict.values()]
     handlers = {handler for logger in loggers if isinstance(logger, logging.Logger)

@@ -17,6 +17,7 @@ from ..checkpoint.saver import CommittingSaver, Lineage, default_saver
 from ..checkpoint.vocabularies import recorded
 from ..errors import Problem
 from ..hosts.placement import worker_at
+from ..proto.codec import plan_to_config
 from .checkpoint_hooks import (
     AsyncCheckpointSaverHook,
     Background,
@@ -105,14 +106,7 @@ def train(job: Job, *, stop: StopAtStep, hooks: Sequence[tf.train.SessionRunHook
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class _Saving:
-    """How the savers of a training save.
-
-    Attributes:
-      scaffold: of the run, with a saver.
-      listeners: told of every checkpoint.
-      lineage: the checkpoints of this run.
-      background: does the work that can wait.
-    """
+    """How the savers of a training save; `lineage` has the checkpoints of this run."""
 
     scaffold: tf.train.Scaffold
     listeners: Sequence[tf.train.CheckpointSaverListener]
@@ -161,14 +155,15 @@ def _saver_hooks(run: Run, cadence: Cadence, given: Sequence[tf.train.SessionRun
                  saving: _Saving) -> tuple[Hooks, Hooks]:
     """Returns the hook that saves, unless the user gave one, and hooks that come last."""
     words = recorded(run.job.lookups.words) if run.job.lookups is not None else {}
-    cluster = run.job.cluster
+    cluster, plan = run.job.cluster, run.job.plan
+    config = b'' if plan is None else plan_to_config(plan).SerializeToString(deterministic=True)
 
     def committing(saver: Any, hook: tf.train.CheckpointSaverHook | None = None
                    ) -> CommittingSaver:
         told = [*saving.listeners, *(_tf.saving_listeners(hook) if hook is not None else [])]
         is_beside = run.job.checkpoint.asynchronous or isinstance(hook, AsyncCheckpointSaverHook)
         return CommittingSaver(
-            saver, run.graph.tables, run.config(), options=run.job.checkpoint,
+            saver, run.graph.tables, config, options=run.job.checkpoint,
             vocabularies=words, lineage=saving.lineage, known=run.job.known,
             place_at=None if cluster is None or not cluster.is_remote else (
                 lambda device: worker_at(device, cluster.addresses())),
