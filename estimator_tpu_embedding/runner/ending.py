@@ -208,10 +208,7 @@ class Shutdown:
                  unless: Callable[[], bool] = lambda: False) -> bool:
         """Waits until a thread has ended, the deadline is over, or `unless` returns true.
 
-        Ctrl-C ends all waits.
-
-        Args:
-          what: describes the thread, for the line that says what the wait is for.
+        Ctrl-C ends all waits. A line that says what the wait is for calls the thread `what`.
 
         Returns:
           Whether the thread has ended.

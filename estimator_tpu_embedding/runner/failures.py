@@ -97,11 +97,7 @@ class Failures:
         self._earlier: list[str] = []
 
     def record(self, source: str, error: BaseException) -> None:
-        """Adds the failure of one thread.
-
-        Args:
-          source: the thread, for example `'infeed of host 1'`.
-          error: the error that it raised. It may only say that something else stopped the work.
+        """Adds the failure of one thread, such as `'infeed of host 1'`, perhaps a mere consequence.
         """
         is_consequence = isinstance(error, _CONSEQUENCES)
         note = (f'then the {source} was ended: {type(error).__name__}' if is_consequence

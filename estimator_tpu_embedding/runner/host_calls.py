@@ -35,11 +35,7 @@ def call(name: str, function: Callable[..., Any], tensors: Any) -> Any:
 
 
 def call_on_host(name: str, function: Callable[..., Any], tensors: Any) -> Any:
-    """Calls a function as `call` does, with the tensors of all cores.
-
-    Raises:
-      ValueError: if the function made summaries of V1, which no writer would get.
-    """
+    """Calls a function like `call`; refuses summaries of V1, since no writer would get them."""
     before = len(tf.get_collection(tf.GraphKeys.SUMMARIES))
     made = call(name, function, tensors)
     if len(tf.get_collection(tf.GraphKeys.SUMMARIES)) > before:
@@ -76,14 +72,10 @@ def _ancestors(tensors: Sequence[tf.Tensor]) -> set[tf.Operation]:
 
 @contextlib.contextmanager
 def noting_call(call: str, **given: Any) -> Iterator[None]:
-    """Adds to an error of the body a note with the arguments of the call.
+    """Adds to an error of the body a note with the call of a function and what was `given` to it.
 
     The class and the text of the error stay. Errors of this package get no note, since they name
     their cause.
-
-    Args:
-      call: the function, and how it was called.
-      **given: its arguments, by names for the note.
     """
     try:
         yield

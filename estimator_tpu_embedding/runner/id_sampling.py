@@ -34,11 +34,7 @@ class Profiler(tf.train.SessionRunHook):
     """
 
     def __init__(self, plan: Plan, report: RunReport, num_feeds: int):
-        """Continues the profiles that earlier runs of the same kind have written.
-
-        Raises:
-          CheckpointError: if nothing can be written to the directory.
-        """
+        """Goes on with profiles of earlier runs; CheckpointError if the directory takes none."""
         self._directory = plan.profile_directory
         self._report = report
         self._num_feeds = num_feeds

@@ -230,11 +230,8 @@ class HostProgress:
     """How far the input of one host is in one session.
 
     Attributes:
-      produced: batches that its thread has handed over.
-      produced_with_data: how many of these are more than padding.
-      has_begun: whether its input has started.
-      has_ended: whether its data has ended.
-      has_left: whether its thread has ended because its data has ended.
+      produced_with_data: how many of the batches that it has produced are more than padding.
+      has_left: whether its thread has ended too, since its data has ended.
       idle_since: when its thread last went on after it had waited for steps; seconds, monotonic.
     """
 
@@ -261,11 +258,7 @@ class FeedProgress:
     is drawn that no step will use. Any thread may call any method.
 
     Attributes:
-      hosts: the progress of each host.
-      failures: of all threads; their root cause ends every wait of a step.
-      report: counts the steps that were made.
       lost: the error that lost the session, if a thread has met one.
-      is_stopping: whether the threads are to end.
       ended_input: the host whose data ended first, if that ended the run.
     """
 
@@ -386,12 +379,9 @@ class FeedProgress:
 
 
 def watch(progress: FeedProgress, deadline: float, ahead: int, close: Callable[[], None]) -> None:
-    """Warns while the input of a host takes long, and ends the run at the deadline.
+    """Warns while the input of a host takes long, and ends the run by `close` at the deadline.
 
-    Args:
-      deadline: seconds that a host may produce nothing while a step waits for it.
-      ahead: batches beyond its own that a step waits for.
-      close: ends every wait for batches.
+    It is late if it gives nothing while a step waits, which needs `ahead` batches beyond its own.
     """
     warned_at = time.monotonic()
     while not progress.is_stopping:

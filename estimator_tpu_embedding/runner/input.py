@@ -233,16 +233,13 @@ def _problem(where: str, samples: int) -> Problem:
 
 def _full(leaf: Any, samples: int, where: str) -> Any:
     """Returns a leaf after a check that it has so many samples, now or when it is evaluated."""
-    if isinstance(leaf, tf.SparseTensor):
-        found = leaf.dense_shape[0]
-    elif isinstance(leaf, tf.RaggedTensor):
-        found = leaf.nrows(tf.int64)
-    else:
+    if not isinstance(leaf, (tf.SparseTensor, tf.RaggedTensor)):
         if leaf is not None and leaf.shape.rank and leaf.shape.dims[0].value not in (
                 None, samples):
             raise InputShapeError(dataclasses.replace(
                 _problem(where, samples), got=f'shape {leaf.shape}'))
         return leaf
+    found = _leading(leaf, where)
     with tf.control_dependencies([checks.require(
             tf.equal(found, samples), _problem(where, samples), got=tf.strings.as_string(found))]):
         return tf.nest.map_structure(tf.identity, leaf, expand_composites=True)

@@ -47,12 +47,7 @@ class DrawnInput:
 
 
 def draw_input(job: Job) -> DrawnInput:
-    """Opens the input of every invocation; takes features and ids of every core apart.
-
-    Raises:
-      InputError: if the input does not fit the declaration.
-      ConfigError: E736 if it is to be built on workers and cannot be.
-    """
+    """Opens the input of every invocation; takes features and ids of every core apart."""
     inputs = DrawnInput([], [], [], [])
     for invocation in job.deployment.invocations:
         with built_on_host(job.placement, invocation):

@@ -151,11 +151,7 @@ class Job:
 
 
 def concatenate(calls: Sequence[tuple[Any, Any] | None]) -> Any:
-    """Joins the tensors of pairs such as `ModelOutput.metrics`, one pair per core, along rows.
-
-    Raises:
-      RuntimeError: for a scalar, which has no rows.
-    """
+    """Joins the tensors of pairs such as `ModelOutput.metrics`, one pair per core, along rows."""
     tensors = [call[1] for call in calls if call is not None]
     return tf.nest.map_structure(_join, *[_as_tensors(core) for core in tensors])
 

@@ -63,12 +63,7 @@ class RunParts:
 
 
 class Run:
-    """One training, evaluation or prediction.
-
-    Attributes:
-      report: its progress.
-      infeed: the hook that feeds it.
-    """
+    """One training, evaluation or prediction."""
 
     def __init__(self, job: Job):
         """Builds the graph of the job in the default graph, once its workers have answered."""
@@ -96,14 +91,12 @@ class Run:
     def execute(self, parts: RunParts, *, wanted: Callable[[], int]) -> dict[str, Any]:
         """Runs until a hook asks for the end, the data ends, or something fails.
 
-        Args:
-          wanted: returns the step at which the job should end, once a session exists.
-
         Returns:
           The values that the last run fetched; `None` for each if there was no run.
 
         Raises:
-          tf.errors.OutOfRangeError: if the data ended first; hooks have ended by then.
+          tf.errors.OutOfRangeError: if the data ended before the step that `wanted` returns; hooks
+            have ended by then.
           Whatever failed first, in whichever thread.
         """
         values: dict[str, Any] = dict.fromkeys(parts.fetches)
@@ -241,11 +234,7 @@ class Run:
             'complete.')
 
     def _prepare_for_tasks(self, fetches: Any) -> None:
-        """Moves Python to the client and packs what crosses; a job without tasks stays as it is.
-
-        Raises:
-          ConfigError: E731, E732 for what cannot work where it is.
-        """
+        """Moves Python to the client and packs what crosses; a job without tasks stays as it is."""
         placement, step = self.job.placement, self.graph.step
         if not placement.is_remote:
             return

@@ -71,9 +71,6 @@ class SessionCreator(tf.train.SessionCreator):
 
     def create_session(self) -> tf.Session:
         """Returns a session whose variables have values, and whose `close()` waits a limited time.
-
-        Raises:
-          SessionLostError: if several sessions in a row were lost before they made a step.
         """
         if self._report.steps > self._steps_at_start:
             self._steps_at_start, self._sessions = self._report.steps, 0
@@ -183,10 +180,6 @@ class Losses:
 
         Own tasks that end while they start again are one more loss, and are started once more. At
         the start of the run they end it.
-
-        Raises:
-          SessionLostError: E722 if the same failure has happened too often.
-          HostUnavailableError: if workers do not come back in time.
         """
         if not self._has_begun:
             self._has_begun = True

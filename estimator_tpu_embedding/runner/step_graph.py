@@ -46,7 +46,7 @@ class Refused(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Lookahead:
-    """The operations of look-ups that run a step ahead; see `hosts.pipelined`.
+    """Look-ups that run a step ahead; see `hosts.pipelined`.
 
     Attributes:
       begin: looks up the first batch; run once per session, before its first step.
@@ -146,12 +146,7 @@ def collected_rarely() -> Iterator[None]:
 
 @collected_rarely()
 def build_step(job: Job) -> StepGraph:
-    """Builds one step in the default graph, which must be new.
-
-    Raises:
-      ConfigError: if the model cannot be trained as it is.
-      InputError: if the input does not fit the declaration.
-    """
+    """Builds one step in the default graph, which must be new."""
     tf.set_random_seed(job.seed)
     tf.get_variable_scope().set_use_resource(True)
     global_step = tf.train.create_global_step()

@@ -29,12 +29,7 @@ _NEAR_LAST, _NEAR_MEAN = 0.10, 0.05
 
 
 class Loop(NamedTuple):
-    """The steps of one run of a session.
-
-    Attributes:
-      steps: how many the run makes, at least 1.
-      following: how many are sure to be made after it, as far as that matters.
-    """
+    """The steps of one run of a session, at least 1; how many are sure to follow, if it matters."""
 
     steps: int
     following: int
@@ -137,13 +132,7 @@ class StopAtStep(tf.train.SessionRunHook):
     """Ends training when the global step has reached the final step."""
 
     def __init__(self, steps: int | None, max_steps: int | None, limit: int | None = None):
-        """Stops after a number of steps or at a step; the earliest end counts.
-
-        Args:
-          steps: to make from the beginning of the session; or `None`.
-          max_steps: the global step to stop at; or `None`.
-          limit: steps after which to stop in any case; or `None`.
-        """
+        """Stops after `steps` or `limit` steps or at step `max_steps`, whichever comes first."""
         self._steps = steps
         self._limit = limit
         self._wanted = max_steps
@@ -208,12 +197,7 @@ def clock_of(looked_up: tf.Operation, trained: tf.Operation, done: tf.Operation)
 
 
 class StepResult(NamedTuple):
-    """The tensors, and after a step the values, that are fetched of every step.
-
-    Attributes:
-      loss: float scalar.
-      clock: see `clock_of`.
-      refused: a `Refused`, or `()` if the step has no tables to update.
+    """What is fetched of a step; see `clock_of`, and `Refused`, instead of which there may be `()`.
     """
 
     loss: Any

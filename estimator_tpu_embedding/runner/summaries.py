@@ -43,10 +43,6 @@ class SurvivingWriter:
     On a full disk TensorFlow loses some events without a word. For others its next call raises the
     error of its thread, and that may be a call of the hook that saves checkpoints. After that
     TensorFlow drops all events silently. So this writer looks for room on the disk itself.
-
-    Attributes:
-      dropped: how many events came after the failure.
-      has_failed: whether nothing can be written any more.
     """
 
     def __init__(self, writer: Any):

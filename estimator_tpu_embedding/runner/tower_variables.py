@@ -23,13 +23,7 @@ _CONSTANT = ('Const', 'VarHandleOp')
 
 
 class _Made(NamedTuple):
-    """A variable of tower 0.
-
-    Attributes:
-      number: how many tower 0 made before.
-      keys: the collections that it was made for.
-      place: the lines of code that made it.
-    """
+    """A variable of tower 0: its number among them, its collections, and the lines that made it."""
 
     variable: tf.Variable
     number: int
@@ -145,12 +139,8 @@ def leave_to_first(towers: Sequence[Sequence[tf.Operation]],
                    initializers: Collection[tf.Operation]) -> set[tf.Operation]:
     """Lets the operations of the first tower alone change variables; no session has run them yet.
 
-    Args:
-      towers: the operations of each tower, in order.
-      initializers: of the first tower's variables; they do not count as changes.
-
-    Returns:
-      The changes by the other towers. Nothing waits for them any more.
+    The `initializers` of the first tower's variables do not count as changes. Nothing waits any
+    more for the changes by the other towers, which are returned.
 
     Raises:
       ConfigError: for a change within control flow, which cannot be found from outside.

@@ -86,9 +86,11 @@ def cross_replica_sums(values: Mapping[str, Any],
     same on all cores have the same sum. Keys are nouns, for messages.
     """
     tensors = {key: tf.convert_to_tensor(value) for key, value in values.items()}
-    if _place.towers is None or not tensors:
+    towers = _place.towers
+    if towers is None or not tensors:
         return {key: tf.identity(value) for key, value in tensors.items()}
-    return _place.towers.sums(tensors, group_assignment)
+    group, placement = group_of(_place.core, group_assignment, towers.count), towers.placement
+    return towers.meet(tensors, lambda values: each_added(values, group, placement), group)
 
 
 def number_of_cores() -> int:
@@ -108,20 +110,15 @@ class Towers(Generic[T]):
 
     Attributes:
       count: the number of towers.
+      placement: the hosts of the cores, if sums over replicas are to be made in two steps: on each
+        host, then of the hosts in their order. It does not matter for the values whether the hosts
+        are remote.
       silenced: the changes of variables by other towers than the first in the last `build`; they
         have no effect.
     """
 
     def __init__(self, count: int, placement: Placement | None = None):
-        """Prepares towers.
-
-        Args:
-          placement: the hosts of the cores, if sums over replicas are to be made in two steps:
-            on each host, then of the hosts in their order. It does not matter for the values
-            whether the hosts are remote.
-        """
-        self.count = count
-        self._placement = placement
+        self.count, self.placement = count, placement
         self.silenced: set[tf.Operation] = set()
         self._turns = Turns(count)
         self._deposits: list[dict[int, Any]] = []
@@ -202,12 +199,6 @@ class Towers(Generic[T]):
         except BaseException as error:
             self._turns.fail(error)
             raise
-
-    def sums(self, values: dict[str, tf.Tensor], groups: Sequence[Sequence[int]] | None
-             ) -> dict[str, tf.Tensor]:
-        """See `cross_replica_sums`; called by the tower whose turn it is."""
-        group = group_of(_place.core, groups, self.count)
-        return self.meet(values, lambda each: each_added(each, group, self._placement), group)
 
     def meet(self, value: Any, combine: Callable[[list[Any]], R], group: tuple[int, ...] = ()) -> R:
         """See the function `meet`; `combine` is called once per `group`."""
@@ -330,11 +321,7 @@ def put_view(graph: tf.Graph, view: View) -> None:
 
 
 def group_of(core: int, groups: Sequence[Sequence[int]] | None, count: int) -> tuple[int, ...]:
-    """Returns the group of a core; without groups, all cores.
-
-    Raises:
-      ValueError: if not each of `count` cores is in one group.
-    """
+    """Returns the group of a core; without groups, all `count` cores. Each must be in one group."""
     if not groups:
         return tuple(range(count))
     if sorted(each for group in groups for each in group) != list(range(count)):
@@ -347,13 +334,8 @@ def each_added(values: Sequence[Mapping[str, tf.Tensor]], group: Sequence[int],
                placement: Placement | None) -> dict[str, tf.Tensor]:
     """Returns for each key the sum of the values of the cores of a group.
 
-    The same values get one sum: tables without gradients of their own share their zeros.
-
-    Args:
-      placement: the hosts of the cores, if the values of each host are to be added first.
-
-    Raises:
-      ConfigError: if a core lacks a key of another, or the shapes differ.
+    The same values get one sum: tables without gradients of their own share their zeros. With a
+    placement, the values of each host are added first.
     """
     for key in dict.fromkeys(key for own in values for key in own):
         having = [core for core, own in enumerate(values) if key in own]
@@ -417,10 +399,7 @@ class Turns:
         self._running: int | None = 0
 
     def wait(self, own: int) -> None:
-        """Waits for the turn of thread `own`. Unbounded: another thread runs user code.
-
-        Raises:
-          Abandoned: if another thread failed.
+        """Waits for the turn of thread `own`, or raises Abandoned. Unbounded: others run user code.
         """
         with self._conditions[own]:
             self._conditions[own].wait_for(

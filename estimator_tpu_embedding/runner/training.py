@@ -232,11 +232,7 @@ class _Recovery:
         self._begun = False
 
     def prefix(self) -> str | None:
-        """Returns the newest checkpoint; `None` begins with initial values.
-
-        Raises:
-          SessionLostError: if only checkpoints with other tables are left.
-        """
+        """Returns the newest checkpoint; `None` begins with initial values."""
         self._saving.background.wait()
         prefix = self._newest() if self._begun else self._first
         self._begun = True
