@@ -45,13 +45,10 @@ def numbers():
 
 PYTHON = {
     'FlatMapDataset': lambda: tf.data.Dataset.from_generator(lambda: range(4), tf.int64),
-    'MapDataset': lambda: numbers().map(plus_one),
     'ParallelMapDatasetV2': lambda: numbers().map(
         lambda number: tf.py_function(lambda value: value, [number], tf.int64), 2),
     'FilterDataset': lambda: numbers().filter(
         lambda number: tf.cond(number > 1, lambda: plus_one(number) > 1, lambda: True)),
-    'InterleaveDataset': lambda: numbers().interleave(
-        lambda number: tf.data.Dataset.from_tensors(number).map(plus_one)),
     'PyFunc': lambda: plus_one(tf.constant(1, tf.int64))}
 
 
