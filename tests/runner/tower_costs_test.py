@@ -17,7 +17,7 @@ def train(loss):
     return CrossShardOptimizer(tf.train.GradientDescentOptimizer(.1)).minimize(loss)
 
 
-def hooked_towers(tables, cores, optimizer=None, *, has_weight=True):
+def hooked_towers(tables, cores, optimizer=None):
     """Towers whose loss is the sum of a weight and of an activation per table; their operations."""
     plan = resolve(
         [TableSpec(name=f't{n}', vocabulary_size=5, dimension=2) for n in range(tables)],
@@ -27,9 +27,8 @@ def hooked_towers(tables, cores, optimizer=None, *, has_weight=True):
 
     def model(core):
         hooked = capture.hook(core, {f'f{n}': tf.ones([2, 2]) for n in range(tables)})
-        weight = [tf.get_variable('weight', [2, 2])] if has_weight else []
         return CrossShardOptimizer(optimizer or tf.train.GradientDescentOptimizer(1.)).minimize(
-            tf.reduce_sum(tf.add_n([*hooked.values(), *weight])))
+            tf.reduce_sum(tf.add_n([*hooked.values(), tf.get_variable('weight', [2, 2])])))
 
     towers = Towers(cores)
     towers.build(model)
