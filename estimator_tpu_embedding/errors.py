@@ -13,8 +13,8 @@ changes once released. One class exists per cause that a caller can act on:
 | `InputPipelineError` | E52x | an input pipeline fails; E520 is also of TensorFlow's error class |
 | `CallError` | E55x, E537 | a method was called in a place, or at a time, where it cannot work |
 | `CheckpointError` | E6xx | state on disk is unreadable or does not fit the plan |
-| `DivergedError` | E620, E80x | numbers that are no longer finite; in `runner/faults.py` |
-| `SessionLostError` | E802 | sessions that are lost again and again; in `runner/faults.py` |
+| `DivergedError` | E620, E80x | numbers that are no longer finite; in `runner/failures.py` |
+| `SessionLostError` | E802 | sessions that are lost again and again; in `runner/failures.py` |
 | `HostUnavailableError` | E707-E719 | a worker of a cluster; in `cluster/faults.py` |
 | `UnsupportedError` | E9xx | a legacy feature that this version does not run |
 """

@@ -110,7 +110,7 @@ HOMES = {
     'threads and signals': (
         uses, {'threading.Thread', 'threading.Timer', 'signal.signal', 'signal.set_wakeup_fd'},
         {f'runner/{name}.py' for name in (
-            'ending', 'infeed', 'saving', 'sessions', 'towers')}
+            'ending', 'infeed', 'checkpoint_hooks', 'run_sessions', 'towers')}
         | {'migration/carry_out.py'}  # SIGTERM ends a migration in order.
         | {f'cluster/{name}.py' for name in (
             'children', 'control', 'watchdog', 'worker')}),
@@ -286,7 +286,7 @@ def test_the_names_of_checkpoint_files_have_one_grammar():
     """Texts for people, which have spaces, may show such names."""
     compare([at(source, line, text) for source in sources() for text, line in strings(source)
              if ' ' not in text and FILE_NAME.search(text.replace('\\', ''))],
-            {'checkpoint/file_names.py', 'runner/saving.py'})  # the default of the original
+            {'checkpoint/file_names.py'})
 
 
 def test_private_attributes_are_used_in_the_module_that_defines_them():

@@ -11,8 +11,8 @@ def add_listeners(saver_hook: Any, listeners: Any) -> None:
 
     The public way is its constructor only. Checked: 2.16-2.21.
     """
-    saver_hook._listeners.extend(
-        listener for listener in listeners if listener not in saver_hook._listeners)
+    own = saver_hook._listeners
+    saver_hook._listeners = [*own, *(each for each in listeners if each not in own)]
 
 
 def saving_listeners(saver_hook: Any) -> list[Any]:

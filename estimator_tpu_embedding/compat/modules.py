@@ -24,8 +24,7 @@ from ..estimator.estimator import TPUEstimator
 from ..estimator.feed_hook import TPUInfeedOutfeedSessionHook
 from ..estimator.run_config import RunConfig
 from ..estimator.spec import TPUEstimatorSpec
-from ..runner.input_state import CheckpointInputPipelineHook
-from ..runner.saving import AsyncCheckpointSaverHook
+from ..runner.checkpoint_hooks import AsyncCheckpointSaverHook, CheckpointInputPipelineHook
 from . import import_paths, refused
 from .resolver import TPUClusterResolver
 

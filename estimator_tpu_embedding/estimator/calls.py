@@ -20,7 +20,7 @@ from ..core.plan import Plan
 from ..errors import EteError, noted
 from ..runner.host_calls import noting_call
 from ..runner.input import DATASETS
-from ..runner.model import FeedHookMaker, ModelOutput
+from ..runner.job import FeedHookMaker, ModelOutput
 from .context import TPUContext
 from .spec import TPUEstimatorSpec
 from .tpu_config import InputPipelineConfig, check_partitioned_input

@@ -14,9 +14,9 @@ from .. import _legacy, _process, _tf, defaults
 from ..checkpoint import directory, evidence, following
 from ..checkpoint.recover import Known
 from ..core.deployment import Deployment
-from ..runner import loop, summaries
-from ..runner.model import Job
-from ..runner.schedule import StopAtStep
+from ..runner import inference, summaries, training
+from ..runner.job import Job
+from ..runner.steps_per_run import StopAtStep
 from . import calls, settings, workers
 from .context import EstimatorContext
 from .embedding_spec import EmbeddingConfigSpec
@@ -179,8 +179,9 @@ class TPUEstimator(WithoutTpu):
         if stop is None:
             raise ValueError('_convert_train_steps_to_hooks must return a _TPUStopAtStepHook, or '
                              'what TPUEstimator returns.')
-        return loop.train(self._job(_legacy.mode_keys().TRAIN, input_fn), stop=stop, hooks=hooks,
-                          listeners=saving_listeners, cadence=settings.cadence(self.config))
+        return training.train(
+            self._job(_legacy.mode_keys().TRAIN, input_fn), stop=stop, hooks=hooks,
+            listeners=saving_listeners, cadence=settings.cadence(self.config))
 
     def evaluate(self, input_fn: Callable[..., Any], steps: int | None = None,
                  hooks: Sequence[tf.train.SessionRunHook] | None = None,
@@ -218,7 +219,7 @@ class TPUEstimator(WithoutTpu):
             tf.logging.warning('Could not find trained model in model_dir: %s, running '
                                'initialization to evaluate.', self.model_dir)
         job = self._job(_legacy.mode_keys().EVAL, input_fn)
-        results = loop.evaluate(job, steps=steps, hooks=_legacy.checked_hooks(hooks),
+        results = inference.evaluate(job, steps=steps, hooks=_legacy.checked_hooks(hooks),
                                 following=found)
         step = results['global_step']
         with tf.Graph().as_default(), summaries.survived(self.eval_dir(name)):
@@ -268,7 +269,7 @@ class TPUEstimator(WithoutTpu):
         if found is None:
             tf.logging.warning('Could not find trained model in model_dir: %s, running '
                                'initialization to predict.', self.model_dir)
-        steps = loop.predict(
+        steps = inference.predict(
             self._job(_legacy.mode_keys().PREDICT, input_fn), hooks=hooks, following=found,
             select=functools.partial(self._extract_keys, predict_keys=predict_keys))
         with contextlib.closing(steps):

@@ -26,7 +26,7 @@ from ..hosts.pipelined import DelayedBackend
 from ..hosts.placement import Placement, on
 from ..hosts.tables import HostedTable, create_slots_apart
 from ..runner import towers
-from ..runner.gradients import GradientCapture
+from ..runner.gradient_capture import GradientCapture
 from ..runner.progress import add_own_loop
 
 _WHERE = 'TPUEmbedding'

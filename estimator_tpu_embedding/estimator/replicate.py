@@ -19,7 +19,7 @@ from .. import defaults
 from ..errors import Problem, UnsupportedError
 from ..hosts.placement import on
 from ..runner import towers
-from ..runner.gradients import DUMMY_COLLECTION
+from ..runner.gradient_capture import DUMMY_COLLECTION
 from ..runner.towers import Towers
 from . import workers
 from .system import tpu_topology
@@ -213,7 +213,7 @@ class CrossShardOptimizer(tf.tpu.CrossShardOptimizer):
         keys = []
         for _, variable in pairs:
             number = counts[variable.name] = counts[variable.name] + 1
-            keys.append(f'"{variable.name}"' if number == 1 else f'"{variable.name}" ({number})')
+            keys.append(f'a gradient of "{variable.name}"' + f' ({number})' * (number > 1))
         sums = towers.cross_replica_sums(
             {key: gradient for key, (gradient, _) in zip(keys, pairs) if gradient is not None},
             self._group_assignment)

@@ -25,8 +25,8 @@ from ..core.specs import MAX_THREADS, FeatureSpec, Kernels, TableSpec, Topology
 from ..core.vocabulary_digests import Words
 from ..errors import ConfigError, Problem, UnsupportedError, did_you_mean, quoted, shown
 from ..hosts import memory
-from ..runner.model import Lookups
-from ..runner.training_hooks import Cadence
+from ..runner.job import Lookups
+from ..runner.training import Cadence
 from . import feed_hook
 from .embedding_spec import EmbeddingConfigSpec
 from .run_config import RunConfig

@@ -10,7 +10,8 @@ import tensorflow.compat.v1 as tf
 
 from .. import _legacy, _tf
 from ..runner import host_calls
-from ..runner.model import ModelOutput
+from ..runner.job import ModelOutput
+from ..runner.summaries import SummaryWriters
 
 _HostCall = tuple[Callable[..., Any], Any]
 
@@ -92,7 +93,7 @@ args of the function, which takes 2.
             if self.mode == _legacy.mode_keys().TRAIN:
                 host_calls.read_before_increment(
                     tf.train.get_global_step(), tf.nest.flatten(self.host_call[1]))
-            hooks.append(host_calls.SummaryWriters(host_calls.operations_of(
+            hooks.append(SummaryWriters(host_calls.operations_of(
                 host_calls.call('host_call', *self.host_call))))
         return _legacy.estimator_spec_class()(
             mode=self.mode, predictions=self.predictions, loss=self.loss,

@@ -3,7 +3,7 @@
 There are two ways. The plain one differentiates the loss with respect to the activations. The
 other is for optimizers that know trainable variables only: every activation depends on a dummy
 variable of its table. While such an optimizer differentiates with respect to the dummies, the
-gradients of the activations are caught; see `runner/gradients.py`.
+gradients of the activations are caught; see `runner/gradient_capture.py`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import tensorflow.compat.v1 as tf
 
 from ..core.names import DUMMY
 from ..errors import ConfigError, Problem
-from ..runner.gradients import DUMMY_COLLECTION, GradientCapture
+from ..runner.gradient_capture import DUMMY_COLLECTION, GradientCapture
 from ..runner.towers import current_core
 from .tpu_embedding import TPUEmbedding
 

@@ -18,7 +18,7 @@ import tensorflow.compat.v1 as tf
 from .. import _legacy, defaults
 from ..errors import Problem
 from ..runner.input import filled
-from ..runner.schedule import StopAtStep
+from ..runner.steps_per_run import StopAtStep
 from .estimator import TPUEstimator
 from .run_config import RunConfig
 from .tpu_config import InputPipelineConfig, TPUConfig

@@ -22,8 +22,8 @@ from ..checkpoint.saver import CommittingSaver, Lineage, default_saver
 from ..core.vocabulary_digests import Words
 from ..errors import CheckpointWriteError, Problem, UnsupportedError
 from ..runner import summaries
-from ..runner.graph import refuse_foreign_sums
 from ..runner.progress import announce
+from ..runner.step_graph import refuse_foreign_sums
 from . import calls, settings
 from .embedding_spec import EmbeddingConfigSpec
 from .spec import TPUEstimatorSpec

@@ -23,7 +23,7 @@ from ..core.specs import Topology
 from ..errors import ConfigError, Problem, shown
 from ..hosts.placement import Placement
 from ..runner.progress import announce
-from ..runner.sessions import parts_on
+from ..runner.run_sessions import parts_on
 from . import addresses
 
 

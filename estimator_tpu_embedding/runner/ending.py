@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 import tensorflow.compat.v1 as tf
 
 from ..errors import InputPipelineError, Problem
-from .faults import nothing_came
+from .failures import nothing_came
 
 PROMPT_SECONDS = 2.0
 """The seconds that are left of the deadline of the end once SIGTERM has come."""
@@ -148,11 +148,7 @@ class Termination:
             signal.raise_signal(signal.SIGTERM)
 
     def proceed(self) -> None:
-        """Returns unless SIGTERM has come; called where a run cannot end by itself.
-
-        Raises:
-          Terminated: if SIGTERM has come.
-        """
+        """Raises Terminated if SIGTERM has come; called where a run cannot end by itself."""
         if self._is_asked:
             raise Terminated
 
@@ -164,9 +160,8 @@ class Termination:
         That error is raised in the main thread, so a body in another thread is left alone.
         Otherwise it would end a training of the main thread amid a step, unsaved.
 
-        Args:
-          wake: interrupts a wait of the body. Python looks for signals before a wait. A signal
-            that comes just after that, or in another thread, does not end the wait.
+        `wake` interrupts a wait of the body. Python looks for signals before a wait. A signal that
+        comes just after that, or in another thread, does not end the wait.
         """
         if threading.current_thread() is not threading.main_thread():
             yield
@@ -179,10 +174,7 @@ class Termination:
 
     @staticmethod
     def wake_calls() -> bool:
-        """Lets the main thread see that SIGTERM has come; called from another thread.
-
-        Returns:
-          Whether there is a call to be ended.
+        """Lets the main thread see that SIGTERM has come; returns whether there is a call to end.
         """
         calls = list(Termination._calls)
         for wake in calls:
@@ -201,14 +193,10 @@ def _warn_of_thread() -> None:
 class Shutdown:
     """Waits for threads at the end of a run; all waits together have one deadline."""
 
-    def __init__(self, seconds: float, is_urgent: Callable[[], bool] = lambda: False):
-        """Prepares the end.
-
-        Args:
-          seconds: for all waits together, from the first one on.
-          is_urgent: asked during a wait. Once it returns true, `PROMPT_SECONDS` are left.
-        """
-        self._seconds, self._is_urgent = seconds, is_urgent
+    def __init__(self, seconds: float, termination: Termination):
+        """Allows `seconds` for all waits together, but `PROMPT_SECONDS` once SIGTERM has come."""
+        self._seconds, self._is_urgent = seconds, termination.is_asked
+        self.proceed = termination.proceed
         self._end: float | None = None
         self._is_urgent_now = False
 
@@ -218,15 +206,12 @@ class Shutdown:
 
     def wait_for(self, thread: threading.Thread, what: str,
                  unless: Callable[[], bool] = lambda: False) -> bool:
-        """Waits until a thread has ended or the deadline is over.
+        """Waits until a thread has ended, the deadline is over, or `unless` returns true.
 
-        Args:
-          thread: any but the current one.
-          what: describes the thread, for the line that says what the wait is for.
-          unless: asked during the wait; ends it if it returns true.
+        Ctrl-C ends all waits. A line that says what the wait is for calls the thread `what`.
 
         Returns:
-          Whether the thread has ended. Ctrl-C ends all waits.
+          Whether the thread has ended.
         """
         quiet_until: float | None = time.monotonic() + _QUIET_SECONDS
         try:
@@ -257,16 +242,12 @@ class Shutdown:
 
 @contextlib.contextmanager
 def called_in_time(name: str, deadline: float) -> Iterator[None]:
-    """Warns while the body does not return, and ends it after the deadline.
+    """Warns while the body, the call of input_fn `name`, does not return; ends it at the deadline.
 
     The call in the body stays in its thread, since it may use objects that belong there. So only a
     signal can end it, as Ctrl-C does. SIGURG serves for that, since it does nothing by itself. The
     call goes on, with a line per minute in the log, where Python has no signals: outside of the
     main thread. It also goes on if the user handles SIGURG.
-
-    Args:
-      name: of the invocation of input_fn.
-      deadline: seconds that the body may take.
 
     Raises:
       InputPipelineError: E522, if the body takes longer.

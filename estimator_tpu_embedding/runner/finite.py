@@ -10,19 +10,14 @@ import numpy as np
 import tensorflow.compat.v1 as tf
 
 from ..errors import Problem
-from .faults import DivergedError, DivergedWeightsError
+from .failures import DivergedError, DivergedWeightsError
 
 MOST_SKIPPED = 100
 _FAILED_CHECK = re.compile(r'Gradient for (\S+) is NaN : Tensor had .*? values')
 
 
 def require_finite_loss(loss: Any, session: tf.Session, global_step: tf.Variable) -> None:
-    """Ends training after a step whose loss is NaN or infinite.
-
-    The original does so only for NaN.
-
-    Raises:
-      DivergedError: E803.
+    """Raises DivergedError E803 after a step whose loss is NaN or infinite; the original, for NaN.
     """
     if np.all(np.isfinite(loss)):
         return
@@ -35,14 +30,9 @@ def require_finite_loss(loss: Any, session: tf.Session, global_step: tf.Variable
 
 
 def require_few_skipped(in_a_row: int, step: int) -> None:
-    """Ends a training that skips so many steps in a row that it will not recover.
+    """Raises DivergedError E805 once too many steps in a row changed no table.
 
-    Args:
-      in_a_row: how many steps changed no table since one did.
-      step: the global step at which the last of them began.
-
-    Raises:
-      DivergedError: E805, if there are `MOST_SKIPPED` or more.
+    The last of the `in_a_row` steps began at global step `step`.
     """
     if in_a_row < MOST_SKIPPED:
         return
@@ -53,9 +43,7 @@ def require_few_skipped(in_a_row: int, step: int) -> None:
 
 
 class FiniteLoss(tf.train.NanTensorHook):
-    """Ends training after a loop whose last loss is NaN or infinite.
-
-    The hook that makes the steps of a loop looks at the losses before the last one.
+    """Ends training after a loop whose last loss is NaN or infinite; `StepsPerRun` looks at others.
     """
 
     def begin(self) -> None:
@@ -99,5 +87,4 @@ class FiniteWeights(tf.train.SessionRunHook):
 
 
 def _before(session: tf.Session, global_step: tf.Variable | None) -> int:
-    """Returns the global step at which the newest step began."""
     return int(session.run(global_step)) - 1

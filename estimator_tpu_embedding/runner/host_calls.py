@@ -2,7 +2,7 @@
 
 The tensors of a host_call come from all cores. They have the values from before the step's own
 increment of the global step: users who write summaries count on that. It runs when the step is
-complete. This module also opens and flushes the writers of V2 summaries.
+complete.
 """
 
 from __future__ import annotations
@@ -17,19 +17,11 @@ from .. import _tf
 from ..errors import EteError, noted
 
 HostCall = tuple[Callable[..., Any], Any]
+_MOST_NAMES = 20
 
 
 def call(name: str, function: Callable[..., Any], tensors: Any) -> Any:
-    """Calls the function `name` of a spec with tensors by position or by name.
-
-    Args:
-      name: of the field of the TPUEstimatorSpec.
-      function: the first element of that field.
-      tensors: a list, or a mapping by the names of arguments.
-
-    Returns:
-      The value that the function returned.
-    """
+    """Calls the function of the field `name` of a spec with tensors by position or by name."""
     with noting_call(f'the function {name}[0] of the TPUEstimatorSpec', tensors=tensors):
         if not isinstance(tensors, Mapping):
             return function(*tensors)
@@ -43,11 +35,7 @@ def call(name: str, function: Callable[..., Any], tensors: Any) -> Any:
 
 
 def call_on_host(name: str, function: Callable[..., Any], tensors: Any) -> Any:
-    """Calls a function as `call` does, with the tensors of all cores.
-
-    Raises:
-      ValueError: if the function made summaries of V1, which no writer would get.
-    """
+    """Calls a function like `call`; refuses summaries of V1, since no writer would get them."""
     before = len(tf.get_collection(tf.GraphKeys.SUMMARIES))
     made = call(name, function, tensors)
     if len(tf.get_collection(tf.GraphKeys.SUMMARIES)) > before:
@@ -82,48 +70,12 @@ def _ancestors(tensors: Sequence[tf.Tensor]) -> set[tf.Operation]:
             pending += [each.op for each in operation.inputs] + list(operation.control_inputs)
     return found
 
-
-class SummaryWriters(tf.train.SessionRunHook):
-    """Opens the writers of V2 summaries with every session, and flushes them at the end."""
-
-    def __init__(self, operations: Sequence[Any] = ()):
-        """Runs `operations` with every run, if there are any."""
-        self._operations = list(operations)
-        self._open: list[tf.Operation] = []
-        self._flush: list[tf.Operation] = []
-
-    def begin(self) -> None:
-        """Finds the writers of the default graph."""
-        self._open = _tf.summary_writer_initializers()
-        self._flush = [tf.raw_ops.FlushSummaryWriter(writer=each.inputs[0])
-                       for each in self._open]
-
-    def after_create_session(self, session: tf.Session, coord: Any) -> None:
-        """Opens them."""
-        session.run(self._open)
-
-    def before_run(self, run_context: tf.train.SessionRunContext) -> tf.train.SessionRunArgs:
-        """Asks for the operations."""
-        return tf.train.SessionRunArgs(self._operations)
-
-    def end(self, session: tf.Session) -> None:
-        """Flushes them."""
-        session.run(self._flush)
-
-
-_MOST_NAMES = 20
-
-
 @contextlib.contextmanager
 def noting_call(call: str, **given: Any) -> Iterator[None]:
-    """Adds to an error of the body a note with the arguments of the call.
+    """Adds to an error of the body a note with the call of a function and what was `given` to it.
 
     The class and the text of the error stay. Errors of this package get no note, since they name
     their cause.
-
-    Args:
-      call: the function, and how it was called.
-      **given: its arguments, by names for the note.
     """
     try:
         yield

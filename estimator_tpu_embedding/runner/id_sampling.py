@@ -33,14 +33,7 @@ class Profiler(tf.train.SessionRunHook):
     """
 
     def __init__(self, plan: Plan, report: RunReport, num_feeds: int):
-        """Continues the profiles that earlier runs of the same kind have written.
-
-        Args:
-          num_feeds: the number of infeed threads.
-
-        Raises:
-          CheckpointError: if nothing can be written to the directory.
-        """
+        """Goes on with profiles of earlier runs; CheckpointError if the directory takes none."""
         self._directory = plan.profile_directory
         self._report = report
         self._num_feeds = num_feeds
@@ -60,7 +53,6 @@ class Profiler(tf.train.SessionRunHook):
             max(steps, default=0))
 
     def _begun(self, subject: Subject) -> Tally:
-        """Returns the counts of a table by earlier runs of the same kind."""
         earlier, problem = profile_files.read_previous(self._directory, subject)
         if problem is not None:
             tf.logging.warning('%s', problem)

@@ -22,8 +22,9 @@ from ..errors import Problem, UnsupportedError
 from ..hosts.backend import QUEUE_CAPACITY
 from ..ops import checks
 from .ending import PROMPT_SECONDS, WARN_SECONDS, Shutdown
-from .faults import SESSION_LOST, Failures, nothing_came, of_pipeline
+from .failures import SESSION_LOST, Failures, nothing_came, of_pipeline
 from .input import END_OF_INPUT
+from .job import Job
 from .progress import RunReport
 
 _SLICE_SECONDS = 0.5
@@ -39,12 +40,10 @@ class HostFeed(NamedTuple):
       counted: the features whose ids are counted, the same for every invocation.
       counts: int64 `[len(counted), 4]`, the `IdCounts` of that step, evaluated with it. They are
         one tensor, since fetching each number by itself took longer than counting.
-      has_data: false if that step handed over padding only, since the data has ended; evaluated
-        with it.
+      has_data: false if that step handed over padding only, since the data has ended.
       end: run once no batch follows.
       is_dataset: whether the input is a dataset. Otherwise an `OutOfRangeError` is its end.
-      ids: per feature, for each core of the host, the `(samples, ids)` of that step; evaluated
-        with it if they are wanted.
+      ids: per feature, for each core of the host, the `(samples, ids)` of that step.
     """
 
     name: str
@@ -89,44 +88,16 @@ def drawing(session: tf.Session, number: int, feed: HostFeed
     return lambda: tuple(run()[:2])
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class FeedRules:
-    """How the infeed threads of a run draw batches, and how long they are waited for.
-
-    Attributes:
-      draw: makes the function that a thread calls once per step.
-      made_by: the input_fn and where it is, for messages; empty if that is not known.
-      deadline: seconds that a host may produce nothing while a step waits for it.
-      shutdown: the deadline of the end, also for threads that are in an input pipeline.
-      proceed: called now and then while the start of a pipeline takes long. It may raise to
-        end that wait.
-    """
-
-    draw: Drawing
-    made_by: str
-    deadline: float
-    shutdown: Shutdown
-    proceed: Callable[[], None]
-
-
 class Infeed(tf.train.SessionRunHook):
     """Starts the infeed threads with every session of a run, and ends them.
 
-    The steps of the run ask it for batches and wait for them. `FeedProgress` says when batches are
-    drawn.
+    The steps of the run ask it for batches and wait for them.
     """
 
-    def __init__(self, graph: FeedGraph, rules: FeedRules, *, failures: Failures,
-                 report: RunReport):
-        """Prepares threads that are started with each session.
-
-        Args:
-          graph: the operations that carry the input.
-          rules: how threads draw, and how long they are waited for.
-          failures: told why a thread failed.
-          report: gets the counts of ids; counts the steps.
-        """
-        self._graph, self._rules, self._failures, self._report = graph, rules, failures, report
+    def __init__(self, graph: FeedGraph, job: Job, draw: Drawing, *, shutdown: Shutdown,
+                 failures: Failures, report: RunReport):
+        self._graph, self._job, self._draw = graph, job, draw
+        self._shutdown, self._failures, self._report = shutdown, failures, report
         self._session: tf.Session | None = None
         self._progress = FeedProgress([], failures, report)
         self._watcher: threading.Thread | None = None
@@ -136,12 +107,9 @@ class Infeed(tf.train.SessionRunHook):
         """Starts the threads, which start every input from its beginning, and waits until all have.
 
         A pipeline may block there. Hooks that come later may then put the iterators elsewhere.
-
-        Raises:
-          Whatever ended a thread.
         """
         self.stop()
-        self._rules.shutdown.restart()
+        self._shutdown.restart()
         progress = FeedProgress(self._graph.feeds, self._failures, self._report)
         if self._report.verb == 'train':
             self._first_step = int(session.run(_tf.global_step_read(session.graph)))
@@ -152,25 +120,20 @@ class Infeed(tf.train.SessionRunHook):
             host.thread.start()
         self._watcher = threading.Thread(
             target=watch, name='infeed-watch', daemon=True, args=(
-                progress, self._rules.deadline, self._graph.ahead,
+                progress, self._job.input_deadline, self._graph.ahead,
                 functools.partial(_run_quietly, session, self._graph.close)))
         self._watcher.start()
         began = time.monotonic()
 
         def gives_up() -> bool:
             if time.monotonic() - began > PROMPT_SECONDS:
-                self._rules.proceed()
+                self._shutdown.proceed()
             return False
 
         progress.await_start(gives_up)
 
     def request(self, steps: int, *, following: int) -> None:
-        """Asks for the batches of more steps.
-
-        Args:
-          steps: how many will be run now.
-          following: how many are sure to be run after those.
-        """
+        """Asks for batches of `steps` steps; the `following` ones are sure to be run after them."""
         self._progress.request(steps, following)
 
     def await_batch(self, gives_up: Callable[[], bool]) -> None:
@@ -211,17 +174,16 @@ class Infeed(tf.train.SessionRunHook):
             self.interrupt()
         for host in alive:
             assert host.thread is not None
-            if not self._rules.shutdown.wait_for(host.thread, f'the input of {host.feed.name}'):
+            if not self._shutdown.wait_for(host.thread, f'the input of {host.feed.name}'):
                 tf.logging.warning('The input of %s still does not return after the run ended; '
                                    'its thread is left behind.', host.feed.name)
         if self._watcher is not None:
-            self._rules.shutdown.wait_for(self._watcher, 'the thread that watches the input')
+            self._shutdown.wait_for(self._watcher, 'the thread that watches the input')
 
     def _feed(self, session: tf.Session, progress: FeedProgress, host: HostProgress) -> None:
-        """Draws batches for a host until the run is over; its thread runs this method."""
         try:
             session.run(host.feed.initializer)
-            draw = self._rules.draw(session, host.number, host.feed)
+            draw = self._draw(session, host.number, host.feed)
             progress.add_start(host)
             while progress.await_demand(host):
                 began = time.monotonic()
@@ -245,7 +207,7 @@ class Infeed(tf.train.SessionRunHook):
         elif isinstance(error, SESSION_LOST):
             progress.lost = error
         else:
-            batch, made_by = host.produced + 1, self._rules.made_by
+            batch, made_by = host.produced + 1, self._job.input_fn
             self._failures.record(
                 f'infeed of {host.feed.name} at its batch {batch}', of_pipeline(error, Problem(
                     'E520', f'input of {host.feed.name}', 'its pipeline must give a batch for '
@@ -268,15 +230,9 @@ class HostProgress:
     """How far the input of one host is in one session.
 
     Attributes:
-      number: of the host's feed.
-      feed: the operations of its thread.
-      produced: batches that its thread has handed over.
-      produced_with_data: how many of these are more than padding.
-      has_begun: whether its input has started.
-      has_ended: whether its data has ended.
-      has_left: whether its thread has ended because its data has ended.
+      produced_with_data: how many of the batches that it has produced are more than padding.
+      has_left: whether its thread has ended too, since its data has ended.
       idle_since: when its thread last went on after it had waited for steps; seconds, monotonic.
-      thread: of the host, once it is started.
     """
 
     number: int
@@ -302,21 +258,11 @@ class FeedProgress:
     is drawn that no step will use. Any thread may call any method.
 
     Attributes:
-      hosts: the progress of each host.
-      failures: of all threads; their root cause ends every wait of a step.
-      report: counts the steps that were made.
       lost: the error that lost the session, if a thread has met one.
-      is_stopping: whether the threads are to end.
       ended_input: the host whose data ended first, if that ended the run.
     """
 
     def __init__(self, feeds: Sequence[HostFeed], failures: Failures, report: RunReport):
-        """Begins to count.
-
-        Args:
-          failures: see the class.
-          report: see the class.
-        """
         self.hosts = [HostProgress(number, feed) for number, feed in enumerate(feeds)]
         self.failures, self.report = failures, report
         self.lost: tf.errors.OpError | None = None
@@ -335,27 +281,11 @@ class FeedProgress:
             self._change.notify_all()
 
     def await_start(self, gives_up: Callable[[], bool]) -> None:
-        """Waits until the input of every host has started.
-
-        Args:
-          gives_up: asked now and then; ends the wait if it returns true or raises.
-
-        Raises:
-          Whatever ended a thread.
-        """
+        """Waits until the input of every host has started; see `await_batch`."""
         self._await(self._have_begun, gives_up)
 
     def await_batch(self, gives_up: Callable[[], bool]) -> None:
-        """Waits until every core has its batch of the next step.
-
-        Args:
-          gives_up: asked now and then; ends the wait if it returns true or raises.
-
-        Raises:
-          tf.errors.OutOfRangeError: if a host has no batch because its data has ended, if no
-            host has a sample, or if `gives_up` returned true.
-          Whatever ended a thread.
-        """
+        """Waits until every core has its batch of the next step; see `Infeed.await_batch`."""
         self._await(self._has_batch, gives_up)
 
     def await_demand(self, host: HostProgress) -> bool:
@@ -400,11 +330,7 @@ class FeedProgress:
             return True
 
     def is_starving(self, host: HostProgress, ahead: int) -> bool:
-        """Returns whether a step waits for a batch that a host has not made.
-
-        Args:
-          ahead: batches beyond its own that a step waits for.
-        """
+        """Returns whether a step, which needs `ahead` batches beyond its own, waits for a host."""
         with self._change:
             return host.is_alive() and (not host.has_begun or (
                 host.produced <= self._consumed() + ahead and host.produced < self._allowed))
@@ -453,13 +379,9 @@ class FeedProgress:
 
 
 def watch(progress: FeedProgress, deadline: float, ahead: int, close: Callable[[], None]) -> None:
-    """Warns while the input of a host takes long, and ends the run at the deadline.
+    """Warns while the input of a host takes long, and ends the run by `close` at the deadline.
 
-    Args:
-      progress: of the hosts of one session; returns when that is over.
-      deadline: seconds that a host may produce nothing while a step waits for it.
-      ahead: batches beyond its own that a step waits for.
-      close: ends every wait for batches.
+    It is late if it gives nothing while a step waits, which needs `ahead` batches beyond its own.
     """
     warned_at = time.monotonic()
     while not progress.is_stopping:

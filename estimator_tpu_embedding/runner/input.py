@@ -29,7 +29,6 @@ class Batch(NamedTuple):
     """The batch of one core for one step.
 
     Attributes:
-      features: of its samples.
       labels: `None` if there are none.
       rows: in a prediction the number of samples, int32; padding follows them. Otherwise `None`.
     """
@@ -143,23 +142,10 @@ def map_tensors(function: Callable[[tf.Tensor], tf.Tensor], structure: Any) -> A
 
 
 class CoreQueue:
-    """Carries the batches of one core, ids apart, from the infeed thread to the step.
-
-    Attributes:
-      taken: the operations that take a batch, one per `dequeue`.
-    """
+    """Carries the batches of one core, ids apart, from the infeed thread to the step."""
 
     def __init__(self, core: int, example: Batch, device: str = ''):
-        """Creates the queue.
-
-        Args:
-          example: tensors of the structure, shapes and dtypes to carry.
-          device: of the core, where batches wait.
-
-        Raises:
-          ValueError: if something is not a tensor of static shape.
-        """
-        self.taken: list[tf.Operation] = []
+        """Creates the queue, on the device of the core, for batches like `example`."""
         self._structure = example
         with on(device):  # A queue must carry something, even where all features are looked up.
             self._flag = tf.constant(True)
@@ -173,12 +159,11 @@ class CoreQueue:
         """Returns the operation that hands over one batch; it blocks while the queue is full."""
         return self._queue.enqueue([self._flag, *_static_tensors(batch)])
 
-    def dequeue(self) -> Batch:
-        """Returns the oldest batch."""
+    def dequeue(self) -> tuple[Batch, tf.Operation]:
+        """Returns the oldest batch, and the operation that takes it."""
         flag, *tensors = self._queue.dequeue()
-        self.taken.append(flag.op)
         parts = iter(tensors)
-        return map_tensors(lambda _: next(parts), self._structure)
+        return map_tensors(lambda _: next(parts), self._structure), flag.op
 
 
 def _static_tensors(batch: Batch) -> list[tf.Tensor]:
@@ -248,23 +233,19 @@ def _problem(where: str, samples: int) -> Problem:
 
 def _full(leaf: Any, samples: int, where: str) -> Any:
     """Returns a leaf after a check that it has so many samples, now or when it is evaluated."""
-    if isinstance(leaf, tf.SparseTensor):
-        found = leaf.dense_shape[0]
-    elif isinstance(leaf, tf.RaggedTensor):
-        found = leaf.nrows(tf.int64)
-    else:
+    if not isinstance(leaf, (tf.SparseTensor, tf.RaggedTensor)):
         if leaf is not None and leaf.shape.rank and leaf.shape.dims[0].value not in (
                 None, samples):
             raise InputShapeError(dataclasses.replace(
                 _problem(where, samples), got=f'shape {leaf.shape}'))
         return leaf
+    found = _leading(leaf, where)
     with tf.control_dependencies([checks.require(
             tf.equal(found, samples), _problem(where, samples), got=tf.strings.as_string(found))]):
         return tf.nest.map_structure(tf.identity, leaf, expand_composites=True)
 
 
 def _parts(leaf: Any, count: int, size: int, axis: int | None, where: str) -> list[Any]:
-    """Returns the parts of a leaf."""
     if leaf is None or axis is None:
         return [leaf] * count
     if isinstance(leaf, tf.SparseTensor):
@@ -327,13 +308,7 @@ def _empty(spec: Any) -> Any:
 def rows_of(structure: Any, most: int, where: str) -> tf.Tensor:
     """Returns the number of samples of a batch, int32.
 
-    Its evaluation fails if the leaves of the batch have different numbers of samples, or too many.
-
-    Args:
-      most: the number of samples that were asked for.
-
-    Raises:
-      InputShapeError: for a scalar.
+    Its evaluation fails if the leaves differ in that, or if there are more than `most`.
     """
     leaves = [leaf for leaf in tf.nest.flatten(structure) if leaf is not None]
     counts = tf.stack([_leading(leaf, where) for leaf in leaves])

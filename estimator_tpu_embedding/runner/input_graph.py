@@ -22,10 +22,11 @@ from ..hosts.backend import Backend
 from ..hosts.pipelined import PipelinedBackend
 from ..hosts.placed_graph import python_in
 from ..hosts.placement import Placement, on
+from ..ops.ids import IdBatch, IdCounts
 from .ending import called_in_time
 from .infeed import HostFeed
 from .input import DATASETS, Batch, CoreQueue, Input, filled, open_input
-from .model import Featurized, Job
+from .job import Job
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -35,22 +36,19 @@ class DrawnInput:
     Attributes:
       sources: the input of each invocation of input_fn.
       rests: per core the batch without the features that are looked up.
-      featurized: per core the features taken apart; empty if nothing is looked up.
+      ids: per core those of every feature; empty if nothing is looked up.
+      counts: per core what became of its ids.
     """
 
     sources: list[Input]
     rests: list[Batch]
-    featurized: list[Featurized]
+    ids: list[dict[str, IdBatch]]
+    counts: list[dict[str, IdCounts]]
 
 
 def draw_input(job: Job) -> DrawnInput:
-    """Opens the input of every invocation; takes features and ids of every core apart.
-
-    Raises:
-      InputError: if the input does not fit the declaration.
-      ConfigError: E736 if it is to be built on workers and cannot be.
-    """
-    inputs = DrawnInput([], [], [])
+    """Opens the input of every invocation; takes features and ids of every core apart."""
+    inputs = DrawnInput([], [], [], [])
     for invocation in job.deployment.invocations:
         with built_on_host(job.placement, invocation):
             with called_in_time(invocation.name, job.input_deadline):
@@ -69,9 +67,10 @@ def _take_apart(job: Job, invocation: Invocation, source: Any, inputs: DrawnInpu
     size = job.deployment.batch_size_per_core
     for core, batch in zip(invocation.cores, drawn.batches):
         if job.lookups is not None:
-            featurized = job.lookups.featurize(batch.features, core)
-            inputs.featurized.append(featurized)
-            batch = batch._replace(features=featurized.rest)
+            rest, ids, counts = job.lookups.featurize(batch.features, core)
+            inputs.ids.append(ids)
+            inputs.counts.append(counts)
+            batch = batch._replace(features=rest)
         if batch.rows is not None:
             batch = Batch(filled(batch.features, size),
                           filled(batch.labels, size), batch.rows)
@@ -90,24 +89,21 @@ def feeds_of(job: Job, inputs: DrawnInput, queues: Sequence[CoreQueue], backend:
 
 def _feed_of(invocation: Invocation, inputs: DrawnInput, queues: Sequence[CoreQueue],
              backend: Backend | None) -> HostFeed:
-    """Returns the operations of the infeed thread of an invocation."""
     cores = invocation.cores
     enqueues = [queues[core].enqueue(inputs.rests[core]) for core in cores]
     counted: tuple[str, ...] = ()
     counts = [tf.zeros([0, 4], tf.int64)]
     ids: dict[str, Any] = {}
     if backend is not None:
-        for core in cores:
-            featurized = inputs.featurized[core]
-            enqueues.append(backend.enqueue(featurized.batches, core=core))
-    if inputs.featurized:
-        counted = tuple(inputs.featurized[cores[0]].counts)
-        counts = [tf.reshape(tf.convert_to_tensor(
-            [number for name in counted for number in inputs.featurized[core].counts[name]],
-            tf.int64), [-1, 4]) for core in cores]
-        for feature in backend.plan.features if backend is not None else ():
-            own = [inputs.featurized[core].batches[feature.name] for core in cores]
+        enqueues += [backend.enqueue(inputs.ids[core], core=core) for core in cores]
+        for feature in backend.plan.features:
+            own = [inputs.ids[core][feature.name] for core in cores]
             ids[feature.name] = [(batch.samples, batch.ids) for batch in own]
+    if inputs.counts:
+        counted = tuple(inputs.counts[cores[0]])
+        counts = [tf.reshape(tf.convert_to_tensor(
+            [number for name in counted for number in inputs.counts[core][name]],
+            tf.int64), [-1, 4]) for core in cores]
     ends = ([backend.end(core=core) for core in cores]
             if isinstance(backend, PipelinedBackend) else [])
     drawn = inputs.sources[invocation.index]
@@ -120,10 +116,7 @@ _REMEDY = 'Leave input_on_workers off: the client then has the input, with all o
 
 @contextlib.contextmanager
 def built_on_host(placement: Placement, invocation: Invocation) -> Iterator[None]:
-    """Places the operations of the body where a call of input_fn builds.
-
-    Raises:
-      ConfigError: E736, E737 if that is a worker, and some of them cannot be there.
+    """Places the operations of the body where a call of input_fn builds; E736, E737 if some cannot.
     """
     device = placement.input(invocation.host)
     graph = tf.get_default_graph()

@@ -16,7 +16,6 @@ import tensorflow.compat.v1 as tf
 from ..errors import Problem, counted, quoted
 from ..hosts import step_clock
 from ..hosts.step_clock import Figures
-from .measures import TimeSplit, sum_of
 
 _sink: Callable[[str], None] = lambda line: tf.logging.info('%s', line)  # noqa: E731
 _reports: list[RunReport] = []
@@ -56,6 +55,70 @@ class FeatureCounts:
     missing: int
     truncated: int
     out_of_range: int
+
+
+PHASES = ('input', 'lookup', 'dense', 'update')
+
+
+@dataclasses.dataclass(slots=True)
+class TimeSplit:
+    """The seconds of a run by phase of a step.
+
+    Attributes:
+      input: steps waited for the batches of all cores.
+      lookup: from the start of steps until all cores had their activations.
+      dense: from there until the gradients of tables were there and the dense optimizer was done.
+        In an evaluation it lasts until metrics were updated, in a prediction until predictions
+        were there.
+      update: from there until tables were written. A part that runs beside the dense phase does
+        not count.
+      enqueue: infeed threads drew batches and handed them over; mean of all threads. This time
+        passes beside the steps.
+    """
+
+    input: float = 0.0
+    lookup: float = 0.0
+    dense: float = 0.0
+    update: float = 0.0
+    enqueue: float = 0.0
+
+    def add_step(self, clock: Any) -> None:
+        """Adds the times of a step, which `clock_of` gave."""
+        begin, looked_up, trained, end = clock.tolist()
+        self.lookup += max(0.0, looked_up - begin)  # The clock of the machine may be set back.
+        self.dense += max(0.0, trained - looked_up)
+        self.update += max(0.0, end - trained)
+
+    def since(self, before: TimeSplit) -> TimeSplit:
+        """Returns the seconds that were added after the state `before`."""
+        return TimeSplit(*[now - then for now, then in zip(
+            dataclasses.astuple(self), dataclasses.astuple(before))])
+
+    def shares(self, seconds: float, *, with_tables: bool = True) -> str:
+        """Returns the phases in percent of all seconds; hooks and the loop took the rest.
+
+        Without tables, a step is its dense phase.
+
+        >>> TimeSplit(input=1.0, lookup=2.0, dense=4.0, update=2.0).shares(10.0)
+        'time: input 10 %, lookup 20 %, dense 40 %, update 20 %, other 10 %'
+        """
+        if seconds <= 0:
+            return 'time: none'
+        parts = {name: getattr(self, name) for name in PHASES}
+        if not with_tables:
+            parts['dense'] += parts.pop('lookup') + parts.pop('update')
+        parts['other'] = self.other(seconds)
+        return 'time: ' + ', '.join(
+            f'{name} {100 * part / seconds:.0f} %' for name, part in parts.items())
+
+    def other(self, seconds: float) -> float:
+        """Returns what hooks and the loop took of all seconds."""
+        return max(0.0, seconds - sum(getattr(self, name) for name in PHASES))
+
+
+def sum_of(splits: Sequence[TimeSplit]) -> TimeSplit:
+    """Returns the sum of several time splits."""
+    return TimeSplit(*map(sum, zip(*map(dataclasses.astuple, splits)))) if splits else TimeSplit()
 
 
 @dataclasses.dataclass(slots=True)
@@ -142,9 +205,7 @@ class RunReport:
     def add_skipped(self, step: int, tables: Sequence[str]) -> None:
         """Counts a step that changed no table, and tells the user of the first one.
 
-        Args:
-          step: the global step at which it began.
-          tables: the names of those with gradients that are not finite.
+        It began at global step `step`; `tables` are those with gradients that are not finite.
         """
         self.skipped_steps += 1
         self.refused.update(tables)
@@ -221,14 +282,9 @@ class RateHook(tf.train.SessionRunHook):
 
     def __init__(self, report: RunReport, every_n_steps: int, every_n_secs: float | None,
                  output_dir: str | None, global_step: tf.Tensor):
-        """Logs every so many steps, at the end of a loop.
+        """Logs every so many steps, or seconds unless these are `None`, at the end of a loop.
 
-        Args:
-          report: of the run; its counts of ids are written as summaries, not logged.
-          every_n_steps: the least number of steps between two lines.
-          every_n_secs: the least number of seconds instead, unless it is `None`.
-          output_dir: of event files; `None` writes none.
-          global_step: tensor to read the step from.
+        Summaries, also of the counts of ids in the report, are written if there is an `output_dir`.
         """
         self._report = report
         self._every_n_steps, self._every_n_secs = every_n_steps, every_n_secs
@@ -372,11 +428,6 @@ class PlainSteps(tf.train.SessionRunHook):
     """Counts the runs of the session of a plain Estimator; each is one step."""
 
     def __init__(self, report: RunReport, global_step: Any):
-        """Counts into `report`.
-
-        Args:
-          global_step: tensor to read the step from.
-        """
         self._report, self._global_step, self._began = report, global_step, 0.0
         self._has_begun = False
 

@@ -1,10 +1,13 @@
-"""Makes one `run` of a monitored session many steps: a hook that runs and counts them one by one.
+"""Makes one `run` of a monitored session many steps, one by one, and says how many.
 
 Each step waits for its batch before it begins, and gets the feeds of the hooks.
 """
 
 from __future__ import annotations
 
+import collections
+import math
+import statistics
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -13,21 +16,188 @@ import numpy as np
 import tensorflow.compat.v1 as tf
 
 from .. import _tf
-from .faults import Failures
+from ..errors import Problem
+from .failures import Failures, SessionLostError
 from .finite import require_few_skipped, require_finite_loss
-from .graph import StepOps
 from .infeed import Infeed
 from .progress import RunReport
-from .schedule import Loop, Schedule
+from .step_graph import StepOps
+
+WINDOW = 20
+_STEADY_DEVIATION = 0.03  # seconds per step
+_NEAR_LAST, _NEAR_MEAN = 0.10, 0.05
+
+
+class Loop(NamedTuple):
+    """The steps of one run of a session, at least 1; how many are sure to follow, if it matters."""
+
+    steps: int
+    following: int
+
+
+class Schedule:
+    """Makes every run of a session alike: in one loop or, until the data ends, step by step.
+
+    Attributes:
+      requires_finite_loss: whether a loss that is not finite ends the run.
+      is_one_loop: whether one run of the session makes all steps.
+    """
+
+    requires_finite_loss = False
+
+    def __init__(self, loop: Loop, *, is_one_loop: bool = False):
+        self._loop, self.is_one_loop = loop, is_one_loop
+
+    def next_loop(self, session: tf.Session, report: RunReport) -> Loop:
+        """Returns the steps of the next run, and tells the report the last step of all."""
+        return self._loop
+
+    def add(self, seconds: float, steps: int) -> None:
+        """Takes note of the time that a run took."""
+
+
+class TrainingSchedule(Schedule):
+    """Makes loops of a number of steps or, if `seconds` is given, as long; up to a last step."""
+
+    requires_finite_loss = True
+
+    def __init__(self, stop: StopAtStep, steps: int, seconds: float | None = None):
+        super().__init__(Loop(steps, 0))
+        self._stop = stop
+        self._pace = None if seconds is None else TimedPace(seconds)
+
+    def next_loop(self, session: tf.Session, report: RunReport) -> Loop:
+        """Returns the steps of the next loop, fewer than usual if the end comes earlier."""
+        left = self._stop.steps_left(session)
+        wanted = self._loop.steps if self._pace is None else self._pace.steps()
+        steps = max(1, min(wanted, left))
+        report.first_step = self._stop.final_step - left - report.steps
+        return Loop(steps, max(0, left - steps))
+
+    def add(self, seconds: float, steps: int) -> None:
+        """Lets the pace know the time of a loop."""
+        if self._pace is not None:
+            self._pace.add(seconds, steps)
+
+
+class TimedPace:
+    """Makes as many steps as take about a given time, judging by the last runs.
+
+    The first run makes one step. The number stays once the time per step is steady and the runs
+    last about as long as they should. The original's `iteration_count_estimator` has the same rule
+    and the same limits.
+
+    >>> pace = TimedPace(10.)
+    >>> pace.steps()
+    1
+    >>> pace.add(seconds=0.4, steps=1)
+    >>> pace.steps()
+    25
+    """
+
+    def __init__(self, seconds: float):
+        """Aims at runs of `seconds`; raises ValueError unless that is positive."""
+        if seconds <= 0:
+            raise ValueError('Invalid `total_secs`. It must be positive number. '
+                             f'Actual:{seconds}')
+        self._seconds = seconds
+        self._steps = 1
+        # Of each run the seconds that it took, and the seconds of a step.
+        self._runs: collections.deque[tuple[float, float]] = collections.deque(maxlen=WINDOW)
+        self._num_runs = 0
+
+    def steps(self) -> int:
+        """Returns how many steps fit into the time."""
+        if self._runs and not self._is_steady():
+            per_step = statistics.fmean(step for _, step in self._runs)
+            self._steps = max(1, math.floor(self._seconds / per_step + 0.5))
+        return self._steps
+
+    def add(self, seconds: float, steps: int) -> None:
+        """Takes note of a run, unless it took no time or made no step."""
+        if seconds > 0 and steps > 0:
+            self._runs.append((seconds, seconds / steps))
+            self._num_runs += 1
+
+    def _is_steady(self) -> bool:
+        if self._num_runs <= WINDOW or statistics.pstdev(
+                step for _, step in self._runs) >= _STEADY_DEVIATION:
+            return False
+        mean = statistics.fmean(run for run, _ in self._runs)
+        return (abs(self._runs[-1][0] - self._seconds) / self._seconds <= _NEAR_LAST
+                or abs(mean - self._seconds) / self._seconds <= _NEAR_MEAN)
+
+
+class StopAtStep(tf.train.SessionRunHook):
+    """Ends training when the global step has reached the final step."""
+
+    def __init__(self, steps: int | None, max_steps: int | None, limit: int | None = None):
+        """Stops after `steps` or `limit` steps or at step `max_steps`, whichever comes first."""
+        self._steps = steps
+        self._limit = limit
+        self._wanted = max_steps
+        self._final_step: int | None = None
+        self._global_step: tf.Tensor | None = None
+        self._last_step = -1
+        self._has_warned = False
+
+    @property
+    def final_step(self) -> int:
+        """The step to stop at; known once a session exists."""
+        assert self._final_step is not None
+        return self._final_step
+
+    def steps_left(self, session: tf.Session) -> int:
+        """Returns how many steps lie between the global step and the final step."""
+        return self.final_step - int(session.run(self._global_step))
+
+    def begin(self) -> None:
+        """Finds the global step as the saver reads it: a session optimizes each fetch by itself."""
+        self._global_step = _tf.global_step_read(tf.get_default_graph())
+
+    def after_create_session(self, session: tf.Session, coord: Any) -> None:
+        """Fixes the final step at the first session; a recovered one does not move it.
+
+        A session that is recovered at the final step is an error: the end of the run was lost, and
+        another step would be one too many.
+        """
+        self._last_step = int(session.run(self._global_step))
+        if self._final_step is not None and self._last_step >= self._final_step:
+            raise SessionLostError(Problem(
+                'E802', 'session', 'the last one must reach the end of the training',
+                f'an Aborted or Unavailable error after step {self._last_step}, which is saved',
+                'It is in the log above: perhaps of a hook, or of a listener of the saver.'))
+        if self._final_step is None:
+            ends = [self._wanted, *[self._last_step + steps for steps in (
+                self._steps, self._limit) if steps is not None]]
+            self._final_step = min(end for end in ends if end is not None)
+
+    def after_run(self, run_context: tf.train.SessionRunContext, run_values: Any) -> None:
+        """Asks for the end if it is time; warns of a step that stands still."""
+        step = int(run_context.session.run(self._global_step))
+        if step >= self.final_step:
+            run_context.request_stop()
+        elif step == self._last_step and not self._has_warned:
+            self._has_warned = True
+            tf.logging.warning(
+                'The global step is %d as before this run, so training to step %d may never '
+                'end. Pass tf.train.get_global_step() to minimize() or apply_gradients().',
+                step, self.final_step)
+        self._last_step = step
+
+
+def clock_of(looked_up: tf.Operation, trained: tf.Operation, done: tf.Operation) -> tf.Tensor:
+    """Returns when a step began, had looked up, had trained and was done: float64 `[4]`, seconds.
+    """
+    times = [tf.timestamp()]
+    for ended in (looked_up, trained, done):
+        with tf.control_dependencies([times[-1], ended]):
+            times.append(tf.timestamp())
+    return tf.stack(times)
 
 
 class StepResult(NamedTuple):
-    """The tensors, and after a step the values, that are fetched of every step.
-
-    Attributes:
-      loss: float scalar.
-      clock: see `measures.clock_of`.
-      refused: a `Refused`, or `()` if the step has no tables to update.
+    """What is fetched of a step; see `clock_of`, and `Refused`, instead of which there may be `()`.
     """
 
     loss: Any
@@ -36,14 +206,9 @@ class StepResult(NamedTuple):
 
 
 class FeedsKept(tf.train.SessionRunHook):
-    """Passes all calls on to a hook of the user and keeps the feeds of that hook.
-
-    Attributes:
-      feeds: of the run that is about to begin.
-    """
+    """Passes all calls on to a hook of the user; keeps the `feeds` of the run about to begin."""
 
     def __init__(self, hook: tf.train.SessionRunHook):
-        """Stands for `hook`."""
         self.feeds: dict[Any, Any] = {}
         self.begin = hook.begin
         self.after_create_session = hook.after_create_session
@@ -52,7 +217,7 @@ class FeedsKept(tf.train.SessionRunHook):
         self._before_run = hook.before_run
 
     def before_run(self, run_context: tf.train.SessionRunContext) -> Any:
-        """Returns the arguments that the hook asks for; keeps their feeds."""
+        """Returns the arguments that the hook asks for."""
         asked = self._before_run(run_context)
         self.feeds = dict(asked.feed_dict or {}) if asked is not None else {}
         return asked
@@ -68,10 +233,8 @@ class BatchSupply:
         Args:
           report: gets the seconds that steps waited.
           ahead: batches beyond its own that a step waits for, 0 or 1.
-          draws_ahead: whether batches may be drawn before their step. The batches that
-            a step waits for are drawn in any case.
-          gives_up: asked with the seconds that a batch has been lacking. If it returns true, the
-            wait ends.
+          draws_ahead: whether other batches may be drawn before their step.
+          gives_up: ends a wait; asked with the seconds that a batch has been lacking.
         """
         self._infeed, self._report, self._ahead = infeed, report, ahead
         self._draws_ahead, self._gives_up = draws_ahead, gives_up
@@ -88,32 +251,20 @@ class BatchSupply:
             self._infeed.request(loop.steps, following=loop.following)
 
     def wait(self) -> None:
-        """Waits for the batch of the next step.
-
-        Raises:
-          See `Infeed.await_batch`.
-        """
+        """Waits for the batch of the next step; see `Infeed.await_batch`."""
         began = time.monotonic()
         self._infeed.await_batch(lambda: self._gives_up(time.monotonic() - began))
         self._report.time.input += time.monotonic() - began
 
 
 class StepCaller:
-    """Runs steps of a loop one by one.
+    """Runs steps of a loop one by one, with the feeds of all hooks.
 
-    Every step gets the feeds of all hooks. The host_call runs in the first step of a loop and in
-    every so many after it.
+    The host_call runs in the first step of a loop and in every `host_call_every`-th after it.
     """
 
     def __init__(self, ops: StepOps, clock: tf.Tensor, hooks: Sequence[FeedsKept],
                  host_call_every: int):
-        """Prepares to run a step.
-
-        Args:
-          clock: its times; see `measures.clock_of`.
-          hooks: may feed tensors of the step.
-          host_call_every: steps from one host_call to the next.
-        """
         self._ops, self._hooks, self._host_call_every = ops, hooks, host_call_every
         self._fetched = StepResult(ops.loss, clock, () if ops.refused is None else ops.refused)
         self._has_looked_ahead = False
@@ -150,19 +301,15 @@ class StepCaller:
         return StepResult(loss, clock, type(self._fetched.refused)(*parts))
 
     def last(self, number: int, *, has_next: bool) -> tf.train.SessionRunArgs:
-        """Returns the arguments of the run of the session that makes the last step of a loop.
+        """Returns the arguments of the session's run that makes the last step of a loop.
 
-        The results of that run begin with the `StepResult`.
-
-        Args:
-          number: of the step, counted from 0.
-          has_next: whether a step of another loop is sure to follow.
+        The results of that run begin with the `StepResult`. `has_next` says whether a step of
+        another loop is sure to follow.
         """
         return tf.train.SessionRunArgs([self._fetched, *self._host_calls(number)],
                                        feed_dict=self._ops.feeds(has_next=has_next))
 
     def _host_calls(self, number: int) -> list[tf.Operation]:
-        """Returns the host_call if step `number` of a loop makes it."""
         is_due = number % self._host_call_every == 0
         return [self._ops.host_call] if is_due and self._ops.host_call is not None else []
 
@@ -181,8 +328,7 @@ class StepsPerRun(tf.train.SessionRunHook):
 
         Args:
           failures: of other threads, which end the run.
-          is_over: asked between steps. If it returns true, the run ends with at most one step
-            more.
+          is_over: asked between steps; ends the run with at most one step more.
         """
         self._schedule, self._supply, self._caller = schedule, supply, caller
         self._report, self._failures = report, failures
@@ -226,12 +372,7 @@ class StepsPerRun(tf.train.SessionRunHook):
             run_context.request_stop()
 
     def _count(self, result: StepResult) -> None:
-        """Counts a step in the report.
-
-        Raises:
-          DivergedError: if too many steps in a row changed no table.
-          Whatever failed first, in whichever thread.
-        """
+        """Counts a step, and raises the reason to end the run after it, if there is one."""
         self._report.add_step()
         self._report.time.add_step(result.clock)
         refused = result.refused

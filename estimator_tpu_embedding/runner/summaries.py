@@ -1,18 +1,21 @@
-"""Drops summaries that cannot be written, so that training goes on without them."""
+"""Writes summaries, and drops those that cannot be written, so that training goes on."""
 
 from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import tensorflow.compat.v1 as tf
 
 from .. import _tf
 from ..checkpoint import files
+from ..core.names import legal
+from ..core.plan import Plan
 from ..errors import Problem, shown
 from .progress import announce
+from .step_graph import StepGraph
 
 FAILURES = (tf.errors.OpError, OSError, RuntimeError)
 """Errors of TensorFlow when it cannot write an event; a RuntimeError if its thread has failed."""
@@ -40,14 +43,9 @@ class SurvivingWriter:
     On a full disk TensorFlow loses some events without a word. For others its next call raises the
     error of its thread, and that may be a call of the hook that saves checkpoints. After that
     TensorFlow drops all events silently. So this writer looks for room on the disk itself.
-
-    Attributes:
-      dropped: how many events came after the failure.
-      has_failed: whether nothing can be written any more.
     """
 
     def __init__(self, writer: Any):
-        """Passes events on to `writer`, a `tf.summary` event writer."""
         self._writer = writer
         self.dropped, self.has_failed = 0, False
 
@@ -112,3 +110,59 @@ class SummariesSurvive(tf.train.SessionRunHook):
             if writer.has_failed:
                 announce(f'summaries in {shown(writer.get_logdir(), 200)}: {writer.dropped} or '
                          'more events were not written')
+
+
+class SummaryWriters(tf.train.SessionRunHook):
+    """Opens the writers of V2 summaries with every session, and flushes them at the end.
+
+    Each run of the session runs `operations`, if there are any.
+    """
+
+    def __init__(self, operations: Sequence[Any] = ()):
+        self._operations = list(operations)
+        self._open: list[tf.Operation] = []
+        self._flush: list[tf.Operation] = []
+
+    def begin(self) -> None:
+        """Finds the writers of the default graph."""
+        self._open = _tf.summary_writer_initializers()
+        self._flush = [tf.raw_ops.FlushSummaryWriter(writer=each.inputs[0])
+                       for each in self._open]
+
+    def after_create_session(self, session: tf.Session, coord: Any) -> None:
+        """Opens them."""
+        session.run(self._open)
+
+    def before_run(self, run_context: tf.train.SessionRunContext) -> tf.train.SessionRunArgs:
+        """Asks for the operations."""
+        return tf.train.SessionRunArgs(self._operations)
+
+    def end(self, session: tf.Session) -> None:
+        """Flushes them."""
+        session.run(self._flush)
+
+
+def summarize_tables(plan: Plan, step: StepGraph) -> None:
+    """Makes summaries of a step for each table.
+
+    Their names begin with `tpu_embedding/<table>/`:
+
+    - `rows_touched`: the number of distinct rows of the step.
+    - `activation_norm` and `gradient_norm`: Euclidean norms over all features and cores.
+      Activations of samples without an id count, and so do their gradients.
+
+    They cost nothing in steps whose summaries are not written.
+    """
+    assert step.backend is not None, 'a plan has an engine'
+    batches = [step.backend.batches(receipt) for receipt in step.receipts]
+    for table in plan.tables:
+        names = [feature.name for feature in plan.features_of(table.name)]
+        ids = [of_core[name].ids for of_core in batches for name in names]
+        values: Mapping[str, tf.Tensor] = {
+            'rows_touched': tf.size(tf.unique(tf.concat(ids, 0)).y),
+            'activation_norm': tf.linalg.global_norm([
+                receipt.activations[name] for receipt in step.receipts for name in names]),
+            'gradient_norm': tf.linalg.global_norm([
+                gradients[name] for gradients in step.gradients for name in names])}
+        for name, value in values.items():
+            tf.summary.scalar(f'tpu_embedding/{legal(table.name)}/{name}', value)

@@ -23,14 +23,7 @@ _CONSTANT = ('Const', 'VarHandleOp')
 
 
 class _Made(NamedTuple):
-    """A variable of tower 0.
-
-    Attributes:
-      variable: itself.
-      number: how many tower 0 made before.
-      keys: the collections that it was made for.
-      place: the lines of code that made it.
-    """
+    """A variable of tower 0: its number among them, its collections, and the lines that made it."""
 
     variable: tf.Variable
     number: int
@@ -47,7 +40,6 @@ class SharedVariables:
     """
 
     def __init__(self, count: int):
-        """Prepares for `count` towers."""
         self._made: collections.defaultdict[Any, list[_Made]] = collections.defaultdict(list)
         self._of_handle: dict[tf.Operation, _Made] = {}
         self._numbers: dict[int, int] = {}
@@ -81,11 +73,9 @@ class SharedVariables:
 
     def take_kept(self, core: int, inputs: Iterable[tf.Tensor], losses: Iterable[tf.Tensor]
                   ) -> None:
-        """Gives a tower the variables that it uses, but did not make.
+        """Gives tower `core` the variables that its next operation uses, but that it did not make.
 
-        Args:
-          core: the tower, which makes an operation.
-          losses: the regularization losses of tower 0. The tower gets those of the variables.
+        The tower also gets those of tower 0's regularization `losses` that belong to them.
         """
         for tensor in inputs:
             made = self._of_handle.get(tensor.op) if tensor.dtype == tf.resource else None
@@ -147,14 +137,10 @@ _TYPES = ('Assign', 'ResourceApply', 'ResourceSparseApply', 'ResourceScatter',
 
 def leave_to_first(towers: Sequence[Sequence[tf.Operation]],
                    initializers: Collection[tf.Operation]) -> set[tf.Operation]:
-    """Lets the operations of the first tower alone change variables.
+    """Lets the operations of the first tower alone change variables; no session has run them yet.
 
-    Args:
-      towers: the operations of each tower, in order. No session has run the graph since.
-      initializers: of the first tower's variables; they do not count as changes.
-
-    Returns:
-      The changes by the other towers. Nothing waits for them any more.
+    The `initializers` of the first tower's variables do not count as changes. Nothing waits any
+    more for the changes by the other towers, which are returned.
 
     Raises:
       ConfigError: for a change within control flow, which cannot be found from outside.
@@ -184,10 +170,7 @@ def _by_variable(operations: Iterable[tf.Operation]) -> dict[str, list[tf.Operat
 
 
 def _refuse_within_functions(operations: Iterable[tf.Operation], seen: set[str]) -> None:
-    """Raises ConfigError if an operation calls a function that changes a variable.
-
-    Args:
-      seen: the names of functions that change none; it gets those that are called here.
+    """Refuses a call of a function that changes a variable; `seen` has the names of harmless ones.
     """
     for operation in operations:
         if all(each.dtype != tf.resource for each in operation.inputs):

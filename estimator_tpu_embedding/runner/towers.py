@@ -37,8 +37,7 @@ import tensorflow.compat.v1 as tf
 
 from .. import _tf
 from ..errors import ConfigError, Problem
-from ..hosts.placement import Placement
-from .replica_sums import added, each_added, group_of, unequal
+from ..hosts.placement import Placement, on
 from .tower_variables import SharedVariables, leave_to_first
 
 T = TypeVar('T')
@@ -75,9 +74,7 @@ def cross_replica_sum(value: Any, group_assignment: Sequence[Sequence[int]] | No
     Returns:
       The sum; outside of towers, where there is one replica, the value.
     """
-    if _place.towers is None:
-        return tf.identity(value)
-    return _place.towers.sum(tf.convert_to_tensor(value), group_assignment)
+    return cross_replica_sums({'a value': value}, group_assignment)['a value']
 
 
 def cross_replica_sums(values: Mapping[str, Any],
@@ -86,12 +83,14 @@ def cross_replica_sums(values: Mapping[str, Any],
     """Returns what `cross_replica_sum` returns for each of some values. The towers meet once.
 
     Values of the same key are added, in whichever order the cores have them. Values that are the
-    same on all cores have the same sum.
+    same on all cores have the same sum. Keys are nouns, for messages.
     """
     tensors = {key: tf.convert_to_tensor(value) for key, value in values.items()}
-    if _place.towers is None or not tensors:
+    towers = _place.towers
+    if towers is None or not tensors:
         return {key: tf.identity(value) for key, value in tensors.items()}
-    return _place.towers.sums(tensors, group_assignment)
+    group, placement = group_of(_place.core, group_assignment, towers.count), towers.placement
+    return towers.meet(tensors, lambda values: each_added(values, group, placement), group)
 
 
 def number_of_cores() -> int:
@@ -111,21 +110,15 @@ class Towers(Generic[T]):
 
     Attributes:
       count: the number of towers.
+      placement: the hosts of the cores, if sums over replicas are to be made in two steps: on each
+        host, then of the hosts in their order. It does not matter for the values whether the hosts
+        are remote.
       silenced: the changes of variables by other towers than the first in the last `build`; they
         have no effect.
-      num_sums: how often the towers met.
     """
 
     def __init__(self, count: int, placement: Placement | None = None):
-        """Prepares towers.
-
-        Args:
-          placement: the hosts of the cores, if sums over replicas are to be made in two steps:
-            on each host, then of the hosts in their order. It does not matter for the values
-            whether the hosts are remote.
-        """
-        self.count = count
-        self._placement = placement
+        self.count, self.placement = count, placement
         self.silenced: set[tf.Operation] = set()
         self._turns = Turns(count)
         self._deposits: list[dict[int, Any]] = []
@@ -154,7 +147,8 @@ class Towers(Generic[T]):
           ConfigError: if the calls differ in their variables or in their sums.
         """
         own = view_of(self._graph)  # Tower 0 has the very lists of the graph.
-        base = copy_of(own)
+        base = own._replace(collections={
+            key: list(items) for key, items in own.collections.items()})
         before = _tf.variable_scope_state()
         self._towers = self._towers or [
             Tower(core, base._replace(collections=_tf.copied_variable_store(self._graph)), before)
@@ -165,7 +159,7 @@ class Towers(Generic[T]):
         self._turns = Turns(self.count)
         try:
             with (_tf.bounded_gradients(), _tf.repeats_shared(self._graph, self._repeats),
-                  _tf.inputs_seen(self._graph, self._take_kept), folded(self._core_of_thread)):
+                  _tf.inputs_seen(self._graph, self._take_kept), folded()):
                 if self.count == 1:
                     self._run(0, function)  # In this thread, where a debugger expects it.
                 else:
@@ -173,8 +167,7 @@ class Towers(Generic[T]):
         finally:  # The very scope of before, since TensorFlow compares.
             _tf.put_variable_scope_state((before[0], self._towers[0].scope[1]))
         if self._turns.failure is not None:
-            copy_collections(base, own)
-            put_view(self._graph, base._replace(collections=own.collections))
+            put_view(self._graph, base)
             raise self._turns.failure
         self._keep_collections()
         self.silenced = leave_to_first(self.operations(), self._variables.initializers())
@@ -184,9 +177,6 @@ class Towers(Generic[T]):
         """Returns those of the tower whose turn it is, but for tower 0."""
         is_other = _place.towers is self and _place.core
         return self._towers[_place.core].repeats if is_other else None
-
-    def _core_of_thread(self) -> int | None:
-        return _place.core if _place.towers is self else None
 
     def _take_kept(self, inputs: Sequence[tf.Tensor]) -> None:
         """Lets the tower whose turn it is hold the variables that it uses."""
@@ -209,17 +199,6 @@ class Towers(Generic[T]):
         except BaseException as error:
             self._turns.fail(error)
             raise
-
-    def sum(self, value: tf.Tensor, groups: Sequence[Sequence[int]] | None) -> tf.Tensor:
-        """See `cross_replica_sum`; called by the tower whose turn it is."""
-        group = group_of(_place.core, groups, self.count)
-        return self.meet(value, lambda values: added(values, group, self._placement), group)
-
-    def sums(self, values: dict[str, tf.Tensor], groups: Sequence[Sequence[int]] | None
-             ) -> dict[str, tf.Tensor]:
-        """See `cross_replica_sums`; called by the tower whose turn it is."""
-        group = group_of(_place.core, groups, self.count)
-        return self.meet(values, lambda each: each_added(each, group, self._placement), group)
 
     def meet(self, value: Any, combine: Callable[[list[Any]], R], group: tuple[int, ...] = ()) -> R:
         """See the function `meet`; `combine` is called once per `group`."""
@@ -248,7 +227,6 @@ class Towers(Generic[T]):
         return cast(R, self._made[number, group])
 
     def _run(self, core: int, function: Callable[[int], T]) -> None:
-        """Builds one tower; its thread runs this method."""
         tower = self._towers[core]
         try:
             self._await_turn(tower)
@@ -269,13 +247,11 @@ class Towers(Generic[T]):
         self._hand_over(tower, is_done=True)
 
     def _hand_over(self, tower: Tower, is_done: bool = False) -> None:
-        """Gives the turn to the next tower."""
         # The version counts operations, while `get_operations` would copy all of them.
         tower.ranges.append(slice(self._first_operation, self._graph.version))
         self._turns.hand_over(tower.core, is_done)
 
     def _await_turn(self, tower: Tower) -> None:
-        """Waits for the turn of a tower."""
         self._turns.wait(tower.core)
         self._first_operation = self._graph.version
         put_view(self._graph, tower.view)
@@ -294,12 +270,9 @@ class Towers(Generic[T]):
 
 
 class View(NamedTuple):
-    """The state of graph and process as one tower sees it.
+    """The state of graph and process as one tower sees it, with Keras' counters of layer names.
 
-    Attributes:
-      collections: of the graph; the graph itself holds them while the tower runs.
-      layer_names: the counters by which Keras names layers.
-      random_states: of Python and NumPy.
+    The graph itself holds the collections while the tower runs.
     """
 
     collections: dict[Any, list[Any]]
@@ -312,11 +285,7 @@ class Tower:
     """The state of one tower between its turns.
 
     Attributes:
-      core: the core that it is built for.
-      view: the state of graph and process, as the tower sees it.
-      scope: its variable scope, and the counters of names in it.
       num_sums: how often it met the others.
-      result: of its build.
       ranges: the positions of its operations in the graph.
       repeats: its operations on shapes, which it makes once. Users know those of tower 0 by name.
     """
@@ -351,16 +320,63 @@ def put_view(graph: tf.Graph, view: View) -> None:
     put_random_states(view.random_states)
 
 
-def copy_collections(source: View, target: View) -> None:
-    """Makes the collections of two states alike; lists of `target` stay the same objects."""
-    for key in {*source.collections, *target.collections}:
-        target.collections.setdefault(key, [])[:] = source.collections.get(key, [])
+def group_of(core: int, groups: Sequence[Sequence[int]] | None, count: int) -> tuple[int, ...]:
+    """Returns the group of a core; without groups, all `count` cores. Each must be in one group."""
+    if not groups:
+        return tuple(range(count))
+    if sorted(each for group in groups for each in group) != list(range(count)):
+        raise ValueError('Argument `group_assignment` must be a permutation of '
+                         f'range({count}). Received: {groups}')
+    return next(tuple(group) for group in groups if core in group)
 
 
-def copy_of(view: View) -> View:
-    """Returns a state with collections of its own."""
-    return view._replace(
-        collections={key: list(items) for key, items in view.collections.items()})
+def each_added(values: Sequence[Mapping[str, tf.Tensor]], group: Sequence[int],
+               placement: Placement | None) -> dict[str, tf.Tensor]:
+    """Returns for each key the sum of the values of the cores of a group.
+
+    The same values get one sum: tables without gradients of their own share their zeros. With a
+    placement, the values of each host are added first.
+    """
+    for key in dict.fromkeys(key for own in values for key in own):
+        having = [core for core, own in enumerate(values) if key in own]
+        if len(having) < len(values):
+            raise unequal(f'{key} on cores {having} only')
+    made: dict[tuple[int, ...], tf.Tensor] = {}
+    sums = {}
+    for key in values[0]:
+        of_key = [own[key] for own in values]
+        same = tuple(map(id, of_key))
+        if same not in made:
+            made[same] = _added(of_key, group, placement)
+        sums[key] = made[same]
+    return sums
+
+
+def _added(values: Sequence[tf.Tensor], group: Sequence[int], placement: Placement | None
+           ) -> tf.Tensor:
+    shapes = [values[core].shape for core in group]
+    if not all(shape.is_compatible_with(shapes[0]) for shape in shapes):
+        raise unequal(f'values of the shapes {list(map(str, shapes))}')
+    if placement is None:
+        return tf.add_n([values[core] for core in group])
+    of_hosts: dict[int, list[tf.Tensor]] = {}
+    for core in sorted(group):
+        host = core // placement.topology.cores_per_host
+        of_hosts.setdefault(host, []).append(values[core])
+    sums = []
+    for host, own in of_hosts.items():
+        with on(placement.host(host)):
+            # Otherwise TensorFlow would add all values at once where they are on one device.
+            sums.append(tf.ensure_shape(tf.add_n(own), own[0].shape))
+    with on(placement.host(min(of_hosts))):
+        return tf.add_n(sums)
+
+
+def unequal(got: str) -> ConfigError:
+    """Returns the error of a model that does not sum the same on every core."""
+    return ConfigError(Problem(
+        'E451', 'model_fn', 'it must sum over replicas equally often on every core', got,
+        'Do not make the structure of the model depend on the core.'))
 
 
 class Abandoned(BaseException):
@@ -368,14 +384,13 @@ class Abandoned(BaseException):
 
 
 class Turns:
-    """Whose turn it is. The first thread begins.
+    """Whose turn it is, of the threads of `count` towers; the first one begins.
 
     Attributes:
       failure: what the first failing thread raised, or `None`.
     """
 
     def __init__(self, count: int):
-        """Prepares turns of `count` threads."""
         self.failure: BaseException | None = None
         lock = threading.Lock()
         # One for each, so that a turn wakes one thread, however many there are.
@@ -384,10 +399,7 @@ class Turns:
         self._running: int | None = 0
 
     def wait(self, own: int) -> None:
-        """Waits for the turn of thread `own`. Unbounded: another thread runs user code.
-
-        Raises:
-          Abandoned: if another thread failed.
+        """Waits for the turn of thread `own`, or raises Abandoned. Unbounded: others run user code.
         """
         with self._conditions[own]:
             self._conditions[own].wait_for(
@@ -414,28 +426,23 @@ class Turns:
 
 
 @contextlib.contextmanager
-def folded(core_of_thread: Callable[[], int | None]) -> Iterator[None]:
-    """Leaves out what other cores log as core 0 did, unless TensorFlow's logger debugs.
-
-    Args:
-      core_of_thread: returns the core whose model the calling thread builds; `None` outside.
-    """
+def folded() -> Iterator[None]:
+    """Leaves out what other cores log as core 0 did, unless TensorFlow's logger debugs."""
     if logging.getLogger('tensorflow').isEnabledFor(logging.DEBUG):
         yield
         return
     of_first: set[tuple[str, int, str]] = set()
 
     def is_news(record: logging.LogRecord) -> bool:
-        core = core_of_thread()
-        if core is None:
+        if _place.towers is None:
             return True
         try:
             key = record.name, record.levelno, record.getMessage()
         except Exception:  # Its handler will tell of a format that does not fit.
             return True
-        if core == 0:
+        if _place.core == 0:
             of_first.add(key)
-        return core == 0 or key not in of_first
+        return _place.core == 0 or key not in of_first
 
     loggers = [logging.getLogger(), *logging.Logger.manager.loggerDict.values()]
     handlers = {handler for logger in loggers if isinstance(logger, logging.Logger)

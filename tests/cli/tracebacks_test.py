@@ -106,7 +106,7 @@ def test_a_long_message_is_never_folded(ended):
     ('PURELIB/../../../../job.py', 'PURELIB/tensorflow/x.py', 'tensorflow'),
     ('PURELIB/job.py', 'PURELIB/job.py', None),
     ('PURELIB/job.py', 'PURELIB/six.py', 'six'),
-    ('/home/me/job.py', 'OURS/runner/loop.py', 'estimator_tpu_embedding')])
+    ('/home/me/job.py', 'OURS/runner/training.py', 'estimator_tpu_embedding')])
 def test_the_job_is_what_lies_beside_the_program_and_in_no_library(program, file, library):
     import sysconfig
     places = {'PURELIB': sysconfig.get_path('purelib'), 'STDLIB': sysconfig.get_path('stdlib'),

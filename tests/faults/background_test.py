@@ -11,7 +11,7 @@ from estimator_tpu_embedding.checkpoint import pointer, saver
 from estimator_tpu_embedding.checkpoint.options import CheckpointOptions
 from estimator_tpu_embedding.checkpoint.recover import recover
 from estimator_tpu_embedding.errors import CheckpointWriteError
-from estimator_tpu_embedding.runner.saving import Background
+from estimator_tpu_embedding.runner.checkpoint_hooks import Background
 
 
 class Writes:

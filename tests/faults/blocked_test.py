@@ -17,7 +17,7 @@ from harness.processes import started
 from estimator_tpu_embedding.checkpoint.recover import recover
 from estimator_tpu_embedding.errors import InputPipelineError
 from estimator_tpu_embedding.runner import ending, infeed, progress
-from estimator_tpu_embedding.runner.faults import Failures
+from estimator_tpu_embedding.runner.failures import Failures
 from estimator_tpu_embedding.runner.infeed import FeedProgress
 
 pytestmark = pytest.mark.serial  # Signals to this process.

@@ -17,8 +17,8 @@ import estimator_tpu_embedding as ete
 from estimator_tpu_embedding.checkpoint.recover import recover
 from estimator_tpu_embedding.checkpoint.saver import CommittingSaver
 from estimator_tpu_embedding.errors import CheckpointWriteError
-from estimator_tpu_embedding.runner import training_hooks
-from estimator_tpu_embedding.runner.faults import SessionLostError
+from estimator_tpu_embedding.runner import training
+from estimator_tpu_embedding.runner.failures import SessionLostError
 
 pytestmark = pytest.mark.no_rerun
 STEPS = 6
@@ -170,7 +170,7 @@ def test_h07_sigterm_during_a_commit_lets_it_complete(
         def __init__(self, *args, **kwargs):
             super().__init__(*args, on_phase=on_phase, **kwargs)
 
-    monkeypatch.setattr(training_hooks, 'CommittingSaver', Watched)
+    monkeypatch.setattr(training, 'CommittingSaver', Watched)
     with pytest.raises(Ended):
         train(tmp_path, steps=20, save_checkpoints_steps=2, keep_checkpoint_max=1)
     assert phases.count('stage') == phases.count('retained')  # Each that began is complete.

@@ -33,7 +33,7 @@ from harness.groups import die_with_parent  # noqa: E402
 
 from estimator_tpu_embedding.checkpoint import saver  # noqa: E402
 from estimator_tpu_embedding.checkpoint.recover import recover  # noqa: E402
-from estimator_tpu_embedding.runner.saving import AsyncCheckpointSaverHook  # noqa: E402
+from estimator_tpu_embedding.runner.checkpoint_hooks import AsyncCheckpointSaverHook  # noqa: E402
 
 BATCH, ROWS, PER_RUN, PER_SAVE = 8, 40, 2, 4
 STEP_SECONDS = .01

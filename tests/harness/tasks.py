@@ -25,7 +25,7 @@ def _address(number):
 
 
 class Tasks:
-    """A cluster as `runner.model.Cluster` describes it, whose tasks live in this process."""
+    """A cluster as `cluster.cluster.Cluster` describes it, whose tasks live in this process."""
 
     is_remote = True
 

@@ -9,7 +9,7 @@ import tensorflow.compat.v1 as tf
 from harness import jobs
 from harness.parts import soak_except
 
-from estimator_tpu_embedding.runner.saving import AsyncCheckpointSaverHook
+from estimator_tpu_embedding.runner.checkpoint_hooks import AsyncCheckpointSaverHook
 
 pytestmark = pytest.mark.no_rerun
 STEPS = [{'f': np.array([1, 2, 3, 1]), 'label': np.ones(4, np.float32)}] * 20
@@ -83,9 +83,3 @@ def test_in_a_handwritten_loop_it_saves_with_the_saver_that_it_is_given_or_finds
         assert sorted(int(path.stem.split('-')[1])
                       for path in (tmp_path / name).glob('*.index')) == steps
         assert [key for key, _ in tf.train.list_variables(str(tmp_path / name))] == variables
-
-
-def test_savers_that_contradict_each_other_are_errors(tmp_path):
-    with pytest.raises(ValueError, match='You cannot provide both saver and scaffold.'):
-        AsyncCheckpointSaverHook(str(tmp_path), save_steps=1, saver=tf.train.Saver([tf.ones([])]),
-                                 scaffold=tf.train.Scaffold())

@@ -6,7 +6,7 @@ import tensorflow.compat.v1 as tf
 from harness import jobs
 
 import estimator_tpu_embedding as ete
-from estimator_tpu_embedding.errors import InputError, InputShapeError
+from estimator_tpu_embedding.errors import InputError
 
 PLACES = np.array([[0, 0], [0, 1], [1, 0]])  # Two ids, and one, of the two samples of a core.
 
@@ -101,18 +101,6 @@ def test_i10_ragged_splits_that_do_not_fit_are_refused_by_the_dataset_that_made_
         estimator.train(input_fn_of(features), max_steps=9)
     assert 'raised by the infeed of host 1 at its batch 3' in caught.value.__notes__
     assert estimator.get_variable_value('global_step') <= 2
-
-
-def test_i08_ragged_ids_of_another_number_of_samples_are_refused(tmp_path):
-    def features(bad):
-        return {'f': tf.RaggedTensor.from_row_splits(three_ids(), tf.cond(
-            bad, lambda: tf.constant([0, 1, 2, 3], tf.int64),
-            lambda: tf.constant([0, 1, 3], tf.int64)))}
-
-    # Two checks fail, and the first is told.
-    with pytest.raises(InputShapeError, match='E511 feature "f" on core 1: the batch must have 2 '
-                       'samples per core; got 3'):
-        estimator_of(tmp_path).train(input_fn_of(features), max_steps=9)
 
 
 def sequence_column():

@@ -84,31 +84,8 @@ def test_a_var_list_without_the_dummies_warns_that_the_table_does_not_train(tmp_
     assert 'Table "tbl_f" does not train' in caplog.text
 
 
-def test_a_loss_that_ignores_the_activations_warns_too(tmp_path, caplog):
-    def minimize(loss, net):
-        return sgd().minimize(tf.reduce_sum(tf.get_collection('trainable_variables', 'w')[0]),
-                              step())
-    with caplog.at_level(logging.WARNING, 'tensorflow'):
-        assert train(tmp_path, minimize) == {}
-    assert 'no gradient reaches the activations of its features' in caplog.text
-
-
 def test_two_gradients_of_one_activation_are_refused(tmp_path):
     def minimize(loss, net):
         return tf.group(sgd().minimize(loss, step()), sgd().minimize(2 * loss))
     with pytest.raises(RuntimeError, match=r'Duplicate gradients \(w.r.t. TPUEmbedding'):
         train(tmp_path, minimize)
-
-
-def test_a_model_whose_only_variables_are_tables_trains(tmp_path):
-    columns = [jobs.embedding('f', 10, 1, initializer=tf.ones_initializer())]
-
-    def model_fn(features, labels, mode, params):
-        net = tf.keras.layers.DenseFeatures(columns)(features)
-        loss = tf.reduce_mean(tf.square(net[:, 0] - labels))
-        return ete.TPUEstimatorSpec(mode=mode, loss=loss, train_op=sgd().minimize(loss, step()))
-
-    jobs.estimator(model_fn, columns, jobs.run_config(tmp_path), batch_size=4,
-                   optimizer=ete.StochasticGradientDescentParameters(1.)).train(
-                       jobs.input_fn_of([STEP]), max_steps=1)
-    assert jobs.stored(tmp_path, TABLE)[3, 0] == pytest.approx(0.)  # 1 - 1

@@ -8,7 +8,7 @@ import tensorflow.compat.v1 as tf
 from harness import jobs
 
 import estimator_tpu_embedding as ete
-from estimator_tpu_embedding.runner.graph import ALLOCATIONS, collected_rarely
+from estimator_tpu_embedding.runner.step_graph import ALLOCATIONS, collected_rarely
 
 TABLE = 'dense_features/f_embedding/embedding_weights'
 

@@ -19,8 +19,8 @@ from estimator_tpu_embedding.errors import ConfigError
 from estimator_tpu_embedding.estimator import workers
 from estimator_tpu_embedding.hosts.placement import Placement
 from estimator_tpu_embedding.runner import input_graph
+from estimator_tpu_embedding.runner.checkpoint_hooks import CheckpointInputPipelineHook
 from estimator_tpu_embedding.runner.input_graph import built_on_host
-from estimator_tpu_embedding.runner.input_state import CheckpointInputPipelineHook
 
 TOPOLOGY = Topology(num_hosts=2, cores_per_host=2)
 ON_HOSTS = Placement(TOPOLOGY, is_remote=True, has_input_on_hosts=True)
@@ -45,13 +45,10 @@ def numbers():
 
 PYTHON = {
     'FlatMapDataset': lambda: tf.data.Dataset.from_generator(lambda: range(4), tf.int64),
-    'MapDataset': lambda: numbers().map(plus_one),
     'ParallelMapDatasetV2': lambda: numbers().map(
         lambda number: tf.py_function(lambda value: value, [number], tf.int64), 2),
     'FilterDataset': lambda: numbers().filter(
         lambda number: tf.cond(number > 1, lambda: plus_one(number) > 1, lambda: True)),
-    'InterleaveDataset': lambda: numbers().interleave(
-        lambda number: tf.data.Dataset.from_tensors(number).map(plus_one)),
     'PyFunc': lambda: plus_one(tf.constant(1, tf.int64))}
 
 

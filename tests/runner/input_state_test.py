@@ -11,7 +11,7 @@ from harness import jobs
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding import _legacy
 from estimator_tpu_embedding.errors import CorruptCheckpointError
-from estimator_tpu_embedding.runner.input_state import CheckpointInputPipelineHook
+from estimator_tpu_embedding.runner.checkpoint_hooks import CheckpointInputPipelineHook
 
 # The label of the first sample of a step is the number of the step.
 STEPS = [{'f': np.array([1, 2, 3, 1]), 'label': np.full(4, number, np.float32)}

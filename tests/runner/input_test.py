@@ -123,7 +123,7 @@ def test_a_batch_comes_out_of_the_queue_as_it_went_in(batch):
                           for part in batch])
         queue = CoreQueue(0, tensors)
         session.run(queue.enqueue(tensors))
-        out = queue.dequeue()
+        out, _ = queue.dequeue()
         for before, after in zip(batch, out):
             tf.nest.assert_same_structure(before, after)
         values = session.run([leaf for leaf in tf.nest.flatten(out) if leaf is not None])

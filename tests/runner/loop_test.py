@@ -13,7 +13,7 @@ from estimator_tpu_embedding.checkpoint.manifest import read_manifest
 from estimator_tpu_embedding.cli import inputs
 from estimator_tpu_embedding.hosts import step_clock
 from estimator_tpu_embedding.runner import progress
-from estimator_tpu_embedding.runner.saving import AsyncCheckpointSaverHook
+from estimator_tpu_embedding.runner.checkpoint_hooks import AsyncCheckpointSaverHook
 
 TABLE = 'dense_features/f_embedding/embedding_weights'
 
@@ -31,11 +31,6 @@ def make(directory, model_fn=None, hosts=1, cores=1, iterations=2, buckets=10, d
         model_fn(columns) if model_fn else jobs.linear_model_fn(columns), columns,
         jobs.run_config(directory, hosts, cores, iterations, **kwargs),
         strategy=strategy, optimizer=optimizer, batch_size=batch_size)
-
-
-def steps_on_disk(estimator):
-    state = tf.train.get_checkpoint_state(estimator.model_dir)
-    return [int(path.rpartition('-')[2]) for path in state.all_model_checkpoint_paths]
 
 
 def global_step(session):
@@ -178,34 +173,6 @@ def test_listeners_without_a_saver_get_the_error_of_the_original(tmp_path):
     assert str(caught.value) == (
         'There should be a CheckpointSaverHook to use saving_listeners. Please set one of the '
         'RunConfig.save_checkpoints_steps or RunConfig.save_checkpoints_secs.')
-
-
-def own_saver(columns):
-    def call(features, labels, mode, params):
-        spec = jobs.linear_model_fn(columns)(features, labels, mode, params)
-        return spec._replace(training_hooks=[tf.train.CheckpointSaverHook(
-            params['model_dir'], save_steps=1)])
-    return call
-
-
-class Listener(tf.train.CheckpointSaverListener):
-    def __init__(self):
-        self.saved = []
-
-    def after_save(self, session, global_step_value):
-        self.saved.append(int(global_step_value))
-
-
-@pytest.mark.parametrize('strategy', ['div', 'mod'])
-def test_a_saver_hook_of_the_user_replaces_ours_and_commits_as_it_does(tmp_path, strategy):
-    columns = [jobs.embedding('f')]
-    estimator = jobs.estimator(own_saver(columns), columns, jobs.run_config(tmp_path, 2),
-                               strategy=strategy, params={'model_dir': str(tmp_path)})
-    estimator.train(endless, steps=2)
-    listener = Listener()
-    estimator.train(endless, steps=2, saving_listeners=[listener])
-    assert listener.saved[-1] == 4 and steps_on_disk(estimator) == [0, 2, 4]
-    assert set(read_manifest(str(tmp_path / 'model.ckpt-4')).tables) == {TABLE}
 
 
 def test_saver_hooks_of_the_user_may_be_several_and_save_a_part(tmp_path):

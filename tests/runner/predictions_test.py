@@ -13,7 +13,7 @@ from harness.waiting import until
 
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding.errors import InputPipelineError, InputShapeError
-from estimator_tpu_embedding.runner import progress, run
+from estimator_tpu_embedding.runner import job_run, progress
 
 ROWS, BATCH = 13, 4
 TABLE = 'dense_features/f_embedding/embedding_weights'
@@ -258,7 +258,7 @@ def test_a_prediction_whose_session_is_lost_does_not_give_rows_twice(tmp_path):
 
 def test_a_host_that_has_ended_and_is_slow_to_fill_up_batches_ends_no_other(
         tmp_path, monkeypatch):
-    plain = run.drawing
+    plain = job_run.drawing
 
     def slow(of_session, number, feed):
         draw = plain(of_session, number, feed)
@@ -268,7 +268,7 @@ def test_a_host_that_has_ended_and_is_slow_to_fill_up_batches_ends_no_other(
             return draw()
         return one
 
-    monkeypatch.setattr(run, 'drawing', slow)
+    monkeypatch.setattr(job_run, 'drawing', slow)
     ids = [list(range(3 * BATCH)), []]
     assert predicted_ids(make(tmp_path, hosts=2), ids_input_fn(*ids)) == ids[0]
 

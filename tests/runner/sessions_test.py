@@ -12,32 +12,10 @@ from estimator_tpu_embedding.core.optimizers import Adagrad
 from estimator_tpu_embedding.core.plan import resolve
 from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology
 from estimator_tpu_embedding.errors import Problem
-from estimator_tpu_embedding.runner import progress, sessions
-from estimator_tpu_embedding.runner.faults import SessionLostError
+from estimator_tpu_embedding.runner import progress, run_sessions
+from estimator_tpu_embedding.runner.failures import SessionLostError
 from estimator_tpu_embedding.runner.progress import RunReport
-from estimator_tpu_embedding.runner.sessions import Losses, rewriting_less_if_large, shares
-
-
-@pytest.fixture
-def few_nodes(monkeypatch):
-    """3 nodes are a graph of middle size, and 4 a large one."""
-    monkeypatch.setattr(sessions, 'MOST_NODES_REWRITTEN_WHOLLY', 2)
-    monkeypatch.setattr(sessions, 'MOST_NODES_REWRITTEN', 3)
-
-
-def rewrites_of(config, nodes):
-    """The options with which a session rewrites a graph of so many nodes."""
-    with tf.Graph().as_default() as graph:
-        for _ in range(nodes):
-            tf.no_op()
-        return rewriting_less_if_large(config, graph).graph_options.rewrite_options
-
-
-@pytest.mark.parametrize('nodes, is_off', [(3, False), (4, True)])
-def test_a_graph_with_more_nodes_than_the_limit_is_left_as_it_is(nodes, is_off, few_nodes):
-    config = tf.ConfigProto(inter_op_parallelism_threads=2)
-    assert rewrites_of(config, nodes).disable_meta_optimizer is is_off
-    assert config == tf.ConfigProto(inter_op_parallelism_threads=2)
+from estimator_tpu_embedding.runner.run_sessions import Losses, shares
 
 
 def test_a_job_trains_the_same_tables_whatever_grappler_does_and_says_that_it_is_off(
@@ -52,8 +30,8 @@ def test_a_job_trains_the_same_tables_whatever_grappler_does_and_says_that_it_is
             configs.append((options.disable_meta_optimizer, options.function_optimization))
 
     for name, wholly, limit in (('all', 4_000, 20_000), ('less', 100, 20_000), ('no', 10, 100)):
-        monkeypatch.setattr(sessions, 'MOST_NODES_REWRITTEN_WHOLLY', wholly)
-        monkeypatch.setattr(sessions, 'MOST_NODES_REWRITTEN', limit)
+        monkeypatch.setattr(run_sessions, 'MOST_NODES_REWRITTEN_WHOLLY', wholly)
+        monkeypatch.setattr(run_sessions, 'MOST_NODES_REWRITTEN', limit)
         caplog.clear()
         with caplog.at_level(logging.INFO, 'tensorflow'):
             jobs.estimator(jobs.linear_model_fn(columns), columns,

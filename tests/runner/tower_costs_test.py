@@ -1,8 +1,5 @@
 """What a tower costs does not depend on the number of towers; counted, never timed."""
 
-import gc
-import sys
-
 import pytest
 import tensorflow.compat.v1 as tf
 
@@ -12,56 +9,15 @@ from estimator_tpu_embedding.core.plan import resolve
 from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology
 from estimator_tpu_embedding.errors import ConfigError
 from estimator_tpu_embedding.estimator.replicate import CrossShardOptimizer
-from estimator_tpu_embedding.runner.gradients import GradientCapture
-from estimator_tpu_embedding.runner.towers import Towers, cross_replica_sum
+from estimator_tpu_embedding.runner.gradient_capture import GradientCapture
+from estimator_tpu_embedding.runner.towers import Towers
 
 
 def train(loss):
     return CrossShardOptimizer(tf.train.GradientDescentOptimizer(.1)).minimize(loss)
 
 
-def train_by_single_sums(loss):
-    """As TensorFlow's own CrossShardOptimizer does after `install()`."""
-    optimizer = tf.train.GradientDescentOptimizer(.1)
-    return optimizer.apply_gradients([
-        (cross_replica_sum(gradient), variable)
-        for gradient, variable in optimizer.compute_gradients(loss)])
-
-
-def calls(cores, count, minimize):
-    """How many functions the thread of each tower calls for a model of `count` variables."""
-    found = [0] * cores
-
-    def model(core):
-        def note(frame, event, argument):
-            found[core] += event in ('call', 'c_call')
-
-        sys.setprofile(note)
-        try:
-            minimize(tf.add_n([tf.square(tf.get_variable(f'v{n}', []) + core)
-                               for n in range(count)]))
-        finally:
-            sys.setprofile(None)
-
-    with tf.Graph().as_default():
-        Towers(cores).build(model)
-    return found
-
-
-@pytest.mark.parametrize('minimize', [train, train_by_single_sums])
-def test_a_tower_calls_as_many_functions_as_the_tower_before_and_as_its_variables_need(minimize):
-    gc.disable()  # It calls functions at any place.
-    try:
-        calls(2, 2, minimize)  # What is imported at first use.
-        few, many, large = (calls(*sizes, minimize) for sizes in ((3, 4), (8, 4), (3, 8)))
-    finally:
-        gc.enable()
-    # Tower 0 makes the variables and the sums.
-    assert max(*few[1:], *many[1:]) < 1.01 * min(*few[1:], *many[1:])
-    assert max(large[1:]) < 2 * min(few[1:])
-
-
-def hooked_towers(tables, cores, optimizer=None, *, has_weight=True):
+def hooked_towers(tables, cores, optimizer=None):
     """Towers whose loss is the sum of a weight and of an activation per table; their operations."""
     plan = resolve(
         [TableSpec(name=f't{n}', vocabulary_size=5, dimension=2) for n in range(tables)],
@@ -71,9 +27,8 @@ def hooked_towers(tables, cores, optimizer=None, *, has_weight=True):
 
     def model(core):
         hooked = capture.hook(core, {f'f{n}': tf.ones([2, 2]) for n in range(tables)})
-        weight = [tf.get_variable('weight', [2, 2])] if has_weight else []
         return CrossShardOptimizer(optimizer or tf.train.GradientDescentOptimizer(1.)).minimize(
-            tf.reduce_sum(tf.add_n([*hooked.values(), *weight])))
+            tf.reduce_sum(tf.add_n([*hooked.values(), tf.get_variable('weight', [2, 2])])))
 
     towers = Towers(cores)
     towers.build(model)

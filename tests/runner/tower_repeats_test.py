@@ -105,13 +105,6 @@ def test_operations_that_differ_are_not_taken_for_each_other(one, other):
     assert values[1][0] != values[1][1]
 
 
-def test_towers_share_no_operations_and_the_graph_makes_all_of_them_afterwards():
-    with tf.Graph().as_default():
-        _, made = built(lambda core: small(7)(), cores=3)
-        assert len({each.op for each in made}) == 3
-        assert small(7)().op is not small(7)().op
-
-
 def test_towers_within_towers_are_built_and_leave_the_graph_as_it_was():
     def outer(core):
         inner = Towers(2).build(lambda each: tf.reshape(tf.fill([2, 3], 1. * each), [3, 2]))

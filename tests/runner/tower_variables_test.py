@@ -4,8 +4,6 @@ The model is y = x v w with loss mean (y - 1)**2, over x = 1, 2, 3, 4. It keeps 
 in each call. Both begin at 1: d loss / dv = d loss / dw = mean 2 (x - 1) x = 2 (30 - 10) / 4 = 10.
 """
 
-import functools
-
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
@@ -26,17 +24,6 @@ def keras_layer():
     return lambda: layer(tf.ones([1, 1]))[0, 0]
 
 
-def module():
-    class Kept(tf.Module):
-        weight = None
-
-        def __call__(self):
-            self.weight = tf.Variable(1., name='w') if self.weight is None else self.weight
-            return self.weight
-
-    return Kept()
-
-
 def in_a_dict():
     kept = {}
 
@@ -48,10 +35,6 @@ def in_a_dict():
     return weight
 
 
-def cached():
-    return functools.lru_cache(lambda: scalar('w'))
-
-
 def shared_column():
     identity = tf.feature_column.categorical_column_with_identity
     with tf.Graph().as_default():
@@ -61,7 +44,7 @@ def shared_column():
     return lambda: layer({'a': tf.zeros([1, 1], tf.int64)})[0, 0]
 
 
-KEPT = [keras_layer, module, in_a_dict, cached, shared_column]
+KEPT = [keras_layer, in_a_dict, shared_column]
 
 
 def trained(cores, weight, own=lambda: scalar('v'), order=('v', 'w'), loss_of=None):

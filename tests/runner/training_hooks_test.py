@@ -92,16 +92,6 @@ def test_checkpoints_may_be_written_after_a_time_and_without_the_graph(tmp_path,
     assert [path.name for path in tmp_path.glob('*.meta')] == ['model.ckpt-11.meta']
 
 
-def test_loss_is_logged_every_so_many_loops_and_rates_go_to_a_file_with_the_summaries_only(
-        tmp_path, caplog):
-    with caplog.at_level(logging.INFO, 'tensorflow'):
-        make(tmp_path, log_step_count_steps=5).train(jobs.input_fn_of(STEPS), steps=20)
-    assert re.findall(r'loss = \S+, step = (\d+)', caplog.text) == ['4', '12', '20']
-    assert 'examples/sec: ' in caplog.text
-    assert not [value.tag for path in tmp_path.glob('events*')
-                for event in tf.train.summary_iterator(str(path)) for value in event.summary.value]
-
-
 def test_with_a_time_as_loop_lines_come_after_that_time_and_not_after_steps(tmp_path, caplog):
     estimator = make(tmp_path, iterations='1h', log_step_count_steps=1)
     loops = jobs.EveryRun()

@@ -42,7 +42,7 @@ import tensorflow.compat.v1 as tf  # noqa: E402
 
 import estimator_tpu_embedding as ete  # noqa: E402
 from estimator_tpu_embedding import _tf  # noqa: E402
-from estimator_tpu_embedding.runner.graph import build_step  # noqa: E402
+from estimator_tpu_embedding.runner.step_graph import build_step  # noqa: E402
 
 STEPS = 100
 ROWS = 10_000

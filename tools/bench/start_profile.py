@@ -12,15 +12,15 @@ import time
 
 PARTS = (
     ("graph, TensorFlow's C++", 'tensorflow.python.framework.ops', '_create_c_op'),
-    ('graph, input', 'estimator_tpu_embedding.runner.graph', 'draw_input'),
-    ('graph, input', 'estimator_tpu_embedding.runner.graph', 'feeds_of'),
+    ('graph, input', 'estimator_tpu_embedding.runner.step_graph', 'draw_input'),
+    ('graph, input', 'estimator_tpu_embedding.runner.step_graph', 'feeds_of'),
     ('graph, model', 'job', 'loss_of'),
     ('graph, gradients', 'tensorflow.python.training.optimizer', 'Optimizer.minimize'),
     ('session, variables and other', 'tensorflow.python.training.monitored_session',
      '_MonitoredSession.__init__'),
     ('session, savers', 'tensorflow.python.training.monitored_session', 'Scaffold.finalize'),
     ('session, text of the graph', 'tensorflow.python.training.training_util', 'write_graph'),
-    ('session, text of the graph', 'estimator_tpu_embedding.runner.saving', 'graph_text'),
+    ('session, text of the graph', 'estimator_tpu_embedding.runner.checkpoint_hooks', 'graph_text'),
     ('session, messages of the graph', 'tensorflow.python.framework.ops', 'Graph.as_graph_def'),
     ('session, first checkpoint', 'tensorflow.python.training.basic_session_run_hooks',
      'CheckpointSaverHook._save'),

@@ -31,7 +31,7 @@ from ...estimator.context import TPUContext
 from ...estimator.table_config import FeatureConfig, TableConfig
 from ...estimator.tpu_embedding import TPUEmbedding
 from ...estimator.tpu_estimator_names import export_estimator_savedmodel
-from ...runner.saving import AsyncCheckpointSaverHook
+from ...runner.checkpoint_hooks import AsyncCheckpointSaverHook
 from .. import import_paths, tf1
 from ..resolver import TPUClusterResolver
 from . import advice, opt, same

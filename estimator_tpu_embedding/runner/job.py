@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import tensorflow.compat.v1 as tf
 
@@ -48,36 +48,22 @@ class ModelOutput(NamedTuple):
     signals: tuple[str, Any] | None = None
 
 
-class Featurized(Protocol):
-    """One core's features, with ids apart from the rest; see `columns.adapt.Featurized`."""
-
-    @property
-    def rest(self) -> Any:
-        """The features that are not looked up."""
-
-    @property
-    def batches(self) -> dict[str, IdBatch]:
-        """The ids of every feature of the plan."""
-
-    @property
-    def counts(self) -> dict[str, IdCounts]:
-        """How many of these ids were seen, missing, truncated or out of range."""
-
-
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Lookups:
     """The look-ups of a run.
 
     Attributes:
       plan: for the engine; empty if all tables are variables of the model.
-      featurize: (features of one core, core) -> ids and the rest.
+      featurize: (features of one core, core) -> the features that are not looked up, the ids of
+        every feature of the plan, and how many of them were seen, missing, truncated or out of
+        range. See `columns.adapt.Featurized`.
       variable_names: graph in which the model was built -> the variable name of each table.
       gradient_multiplier: global step -> factor of all gradients of tables, or `None`.
       words: the vocabulary of each feature that has words instead of ids.
     """
 
     plan: Plan
-    featurize: Callable[[Any, int], Featurized]
+    featurize: Callable[[Any, int], tuple[Any, dict[str, IdBatch], dict[str, IdCounts]]]
     variable_names: Callable[[tf.Graph], dict[str, str]]
     gradient_multiplier: Callable[[tf.Tensor], Any] | None = None
     words: Sequence[Words] = ()
@@ -164,11 +150,7 @@ class Job:
 
 
 def concatenate(calls: Sequence[tuple[Any, Any] | None]) -> Any:
-    """Joins the tensors of pairs such as `ModelOutput.metrics`, one pair per core, along rows.
-
-    Raises:
-      RuntimeError: for a scalar, which has no rows.
-    """
+    """Joins the tensors of pairs such as `ModelOutput.metrics`, one pair per core, along rows."""
     tensors = [call[1] for call in calls if call is not None]
     return tf.nest.map_structure(_join, *[_as_tensors(core) for core in tensors])
 

@@ -13,26 +13,21 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from ..checkpoint.manifest import StoredTable, stored_tables
 from ..checkpoint.recover import newest_checkpoint
 from ..errors import CheckpointError, Problem, counted
 from ..hosts.packed import pack_crossings
 from ..hosts.placed_graph import put_python_on_client, require_engines
-from ..proto.codec import plan_to_config
+from .checkpoint_hooks import CheckpointInputPipelineHook
 from .ending import PROMPT_SECONDS, Shutdown, Termination, woken_by_interrupt
-from .faults import DivergedError, Failures, typed
-from .graph import StepOps, build_step
-from .host_calls import SummaryWriters
+from .failures import DivergedError, Failures, typed
 from .id_sampling import Profiler
-from .infeed import FeedRules, Infeed, drawing
-from .input_state import CheckpointInputPipelineHook
-from .measures import clock_of
-from .model import Job
+from .infeed import Infeed, drawing
+from .job import Job
 from .progress import RunReport, announce
-from .schedule import Schedule
-from .sessions import SessionCreator, SessionStart, shares
-from .steps_per_run import BatchSupply, FeedsKept, StepCaller, StepsPerRun
-from .summaries import SummariesSurvive
+from .run_sessions import SessionCreator, SessionStart, shares
+from .step_graph import StepOps, build_step
+from .steps_per_run import BatchSupply, FeedsKept, Schedule, StepCaller, StepsPerRun, clock_of
+from .summaries import SummariesSurvive, SummaryWriters
 
 Hooks = list[tf.train.SessionRunHook]
 
@@ -42,10 +37,7 @@ class RunParts:
     """What one kind of run has besides its graph: hooks by their place in the order, and steps.
 
     Attributes:
-      scaffold: gives variables their values.
       prefix: returns the checkpoint that the next session restores, or `None`.
-      ops: one step.
-      schedule: says how many steps there are.
       fetches: nested tensors and operations that every run of the session is fetched with.
       results: operations and tensors that a step computes besides; its time includes them.
       host_call_every: steps from one host_call to the next, counted from the first of a loop.
@@ -71,14 +63,7 @@ class RunParts:
 
 
 class Run:
-    """One training, evaluation or prediction.
-
-    Attributes:
-      job: describes it.
-      graph: its operations.
-      report: its progress.
-      infeed: the hook that feeds it.
-    """
+    """One training, evaluation or prediction."""
 
     def __init__(self, job: Job):
         """Builds the graph of the job in the default graph, once its workers have answered."""
@@ -94,39 +79,24 @@ class Run:
             if job.verb == 'train' and job.plan is not None and job.plan.profile_directory
             else None)
         self._termination = Termination.of_process()
-        self._shutdown = Shutdown(job.shutdown_deadline, self._termination.is_asked)
+        self._shutdown = Shutdown(job.shutdown_deadline, self._termination)
         self.graph = build_step(job)
-        if self.graph.measured.backend is not None:
-            self.report.kernels = self.graph.measured.backend.engine.kernels
-        rules = FeedRules(draw=self._profiler.draw if self._profiler else drawing,
-                          made_by=job.input_fn, deadline=job.input_deadline,
-                          shutdown=self._shutdown, proceed=self._termination.proceed)
-        self.infeed = Infeed(self.graph.input, rules, failures=self._failures, report=self.report)
+        if self.graph.backend is not None:
+            self.report.kernels = self.graph.backend.engine.kernels
+        self.infeed = Infeed(
+            self.graph.input, job, self._profiler.draw if self._profiler else drawing,
+            shutdown=self._shutdown, failures=self._failures, report=self.report)
         self._has_data_ended = False
-
-    def stored_tables(self) -> dict[str, StoredTable]:
-        """Returns the tables of the plan as its checkpoints hold them, by variable name."""
-        plan = self.job.plan
-        return stored_tables(plan, self.graph.table_names) if plan is not None else {}
-
-    def config(self) -> bytes:
-        """Returns the serialized config of the plan; empty without a plan."""
-        plan = self.job.plan
-        if plan is None:
-            return b''
-        return plan_to_config(plan).SerializeToString(deterministic=True)
 
     def execute(self, parts: RunParts, *, wanted: Callable[[], int]) -> dict[str, Any]:
         """Runs until a hook asks for the end, the data ends, or something fails.
-
-        Args:
-          wanted: returns the step at which the job should end, once a session exists.
 
         Returns:
           The values that the last run fetched; `None` for each if there was no run.
 
         Raises:
-          tf.errors.OutOfRangeError: if the data ended first; hooks have ended by then.
+          tf.errors.OutOfRangeError: if the data ended before the step that `wanted` returns; hooks
+            have ended by then.
           Whatever failed first, in whichever thread.
         """
         values: dict[str, Any] = dict.fromkeys(parts.fetches)
@@ -150,8 +120,7 @@ class Run:
         self._announce()
         self._prepare_for_tasks(parts.fetches)
         creator = SessionCreator(
-            self.job, parts.scaffold, parts.prefix, shutdown=self._shutdown, report=self.report,
-            proceed=self._termination.proceed)
+            self.job, parts.scaffold, parts.prefix, shutdown=self._shutdown, report=self.report)
         with self._threads_ended(), tf.train.MonitoredSession(creator, hooks) as session:
             try:
                 while not session.should_stop():
@@ -185,8 +154,7 @@ class Run:
         given = [FeedsKept(hook) for hook in parts.given]
         own = [FeedsKept(hook) for hook in of_model]
         of_feed = [FeedsKept(parts.feed)] if parts.feed is not None else []
-        measured = self.graph.measured
-        clock = clock_of(measured.looked_up, tf.group(measured.trained, *parts.results),
+        clock = clock_of(self.graph.looked_up, tf.group(self.graph.trained, *parts.results),
                          parts.ops.operation)
         makes_steps = StepsPerRun(
             parts.schedule,
@@ -208,16 +176,11 @@ class Run:
         return self.job.verb == 'train' and self._termination.is_asked()
 
     def _gives_up(self, waited: float) -> bool:
-        """Returns whether SIGTERM ends a wait for a batch; of an evaluation only if it is slow.
-
-        Args:
-          waited: seconds that the batch has been lacking.
-        """
+        """Returns whether SIGTERM ends a wait for a batch; of an evaluation only if it is slow."""
         return self._termination.is_asked() and (
             self.job.verb == 'train' or waited > PROMPT_SECONDS)
 
     def _announce(self) -> None:
-        """Tells the user that the run begins."""
         job = self.job
         line = f'{job.verb}: ' + (
             f'the same {job.batch_size} samples on all cores of {job.topology}'
@@ -257,14 +220,12 @@ class Run:
             self.report.finish()
 
     def _newest_checkpoint(self) -> str | None:
-        """Returns the newest checkpoint after a failure, or `None` if it cannot be found."""
         with contextlib.suppress(CheckpointError, OSError):
             return newest_checkpoint(
                 self.job.model_dir, self.job.checkpoint, self.job.known)
         return None
 
     def _end_of_data(self, wanted: int) -> tf.errors.OutOfRangeError:
-        """Returns the error that says which host's data ended, and when."""
         return tf.errors.OutOfRangeError(
             None, None, f'The input of {self.infeed.ended_input()} ended: this '
             f'{self.job.verb} made {counted(self.report.steps, "step")} and was to reach step '
@@ -273,14 +234,7 @@ class Run:
             'complete.')
 
     def _prepare_for_tasks(self, fetches: Any) -> None:
-        """Moves Python to the client and packs what crosses; a job without tasks stays as it is.
-
-        Args:
-          fetches: nested tensors and operations that every step is fetched with.
-
-        Raises:
-          ConfigError: E731, E732 for what cannot work where it is.
-        """
+        """Moves Python to the client and packs what crosses; a job without tasks stays as it is."""
         placement, step = self.job.placement, self.graph.step
         if not placement.is_remote:
             return

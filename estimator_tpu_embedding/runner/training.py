@@ -1,4 +1,4 @@
-"""Makes the hooks of a training: guards, savers, summaries and logs."""
+"""Trains: finds the checkpoint to go on from, and makes the hooks that guard, save and log."""
 
 from __future__ import annotations
 
@@ -10,18 +10,29 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from .. import _tf
-from ..checkpoint.saver import CommittingSaver, Lineage
+from ..checkpoint import directory, restore
+from ..checkpoint.following import Following
+from ..checkpoint.recover import recover
+from ..checkpoint.saver import CommittingSaver, Lineage, default_saver
 from ..checkpoint.vocabularies import recorded
+from ..errors import Problem
 from ..hosts.placement import worker_at
+from ..proto.codec import plan_to_config
+from .checkpoint_hooks import (
+    AsyncCheckpointSaverHook,
+    Background,
+    CheckpointInputPipelineHook,
+    SaverHook,
+    SavesFinished,
+)
+from .failures import SessionLostError
 from .finite import FiniteLoss, FiniteWeights
-from .input_state import CheckpointInputPipelineHook
-from .measures import summarize_tables
-from .model import concatenate
-from .progress import RateHook
-from .run import Hooks, Run, RunParts
-from .saving import AsyncCheckpointSaverHook, Background, SaverHook, SavesFinished
-from .schedule import StopAtStep, TrainingSchedule
-from .sessions import Recovery
+from .job import Job, concatenate
+from .job_run import Hooks, Run, RunParts
+from .progress import RateHook, announce
+from .run_sessions import scaffold_of
+from .steps_per_run import StopAtStep, TrainingSchedule
+from .summaries import summarize_tables
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +49,7 @@ class Cadence:
       summary_steps: steps between summaries; 0 or `None` writes none.
       log_steps: steps between log lines, or `None`.
       save_graph_def: whether checkpoints come with the graph.
-      host_call_every: see `run.RunParts`.
+      host_call_every: see `job_run.RunParts`.
     """
 
     steps_per_run: int
@@ -53,16 +64,49 @@ class Cadence:
     host_call_every: int
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Saving:
-    """How the savers of a training save.
+def train(job: Job, *, stop: StopAtStep, hooks: Sequence[tf.train.SessionRunHook],
+          listeners: Sequence[tf.train.CheckpointSaverListener], cadence: Cadence) -> Any:
+    """Trains from the newest checkpoint of `job.model_dir`, or from initial values.
 
-    Attributes:
-      scaffold: of the run, with a saver.
+    Args:
+      stop: ends the run; must be one of `hooks`, in its place among them.
+      hooks: of the user, and `stop`.
       listeners: told of every checkpoint.
-      lineage: the checkpoints of this run.
-      background: does the work that can wait.
+      cadence: how often the run saves, logs and writes summaries.
+
+    Returns:
+      The loss of the last step.
+
+    Raises:
+      tf.errors.OutOfRangeError: if the data ended first. The steps that were run are saved.
+      CheckpointError: if `job.model_dir` cannot be used, or its checkpoint cannot be restored.
+      Whatever failed first, in whichever thread.
     """
+    with directory.claimed(job.model_dir), Background() as background, \
+            job.building(tf.Graph()):
+        found = recover(job.model_dir, job.checkpoint, job.known)
+        run = Run(job)
+        default = functools.partial(
+            default_saver, cadence.keep_max, cadence.keep_every_n_hours, job.placement.client)
+        scaffold = scaffold_of(job, run.graph, found and Following(
+            job.model_dir, found.held, job.checkpoint, is_named=True), default)
+        if found is not None:
+            for fact in directory.continue_from(job.model_dir, found):
+                announce(f'train: {fact}')
+        if scaffold.saver is None and not tf.get_collection(tf.GraphKeys.SAVERS):
+            tf.add_to_collection(tf.GraphKeys.SAVERS, default())
+        restore.keep_saver(scaffold)
+        with _tf.without_deprecation_warnings():
+            parts = _training_parts(run, cadence, stop, hooks, _Saving(
+                scaffold=scaffold, listeners=listeners, lineage=Lineage(), background=background),
+                found and found.prefix)
+        del found  # An index may take much memory.
+        return run.execute(parts, wanted=lambda: stop.final_step)['loss']
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class _Saving:
+    """How the savers of a training save; `lineage` has the checkpoints of this run."""
 
     scaffold: tf.train.Scaffold
     listeners: Sequence[tf.train.CheckpointSaverListener]
@@ -70,19 +114,14 @@ class Saving:
     background: Background
 
 
-def training_parts(run: Run, cadence: Cadence, stop: StopAtStep,
-                   hooks: Sequence[tf.train.SessionRunHook], saving: Saving,
-                   first: str | None) -> RunParts:
+def _training_parts(run: Run, cadence: Cadence, stop: StopAtStep,
+                    hooks: Sequence[tf.train.SessionRunHook], saving: _Saving,
+                    first: str | None) -> RunParts:
     """Returns the hooks and the steps of a training.
 
     They have the order of the original, with one change. The guards against a loss and weights
     that are not finite come before the saver, so that it does not save values that they refuse.
-
-    Args:
-      cadence: how often it saves, logs and writes summaries.
-      stop: ends the run; one of `hooks`.
-      hooks: of the user, and `stop`.
-      first: the checkpoint that the first session restores, or `None`.
+    `first` is the checkpoint that the first session restores, or `None`.
     """
     own = run.graph.outputs[0].hooks
     step = run.graph.step
@@ -93,9 +132,8 @@ def training_parts(run: Run, cadence: Cadence, stop: StopAtStep,
     guards: Hooks = [FiniteLoss(step.loss)]
     if not run.job.deployment.has_copies:  # As in the original, where BROADCAST goes without.
         guards.append(FiniteWeights())
-    recovery = Recovery(run.job, run.stored_tables(), saving.lineage, saving.background, first)
     return RunParts(
-        scaffold=saving.scaffold, prefix=recovery.prefix, ops=step,
+        scaffold=saving.scaffold, prefix=_Recovery(run, saving, first).prefix, ops=step,
         schedule=TrainingSchedule(stop, cadence.steps_per_run, cadence.secs_per_run),
         fetches={'loss': step.loss, 'step': step.operation},
         host_call_every=cadence.host_call_every,
@@ -114,17 +152,18 @@ def _feed_hook(run: Run) -> tf.train.SessionRunHook | None:
 
 
 def _saver_hooks(run: Run, cadence: Cadence, given: Sequence[tf.train.SessionRunHook],
-                 saving: Saving) -> tuple[Hooks, Hooks]:
+                 saving: _Saving) -> tuple[Hooks, Hooks]:
     """Returns the hook that saves, unless the user gave one, and hooks that come last."""
     words = recorded(run.job.lookups.words) if run.job.lookups is not None else {}
-    cluster = run.job.cluster
+    cluster, plan = run.job.cluster, run.job.plan
+    config = b'' if plan is None else plan_to_config(plan).SerializeToString(deterministic=True)
 
     def committing(saver: Any, hook: tf.train.CheckpointSaverHook | None = None
                    ) -> CommittingSaver:
         told = [*saving.listeners, *(_tf.saving_listeners(hook) if hook is not None else [])]
         is_beside = run.job.checkpoint.asynchronous or isinstance(hook, AsyncCheckpointSaverHook)
         return CommittingSaver(
-            saver, run.stored_tables(), run.config(), options=run.job.checkpoint,
+            saver, run.graph.tables, config, options=run.job.checkpoint,
             vocabularies=words, lineage=saving.lineage, known=run.job.known,
             place_at=None if cluster is None or not cluster.is_remote else (
                 lambda device: worker_at(device, cluster.addresses())),
@@ -160,7 +199,7 @@ def _summary_hooks(run: Run, scaffold: tf.train.Scaffold, cadence: Cadence) -> H
     if not any(one.op.name == 'loss' for one in tf.get_collection(tf.GraphKeys.SUMMARIES)):
         tf.summary.scalar('loss', run.graph.step.loss)
     if run.job.plan is not None:
-        summarize_tables(run.job.plan, run.graph.measured)
+        summarize_tables(run.job.plan, run.graph)
     return [tf.train.SummarySaverHook(save_steps=cadence.summary_steps, scaffold=scaffold,
                                       output_dir=run.job.model_dir)]
 
@@ -179,3 +218,37 @@ def _log_hooks(run: Run, cadence: Cadence) -> Hooks:
     return [log, RateHook(run.report, cadence.log_steps, cadence.secs_per_run,
                           run.job.model_dir if cadence.summary_steps else None,
                           run.graph.global_step)]
+
+
+class _Recovery:
+    """Finds the checkpoint from which each session of a training begins: the newest at that time.
+
+    A later session can restore only checkpoints whose tables equal those of the run, and the one
+    of the first session.
+    """
+
+    def __init__(self, run: Run, saving: _Saving, first: str | None):
+        self._run, self._saving, self._first = run, saving, first
+        self._begun = False
+
+    def prefix(self) -> str | None:
+        """Returns the newest checkpoint; `None` begins with initial values."""
+        self._saving.background.wait()
+        prefix = self._newest() if self._begun else self._first
+        self._begun = True
+        if prefix is not None:
+            self._saving.lineage.add(prefix)
+        return prefix
+
+    def _newest(self) -> str | None:
+        """Returns the newest checkpoint after the loss of a session."""
+        job = self._run.job
+        directory.tidy(job.model_dir)
+        found = recover(job.model_dir, job.checkpoint, job.known)
+        if found is not None and found.prefix != self._first and (
+                found.manifest is None or found.manifest.tables != self._run.graph.tables):
+            raise SessionLostError(Problem(
+                'E802', 'session', 'a session that is made again must restore what this run or the '
+                'one before it saved', f'{found.prefix}, whose tables are others', 'Those after it '
+                'are damaged; what is wrong is in the log above. Start the training again.'))
+        return None if found is None else found.prefix

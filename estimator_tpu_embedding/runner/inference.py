@@ -1,75 +1,28 @@
-"""Trains, evaluates and predicts: finds the checkpoint, gives variables their first values, runs.
-
-`run.py` runs the steps of any kind.
-"""
+"""Evaluates and predicts: gives metrics over the samples of all cores, or a row per sample."""
 
 from __future__ import annotations
 
 import dataclasses
-import functools
 from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any
 
 import tensorflow.compat.v1 as tf
 
 from .. import _tf
-from ..checkpoint import directory, restore, vocabularies, warm_start
-from ..checkpoint.following import Following, followed
-from ..checkpoint.recover import recover
-from ..checkpoint.saver import Lineage, default_saver
-from ..core.names import is_of_dummy
+from ..checkpoint.following import Following
 from ..errors import InputPipelineError, Problem
+from ..hosts.backend import QUEUE_CAPACITY
 from ..ops import checks
 from .ending import woken_by_interrupt
-from .gradients import DUMMY_COLLECTION
-from .graph import StepGraph
 from .host_calls import call_on_host
-from .model import Job, concatenate
-from .progress import RunReport, announce
-from .run import Run, RunParts
-from .saving import Background
-from .schedule import EvaluationSchedule, PredictionSchedule, StopAtStep
-from .training_hooks import Cadence, Saving, training_parts
+from .job import Job, concatenate
+from .job_run import Run, RunParts
+from .progress import RunReport
+from .run_sessions import scaffold_of
+from .step_graph import StepGraph
+from .steps_per_run import Loop, Schedule
 
-
-def train(job: Job, *, stop: StopAtStep, hooks: Sequence[tf.train.SessionRunHook],
-          listeners: Sequence[tf.train.CheckpointSaverListener], cadence: Cadence) -> Any:
-    """Trains from the newest checkpoint of `job.model_dir`, or from initial values.
-
-    Args:
-      stop: ends the run; must be one of `hooks`, in its place among them.
-      hooks: of the user, and `stop`.
-      listeners: told of every checkpoint.
-      cadence: how often the run saves, logs and writes summaries.
-
-    Returns:
-      The loss of the last step.
-
-    Raises:
-      tf.errors.OutOfRangeError: if the data ended first. The steps that were run are saved.
-      CheckpointError: if `job.model_dir` cannot be used, or its checkpoint cannot be restored.
-      Whatever failed first, in whichever thread.
-    """
-    with directory.claimed(job.model_dir), Background() as background, \
-            job.building(tf.Graph()):
-        found = recover(job.model_dir, job.checkpoint, job.known)
-        run = Run(job)
-        default = functools.partial(
-            default_saver, cadence.keep_max, cadence.keep_every_n_hours, job.placement.client)
-        scaffold = _scaffold_of(run, found and Following(
-            job.model_dir, found.held, job.checkpoint, is_named=True), default)
-        if found is not None:
-            for fact in directory.continue_from(job.model_dir, found):
-                announce(f'train: {fact}')
-        if scaffold.saver is None and not tf.get_collection(tf.GraphKeys.SAVERS):
-            tf.add_to_collection(tf.GraphKeys.SAVERS, default())
-        restore.keep_saver(scaffold)
-        with _tf.without_deprecation_warnings():
-            parts = training_parts(run, cadence, stop, hooks, Saving(
-                scaffold=scaffold, listeners=listeners, lineage=Lineage(), background=background),
-                found and found.prefix)
-        del found  # An index may take much memory.
-        return run.execute(parts, wanted=lambda: stop.final_step)['loss']
+_MOST_BYTES = 2**30
 
 
 def evaluate(job: Job, *, steps: int, hooks: Sequence[tf.train.SessionRunHook],
@@ -92,7 +45,7 @@ def evaluate(job: Job, *, steps: int, hooks: Sequence[tf.train.SessionRunHook],
         run = Run(job)
         graph = run.graph
         values, updates = _metrics(graph)
-        scaffold = _scaffold_of(run, following)
+        scaffold = scaffold_of(job, run.graph, following)
         prefix = None if following is None else following.prefix
         with _tf.without_deprecation_warnings():
             final = tf.train.FinalOpsHook(values)
@@ -100,7 +53,8 @@ def evaluate(job: Job, *, steps: int, hooks: Sequence[tf.train.SessionRunHook],
             graph.step, operation=tf.group(graph.step.operation, updates))
         run.execute(RunParts(
             scaffold=scaffold, prefix=lambda: prefix, ops=step,
-            schedule=EvaluationSchedule(steps), results=[updates], given=hooks, middle=[final],
+            schedule=Schedule(Loop(steps, 0), is_one_loop=True), results=[updates],
+            given=hooks, middle=[final],
             fetches={'step': graph.step.operation, 'updates': updates}), wanted=lambda: steps)
         return final.final_ops_values
 
@@ -128,9 +82,6 @@ def _metrics(graph: StepGraph) -> tuple[dict[str, tf.Tensor], tf.Operation]:
 
 def _declared_metrics(graph: StepGraph) -> dict[str, Any]:
     """Calls `eval_metrics` with the tensors of all cores; returns by name a value and its update.
-
-    Raises:
-      TypeError: as the original does, if the function returns something else.
     """
     declared = graph.outputs[0].metrics
     if declared is None:
@@ -144,9 +95,6 @@ def _declared_metrics(graph: StepGraph) -> dict[str, Any]:
             raise TypeError('Values of eval_metric_ops must be (metric_value, update_op) tuples, '
                             f'given: {pair} for key: {name}')
     return dict(made)
-
-
-_MOST_BYTES = 2**30
 
 
 def predict(job: Job, *, select: Callable[[Any], Any],
@@ -169,11 +117,11 @@ def predict(job: Job, *, select: Callable[[Any], Any],
     with job.building(graph):
         run = Run(job)
         wanted = select(_of_all_cores(job, run.graph))
-        scaffold = _scaffold_of(run, following)
+        scaffold = scaffold_of(job, run.graph, following)
         prefix = None if following is None else following.prefix
     results = run.results(RunParts(
         scaffold=scaffold, prefix=lambda: prefix, ops=run.graph.step,
-        schedule=PredictionSchedule(), results=tf.nest.flatten(wanted),
+        schedule=Schedule(Loop(1, QUEUE_CAPACITY)), results=tf.nest.flatten(wanted),
         first=[_NoSecondStart(run.report)], given=hooks,
         fetches={'wanted': wanted, 'step': run.graph.step.operation}))
     try:
@@ -208,11 +156,7 @@ class _NoSecondStart(tf.train.SessionRunHook):
 
 
 def _of_all_cores(job: Job, graph: StepGraph) -> Any:
-    """Returns the predictions of all cores, one after another, without padding.
-
-    Raises:
-      TypeError, ValueError, RuntimeError: as the original does, for predictions without rows.
-    """
+    """Returns the predictions of all cores, one after another, without padding."""
     size = job.deployment.batch_size_per_core
     cores = [output.predictions for output in graph.distinct_outputs]
     if isinstance(cores[0], Mapping):
@@ -239,9 +183,7 @@ def _check_transfer(cores: int, predictions: Mapping[str, tf.Tensor]) -> None:
 
 def _joined(key: str, tensors: Sequence[tf.Tensor], rows: Sequence[tf.Tensor], size: int
             ) -> tf.Tensor:
-    """Joins one prediction of all cores.
-
-    Of a prediction with one row per sample it takes the first `rows` of each core.
+    """Joins a prediction of all cores; if it has a row per sample, the first `rows` of each core.
     """
     first = tensors[0]
     if first.shape.rank == 0:
@@ -259,77 +201,3 @@ def _joined(key: str, tensors: Sequence[tf.Tensor], rows: Sequence[tf.Tensor], s
         'full batches to all cores.'), got=tf.constant(f'shape {first.shape}'))
     with tf.control_dependencies([whole]):
         return tf.concat(tensors, 0)
-
-
-def _scaffold_of(run: Run, following: Following | None,
-                default: Callable[[], Any] = restore.saver_of_all
-                ) -> tf.train.Scaffold:
-    """Returns the scaffold that gives all variables their first values: the model's, or a new one.
-
-    Args:
-      run: its graph is the default graph, to which the scaffold may add.
-      following: the checkpoint to restore. If it is `None`, variables begin with values of a warm
-        start or with initial ones.
-      default: makes the saver if neither the scaffold nor the graph has one.
-
-    Raises:
-      CheckpointError: if the checkpoint, or the one of the warm start, cannot be restored.
-    """
-    fill = _start_warm(run) if following is None else None
-    scaffold = _scaffold_of_model(run)
-    if fill is not None:
-        return restore.with_start(scaffold, fill)
-    if following is None:
-        return scaffold
-    job = run.job
-    plan = restore.plan_for(
-        following.held, run.stored_tables(), job.checkpoint, trains=job.verb == 'train',
-        # A scaffold of the user may restore from elsewhere what is not in the checkpoint.
-        is_optional=run.graph.outputs[0].scaffold_fn is not None)
-    if job.lookups is not None:
-        vocabularies.check(following.held, job.lookups.words, job.checkpoint)
-    if plan.facts:
-        announce(f'{job.verb}: {plan.where}: {"; ".join(plan.facts)}')
-    planned = restore.scaffold_for(scaffold, following.prefix, plan, default)
-    return planned if job.verb == 'train' else followed(planned, following)
-
-
-def _scaffold_of_model(run: Run) -> tf.train.Scaffold:
-    """Returns the user's scaffold, or a new one."""
-    make = run.graph.outputs[0].scaffold_fn
-    if make is None:
-        return tf.train.Scaffold()
-    scaffold = make()
-    if scaffold is None:
-        raise ValueError('TPUEstimatorSpec.scaffold_fn returns None, which is not allowed')
-    return restore.finalized_once(scaffold)
-
-
-def _start_warm(run: Run) -> Callable[[tf.Session], None] | None:
-    """Arranges for variables to begin with values of another checkpoint, if the job asks for it.
-
-    `tf.train.warm_start` starts trainable variables, or global ones. Tables of the engine must
-    count as both, also where they are in neither collection. The dummies of `gradients.py` and
-    their slots must count as neither.
-
-    Returns:
-      A function that fills the tables, or `None`.
-    """
-    settings = run.job.warm_start
-    if settings is None:
-        return None
-    tables = run.stored_tables()
-    collections = [tf.get_collection_ref(key) for key in (
-        tf.GraphKeys.TRAINABLE_VARIABLES, tf.GraphKeys.GLOBAL_VARIABLES)]
-    before = [list(collection) for collection in collections]
-    dummies = {id(dummy) for dummy in tf.get_collection(DUMMY_COLLECTION)}
-    for collection in collections:
-        collection[:] = [variable for variable in collection if id(variable) not in dummies
-                         and not is_of_dummy(variable.op.name)]
-    collections[0] += [variable for variable in tf.global_variables()
-                       if _tf.full_name_and_shape(variable)[0] in tables]
-    try:
-        return warm_start.start_warm(settings, tables, run.job.checkpoint)
-    finally:
-        for collection, variables in zip(collections, before):
-            collection[:] = variables

@@ -40,12 +40,7 @@ class GradientCapture:
     """The gradients of all activations of one graph, by core and feature."""
 
     def __init__(self, plan: Plan, dummies: Mapping[str, tf.Variable] | None = None):
-        """Catches in the default graph.
-
-        Args:
-          plan: says which features have activations.
-          dummies: a trainable variable of shape `[1]` per table; made here if it is `None`.
-        """
+        """Catches in the default graph; `dummies` are variables of shape `[1]`, made by default."""
         self._plan = plan
         self._hooked: dict[str, _Place] = {}
         # By activation, then by the core whose loss is differentiated: a sum over replicas in
@@ -125,7 +120,6 @@ class GradientCapture:
 
 @tf.RegisterGradient(_GRADIENT)
 def _catch_gradient(operation: tf.Operation, gradient: Any) -> list[Any]:
-    """Keeps the gradient of a hooked activation; returns zeros for the dummy."""
     capture = next(capture for capture in _captures[operation.graph]
                    if capture.has_hooked(operation))
     return [None, capture.catch(operation, gradient)]

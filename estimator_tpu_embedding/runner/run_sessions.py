@@ -1,4 +1,4 @@
-"""Makes the sessions of a run, again after one was lost, from the newest checkpoint.
+"""Makes the sessions of a run, with the first values of variables, again after one was lost.
 
 If several sessions in a row are lost before a step, the run ends, and so does a run on a cluster
 that loses the same at the same step. Each session closes by a deadline, because TensorFlow waits
@@ -19,21 +19,22 @@ import tensorflow.compat.v1 as tf
 from google.protobuf import json_format
 
 from .. import _tf
-from ..checkpoint import directory
-from ..checkpoint.manifest import StoredTable
-from ..checkpoint.recover import recover
-from ..checkpoint.saver import Lineage, cause_of
+from ..checkpoint import restore, vocabularies, warm_start
+from ..checkpoint.following import Following, followed
+from ..checkpoint.saver import cause_of
 from ..cluster import preflight
 from ..cluster.cluster import Cluster
 from ..cluster.faults import HostUnavailableError
+from ..core.names import is_of_dummy
 from ..core.plan import BYTES_PER_ELEMENT, Plan
 from ..errors import ConfigError, EteError, Problem, bytes_text, counted, shown
 from ..hosts.placement import worker_at
 from .ending import Shutdown
-from .faults import SessionLostError
-from .model import Job
+from .failures import SessionLostError
+from .gradient_capture import DUMMY_COLLECTION
+from .job import Job
 from .progress import RunReport, announce
-from .saving import Background
+from .step_graph import StepGraph
 
 SESSIONS_WITHOUT_STEP = 5
 SAME_FAILURES = 3
@@ -58,27 +59,18 @@ class SessionCreator(tf.train.SessionCreator):
     """
 
     def __init__(self, job: Job, scaffold: tf.train.Scaffold, prefix: Callable[[], str | None], *,
-                 shutdown: Shutdown, report: RunReport, proceed: Callable[[], None]):
-        """Makes none yet.
-
-        Args:
-          prefix: returns the checkpoint that the next session restores, or `None`.
-          shutdown: limits how long closing one waits for operations that still run.
-          proceed: called before a session takes the place of a lost one of a cluster. It may raise.
-        """
+                 shutdown: Shutdown, report: RunReport):
+        """Makes none yet; `prefix` returns the checkpoint to restore, or `None`."""
         self._job, self._scaffold, self._prefix = job, scaffold, prefix
         self._shutdown, self._report = shutdown, report
         cluster = job.cluster
         self._cluster = cluster if cluster is not None and cluster.is_remote else None
         self._losses = (None if self._cluster is None
-                        else Losses(self._cluster, report, proceed))
+                        else Losses(self._cluster, report, shutdown.proceed))
         self._steps_at_start, self._sessions = 0, 0
 
     def create_session(self) -> tf.Session:
         """Returns a session whose variables have values, and whose `close()` waits a limited time.
-
-        Raises:
-          SessionLostError: if several sessions in a row were lost before they made a step.
         """
         if self._report.steps > self._steps_at_start:
             self._steps_at_start, self._sessions = self._report.steps, 0
@@ -102,7 +94,10 @@ class SessionCreator(tf.train.SessionCreator):
             return tf.train.ChiefSessionCreator(
                 self._scaffold, config=config,
                 checkpoint_filename_with_path=prefix).create_session()
-        admit(self._job, cluster, prefix)
+        job = self._job
+        cluster.admit([[] if job.plan is None else parts_on(job.plan, host)
+                       for host in range(job.topology.num_hosts)],
+                      job.model_dir if job.verb == 'train' else '', prefix or '')
         try:
             return _tf.creator_that_tells(
                 cluster.guard, self._scaffold, cluster.target, cluster.config(config),
@@ -111,51 +106,6 @@ class SessionCreator(tf.train.SessionCreator):
             device, text = cause_of(error)
             raise ConfigError(preflight.too_large(
                 worker_at(device, cluster.addresses()) or 'cluster', shown(text, 300))) from None
-
-
-class Recovery:
-    """Finds the checkpoint from which each session of a training begins: the newest at that time.
-    """
-
-    def __init__(self, job: Job, tables: dict[str, StoredTable], lineage: Lineage,
-                 background: Background, first: str | None):
-        """Looks into `job.model_dir`.
-
-        Args:
-          tables: the tables of this run, by variable name. A later session can restore only
-            checkpoints whose tables equal these, and the one of the first session.
-          lineage: records the checkpoints that are restored.
-          background: its work is awaited first.
-          first: the checkpoint that the first session restores, or `None`.
-        """
-        self._job, self._tables = job, tables
-        self._lineage, self._background, self._first = lineage, background, first
-        self._begun = False
-
-    def prefix(self) -> str | None:
-        """Returns the newest checkpoint; `None` begins with initial values.
-
-        Raises:
-          SessionLostError: if only checkpoints with other tables are left.
-        """
-        self._background.wait()
-        prefix = self._newest() if self._begun else self._first
-        self._begun = True
-        if prefix is not None:
-            self._lineage.add(prefix)
-        return prefix
-
-    def _newest(self) -> str | None:
-        """Returns the newest checkpoint after the loss of a session."""
-        directory.tidy(self._job.model_dir)
-        found = recover(self._job.model_dir, self._job.checkpoint, self._job.known)
-        if found is not None and found.prefix != self._first and (
-                found.manifest is None or found.manifest.tables != self._tables):
-            raise SessionLostError(Problem(
-                'E802', 'session', 'a session that is made again must restore what this run or the '
-                'one before it saved', f'{found.prefix}, whose tables are others', 'Those after it '
-                'are damaged; what is wrong is in the log above. Start the training again.'))
-        return None if found is None else found.prefix
 
 
 def rewriting_less_if_large(config: tf.ConfigProto, graph: tf.Graph) -> tf.ConfigProto:
@@ -202,10 +152,9 @@ def _close_in_time(session: tf.Session, close: Callable[[], None], shutdown: Shu
 
 
 class SessionStart(tf.train.SessionRunHook):
-    """Runs the operation that every session of a run begins with."""
+    """Runs the operation that every session of a run begins with, once variables have values."""
 
     def __init__(self, operation: tf.Operation):
-        """Runs `operation` once variables have their values."""
         self._operation = operation
 
     def after_create_session(self, session: tf.Session, coord: Any) -> None:
@@ -220,12 +169,6 @@ class Losses:
     """
 
     def __init__(self, cluster: Cluster, report: RunReport, proceed: Callable[[], None]):
-        """Counts none yet.
-
-        Args:
-          report: of the run; knows its step.
-          proceed: called before a session takes the place of a lost one. It may raise.
-        """
         self._cluster, self._report, self._proceed = cluster, report, proceed
         self._steps_of_others = 0
         self._has_begun = False
@@ -237,10 +180,6 @@ class Losses:
 
         Own tasks that end while they start again are one more loss, and are started once more. At
         the start of the run they end it.
-
-        Raises:
-          SessionLostError: E722 if the same failure has happened too often.
-          HostUnavailableError: if workers do not come back in time.
         """
         if not self._has_begun:
             self._has_begun = True
@@ -288,21 +227,6 @@ class Losses:
         announce(f'{verb}: after step {self._step}: {loss}')
 
 
-def admit(job: Job, cluster: Cluster, checkpoint: str | None) -> None:
-    """Looks before a session is made, when the tasks are prepared.
-
-    Args:
-      checkpoint: the prefix of the one to restore, or `None`.
-
-    Raises:
-      ConfigError: E744 if tables do not fit into the memory of a task.
-      SetupError: E741, E742 if the tasks and this process do not share a disk.
-    """
-    hosts = range(job.topology.num_hosts)
-    cluster.admit([[] if job.plan is None else parts_on(job.plan, host) for host in hosts],
-                  job.model_dir if job.verb == 'train' else '', checkpoint or '')
-
-
 def shares(plan: Plan) -> str:
     """Says how many rows and bytes each task has: each of a few, or the least and the most."""
     parts = [parts_on(plan, host) for host in range(plan.topology.num_hosts)]
@@ -324,3 +248,71 @@ def parts_on(plan: Plan, host: int) -> list[dict[str, Any]]:
              'bytes': rows[table.name] * table.dimension * BYTES_PER_ELEMENT
              * (1 + len(plan.slots(table.name)))}
             for table in plan.tables if rows[table.name]]
+
+
+def scaffold_of(job: Job, graph: StepGraph, following: Following | None,
+                default: Callable[[], Any] = restore.saver_of_all) -> tf.train.Scaffold:
+    """Returns the scaffold that gives all variables their first values: the model's, or a new one.
+
+    Args:
+      graph: of the step, in the default graph, to which the scaffold may add.
+      following: the checkpoint to restore. If it is `None`, variables begin with values of a warm
+        start or with initial ones.
+      default: makes the saver if neither the scaffold nor the graph has one.
+
+    Raises:
+      CheckpointError: if the checkpoint, or the one of the warm start, cannot be restored.
+    """
+    fill = _start_warm(job, graph) if following is None else None
+    scaffold = _scaffold_of_model(graph)
+    if fill is not None:
+        return restore.with_start(scaffold, fill)
+    if following is None:
+        return scaffold
+    plan = restore.plan_for(
+        following.held, graph.tables, job.checkpoint, trains=job.verb == 'train',
+        # A scaffold of the user may restore from elsewhere what is not in the checkpoint.
+        is_optional=graph.outputs[0].scaffold_fn is not None)
+    if job.lookups is not None:
+        vocabularies.check(following.held, job.lookups.words, job.checkpoint)
+    if plan.facts:
+        announce(f'{job.verb}: {plan.where}: {"; ".join(plan.facts)}')
+    planned = restore.scaffold_for(scaffold, following.prefix, plan, default)
+    return planned if job.verb == 'train' else followed(planned, following)
+
+
+def _scaffold_of_model(graph: StepGraph) -> tf.train.Scaffold:
+    """Returns the user's scaffold, or a new one."""
+    make = graph.outputs[0].scaffold_fn
+    if make is None:
+        return tf.train.Scaffold()
+    scaffold = make()
+    if scaffold is None:
+        raise ValueError('TPUEstimatorSpec.scaffold_fn returns None, which is not allowed')
+    return restore.finalized_once(scaffold)
+
+
+def _start_warm(job: Job, graph: StepGraph) -> Callable[[tf.Session], None] | None:
+    """Arranges for variables to begin with values of another checkpoint, if the job asks for it.
+
+    `tf.train.warm_start` starts trainable variables, or global ones. Tables of the engine must
+    count as both, also where they are in neither collection. The dummies of a `GradientCapture`
+    and their slots must count as neither. Returns a function that fills the tables.
+    """
+    settings = job.warm_start
+    if settings is None:
+        return None
+    collections = [tf.get_collection_ref(key) for key in (
+        tf.GraphKeys.TRAINABLE_VARIABLES, tf.GraphKeys.GLOBAL_VARIABLES)]
+    before = [list(collection) for collection in collections]
+    dummies = {id(dummy) for dummy in tf.get_collection(DUMMY_COLLECTION)}
+    for collection in collections:
+        collection[:] = [variable for variable in collection if id(variable) not in dummies
+                         and not is_of_dummy(variable.op.name)]
+    collections[0] += [variable for variable in tf.global_variables()
+                       if _tf.full_name_and_shape(variable)[0] in graph.tables]
+    try:
+        return warm_start.start_warm(settings, graph.tables, job.checkpoint)
+    finally:
+        for collection, variables in zip(collections, before):
+            collection[:] = variables

@@ -97,11 +97,7 @@ class Failures:
         self._earlier: list[str] = []
 
     def record(self, source: str, error: BaseException) -> None:
-        """Adds the failure of one thread.
-
-        Args:
-          source: the thread, for example `'infeed of host 1'`.
-          error: the error that it raised. It may only say that something else stopped the work.
+        """Adds the failure of one thread, such as `'infeed of host 1'`, perhaps a mere consequence.
         """
         is_consequence = isinstance(error, _CONSEQUENCES)
         note = (f'then the {source} was ended: {type(error).__name__}' if is_consequence
@@ -117,10 +113,9 @@ class Failures:
                     self._cause.add_note(one)
 
     def root_cause(self) -> BaseException | None:
-        """Returns the first failure that is no consequence, with all others as notes.
+        """Returns the first failure that is no consequence, with all others as notes, or `None`.
 
-        Returns:
-          `None` if there is no such failure yet; from then on always the same object.
+        Once there is one, it is always the same object.
         """
         with self._lock:
             return self._cause
@@ -146,10 +141,6 @@ class _PipelineError(InputPipelineError):
     """E520: an error of TensorFlow that an input pipeline raised; `_pipeline_class` adds its class.
 
     Text, `message` and `error_code` come from TensorFlow, `code` and `problems` from this package.
-
-    Attributes:
-      error: as TensorFlow raised it.
-      problem: is added to the error as a note.
     """
 
     def __init__(self, error: tf.errors.OpError, problem: Problem):
@@ -165,21 +156,16 @@ class _PipelineError(InputPipelineError):
 
 @functools.cache
 def _pipeline_class(of: type[tf.errors.OpError]) -> type[_PipelineError]:
-    """Returns a class of errors that are an `InputPipelineError` and an `of`."""
     return type(f'InputPipeline{of.__name__}', (_PipelineError, of), {
         '__module__': __name__, '__doc__': f'E520: {of.__name__} in an input pipeline.'})
 
 
 def of_pipeline(error: BaseException, problem: Problem) -> BaseException:
-    """Returns the error that ended an input pipeline, as an `InputPipelineError`.
+    """Returns the error that ended an input pipeline, as an `InputPipelineError` with `problem`.
 
     TensorFlow raises an error of its own for any error of Python code in a pipeline. Callers may
     know it by TensorFlow's class, so the error returned has both classes. Errors of other kinds
     stay as they are.
-
-    Args:
-      error: the error that ended the pipeline.
-      problem: E520, with facts that TensorFlow does not know.
     """
     better = typed(error)
     if not isinstance(better, tf.errors.OpError) or isinstance(better, (EteError, *_CONSEQUENCES)):
@@ -189,12 +175,7 @@ def of_pipeline(error: BaseException, problem: Problem) -> BaseException:
 
 
 def nothing_came(name: str, waited: float, *, has_stacks: bool = True) -> InputPipelineError:
-    """Returns the error for an input that takes too long, with the stacks of all threads as notes.
-
-    Args:
-      name: of the invocation of input_fn.
-      waited: seconds.
-      has_stacks: whether the notes are wanted.
+    """Returns E522 for the input `name`, which takes too long, with stacks of all threads as notes.
     """
     error = InputPipelineError(Problem(
         'E522', f'input of {name}', 'it must produce a batch before the deadline',

@@ -1,18 +1,103 @@
-"""The hook `tf.data.experimental.CheckpointInputPipelineHook`, which saves the state of input."""
+"""The hooks that save the model and the state of its input, and the work that goes on beside."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
 import tensorflow.compat.v1 as tf
+from absl import logging
 
 from .. import _tf
 from ..checkpoint.iterators import IteratorStates
+from ..checkpoint.saver import CommittingSaver, graph_written
 from ..hosts.placement import on
+from ..proto.text import graph_text
 
 _ITERATORS = 'iterators'  # the collection to which tf.data adds every iterator that is made
 _POLICIES = ('warn', 'ignore', 'fail')
+
+
+class AsyncCheckpointSaverHook(tf.train.CheckpointSaverHook):
+    """Saves checkpoints between two runs of a session.
+
+    The original saves in a thread, while variables change. It skips a save while another one is
+    under way, and an end of the process loses a save that is not complete. None of this happens
+    here: TensorFlow writes the files before training goes on. In a TPUEstimator a thread then
+    checks the files, makes them durable and publishes them; see `CheckpointOptions.asynchronous`.
+    In another loop this hook is a plain `CheckpointSaverHook`.
+    """
+
+
+class Background:
+    """Does pieces of work one after another, each in a thread; `wait` raises their errors.
+
+    An error is raised once.
+    """
+
+    def __init__(self) -> None:
+        self._thread: threading.Thread | None = None
+        self._error: BaseException | None = None
+
+    def __enter__(self) -> Background:
+        return self
+
+    def __exit__(self, kind: Any, error: Any, frames: Any) -> None:
+        """Waits for the work; only logs its error if the body has raised another one."""
+        try:
+            self.wait()
+        except Exception as own:
+            if error is None:
+                raise
+            logging.error('Meanwhile in the background: %s', own)
+
+    def submit(self, work: Callable[[], None]) -> None:
+        """Begins a piece of work when the one before has ended; raises its error."""
+        self.wait()
+        self._thread = threading.Thread(
+            target=self._do, args=[work], name='commit-checkpoint', daemon=False)
+        self._thread.start()
+
+    def wait(self) -> None:
+        """Waits for the end of the work, and raises its error."""
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
+
+    def _do(self, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except BaseException as error:  # The thread that waits raises it.
+            self._error = error
+
+
+class SaverHook(tf.train.CheckpointSaverHook):
+    """Saves checkpoints, and first the graph, for which the disk may have no room."""
+
+    def begin(self) -> None:
+        """Opens the events, which begin with the graph."""
+        with _tf.graph_def_kept(tf.get_default_graph()):
+            super().begin()
+
+    def after_create_session(self, session: tf.Session, coord: tf.train.Coordinator) -> None:
+        """Writes the graph, and the first checkpoint."""
+        with graph_written(self._checkpoint_dir), _tf.graph_def_kept(session.graph):
+            _tf.begin_saving(self, session, graph_text)
+
+
+class SavesFinished(tf.train.SessionRunHook):
+    """Ends a training only when its last checkpoint is committed."""
+
+    def __init__(self, saver: CommittingSaver):
+        self._saver = saver
+
+    def end(self, session: tf.Session) -> None:
+        """Waits for the last save; raises its error."""
+        self._saver.finish()
 
 
 class CheckpointInputPipelineHook(tf.train.SessionRunHook):
@@ -52,11 +137,7 @@ class CheckpointInputPipelineHook(tf.train.SessionRunHook):
         self._started: tf.Session | None = None
 
     def begin(self) -> None:
-        """Finds the iterators of the graph.
-
-        Raises:
-          ValueError: if it has none.
-        """
+        """Finds the iterators of the graph; raises ValueError if it has none."""
         iterators = tf.get_collection(_ITERATORS)
         if not iterators:
             raise ValueError('CheckpointInputPipelineHook found no iterator: input_fn must '
