@@ -17,7 +17,7 @@ from ..core.deployment import Deployment
 from ..runner import loop, summaries
 from ..runner.model import Job
 from ..runner.schedule import StopAtStep
-from . import calls, settings, workers
+from . import calls, settings, tpu_addresses
 from .context import EstimatorContext
 from .embedding_spec import EmbeddingConfigSpec
 from .run_config import RunConfig, in_this_process
@@ -328,5 +328,5 @@ class TPUEstimator(WithoutTpu):
             session_config=self._session_config, checkpoint=self._checkpoint_options(),
             known=self._known,
             kernels=settings.kernels_of(config, self._session_config),
-            feed_hook=on_tpu.feed_hook, cluster=workers.cluster_of(config),
+            feed_hook=on_tpu.feed_hook, cluster=tpu_addresses.cluster_of(config),
             input_on_workers=config.input_on_workers)

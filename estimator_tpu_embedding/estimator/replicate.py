@@ -21,7 +21,7 @@ from ..hosts.placement import on
 from ..runner import towers
 from ..runner.gradients import DUMMY_COLLECTION
 from ..runner.towers import Towers
-from . import workers
+from . import tpu_addresses
 from .system import tpu_topology
 
 _TOWERS = ('estimator_tpu_embedding', 'towers')  # No string, so that no MetaGraph lists it.
@@ -79,7 +79,7 @@ def split_compile_and_replicate(
     made, graph = _towers(len(arguments)), tf.get_default_graph()
 
     def build(core: int) -> Any:
-        with on(workers.device_of_replica(graph, core, len(arguments))):
+        with on(tpu_addresses.device_of_replica(graph, core, len(arguments))):
             return computation(*arguments[core])
 
     try:

@@ -14,7 +14,7 @@ from ..checkpoint.options import CheckpointOptions
 from ..cluster.choice import ClusterChoice
 from ..core.kernels import Kernels, checked
 from ..errors import ConfigError, Problem
-from .addresses import EMULATED, ClusterOfConfig, EmulatedCluster, lead_here
+from .tpu_addresses import ClusterOfConfig, EmulatedCluster, lead_here
 from .tpu_config import TPUConfig
 
 _PlainRunConfig: Any = _legacy.run_config_class()
@@ -263,8 +263,7 @@ def in_this_process(config: RunConfig) -> RunConfig:
     master, of_evaluations = config.master, config.evaluation_master
     if config.cluster_spec:
         return config
-    lead_here('RunConfig', 'the workers of a job' if defaults.current().cluster.is_from_script
-              else EMULATED, master=master,
+    lead_here('RunConfig', master=master,
               evaluation_master=of_evaluations if of_evaluations != master else None)
     local = copy.copy(config)
     local._stated_master = config.stated_master

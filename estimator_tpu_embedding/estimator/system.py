@@ -13,8 +13,8 @@ from ..core.deployment import Deployment
 from ..core.specs import System, Topology
 from ..errors import ConfigError, Problem, counted
 from ..runner.progress import announce
+from .tpu_addresses import choice_of
 from .tpu_config import InputPipelineConfig, TPUConfig
-from .workers import choice_of
 
 CORES_PER_TPU_HOST = 8
 """Cores of a host of the TPU v2 and v3 systems that TF1 jobs were written for."""

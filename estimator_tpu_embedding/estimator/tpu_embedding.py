@@ -20,8 +20,7 @@ from ..core.specs import TableSpec, Topology
 from ..errors import ConfigError, Problem, UnsupportedError, quoted, shown
 from ..hosts.placement import Placement, on
 from ..proto.codec import Config, plan_to_config
-from . import enqueue, workers
-from .addresses import EMULATED, lead_here
+from . import enqueue, tpu_addresses
 from .graph_engine import GraphEngine
 from .parameters import StochasticGradientDescentParameters, _OptimizationParameters
 from .system import topology_of
@@ -91,8 +90,7 @@ def _system_of(master: str | None, device_config: DeviceConfig | None,
                master_job_name: str | None) -> tuple[Topology, str]:
     """Returns the topology, and the beginning of the device strings of its hosts."""
     if device_config is None:
-        lead_here('TPUEmbedding', 'the workers of a job' if defaults.current(
-            ).cluster.is_from_script else EMULATED, master=master)
+        tpu_addresses.lead_here('TPUEmbedding', master=master)
         return topology_of(master, None, None), f'/job:{master_job_name or "localhost"}'
     hosts, cores = device_config.num_hosts, device_config.num_cores
     if cores % hosts:
@@ -176,8 +174,8 @@ class TPUEmbedding:
                              f'{partition_strategy}.')
         _check_tables(table_to_config_dict, feature_to_config_dict)
         topology, job = _system_of(master, device_config, master_job_name)
-        self._cluster = workers.cluster_of_loop(master)
-        workers.require_hosts(self._cluster, topology)
+        self._cluster = tpu_addresses.cluster_of_loop(master)
+        tpu_addresses.require_hosts(self._cluster, topology)
         if batch_size % topology.num_cores:
             raise ValueError('`batch_size` is not a multiple of number of cores. `batch_size`='
                              f'{batch_size}, `_num_cores`={topology.num_cores}.')
@@ -242,7 +240,7 @@ class TPUEmbedding:
                 self._engines[graph] = GraphEngine(
                     self.plan, None if self._cluster is None else self._placement)
                 if self._cluster is not None:
-                    workers.remember(graph, self._cluster, self._placement, self.plan)
+                    tpu_addresses.place_tables(graph, self._cluster, self._placement, self.plan)
             return self._engines[graph]
 
     def create_variables_and_ops(

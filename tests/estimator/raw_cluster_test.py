@@ -14,7 +14,8 @@ from estimator_tpu_embedding.compat import tpu_functions
 from estimator_tpu_embedding.compat.resolver import TPUClusterResolver
 from estimator_tpu_embedding.defaults import Defaults
 from estimator_tpu_embedding.errors import ConfigError
-from estimator_tpu_embedding.estimator import replicate, tpu_embedding_gradient, workers
+from estimator_tpu_embedding.estimator import replicate, tpu_embedding_gradient
+from estimator_tpu_embedding.estimator import tpu_addresses as workers
 from estimator_tpu_embedding.estimator.replicate import CrossShardOptimizer
 
 pytestmark = pytest.mark.no_rerun

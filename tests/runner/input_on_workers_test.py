@@ -16,7 +16,7 @@ from estimator_tpu_embedding import defaults
 from estimator_tpu_embedding.core.deployment import per_host
 from estimator_tpu_embedding.core.specs import Topology
 from estimator_tpu_embedding.errors import ConfigError
-from estimator_tpu_embedding.estimator import workers
+from estimator_tpu_embedding.estimator import tpu_addresses as workers
 from estimator_tpu_embedding.hosts.placement import Placement
 from estimator_tpu_embedding.runner import input_graph
 from estimator_tpu_embedding.runner.input_graph import built_on_host
