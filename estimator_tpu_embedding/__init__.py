@@ -30,7 +30,7 @@ _HOMES = {
     'ProximalAdagradParameters': 'estimator.parameters',
     'ProximalYogiParameters': 'estimator.parameters',
     'RMSPropParameters': 'estimator.parameters',
-    'RunConfig': 'estimator.run_config',
+    'RunConfig': 'estimator.tpu_config',
     'StochasticGradientDescentParameters': 'estimator.parameters',
     'TPUClusterResolver': 'compat.resolver',
     'TPUConfig': 'estimator.tpu_config',

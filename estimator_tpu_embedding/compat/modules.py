@@ -22,7 +22,6 @@ from ..estimator import (
 from ..estimator.embedding_spec import EmbeddingConfigSpec
 from ..estimator.estimator import TPUEstimator
 from ..estimator.feed_hook import TPUInfeedOutfeedSessionHook
-from ..estimator.run_config import RunConfig
 from ..estimator.spec import TPUEstimatorSpec
 from ..runner.input_state import CheckpointInputPipelineHook
 from ..runner.saving import AsyncCheckpointSaverHook
@@ -73,7 +72,7 @@ def names_by_module() -> dict[str, dict[str, Any]]:
         'tensorflow.python.distribute.cluster_resolver.tpu_cluster_resolver':
             _named(TPUClusterResolver),
         f'{NIGHTLY_TPU}.tpu_config': _named(
-            tpu_config.InputPipelineConfig, RunConfig, tpu_config.TPUConfig),
+            tpu_config.InputPipelineConfig, tpu_config.RunConfig, tpu_config.TPUConfig),
         f'{NIGHTLY_TPU}.tpu_context': _named(context.TPUContext),
         f'{NIGHTLY_TPU}.tpu_estimator': {
             **refused.refused('tpu_estimator'), **_names_of(tpu_estimator_names),

@@ -20,9 +20,14 @@ from ..runner.schedule import StopAtStep
 from . import calls, settings, tpu_addresses
 from .context import EstimatorContext
 from .embedding_spec import EmbeddingConfigSpec
-from .run_config import RunConfig, in_this_process
 from .system import deploy
-from .tpu_config import ExportSavedModelApiVersion, InputPipelineConfig, check_positive
+from .tpu_config import (
+    ExportSavedModelApiVersion,
+    InputPipelineConfig,
+    RunConfig,
+    check_positive,
+    in_this_process,
+)
 from .without_tpu import WithoutTpu
 
 _RESERVED = ('batch_size', 'context')

@@ -30,8 +30,13 @@ from ..runner.model import Lookups
 from ..runner.training_hooks import Cadence
 from . import feed_hook
 from .embedding_spec import EmbeddingConfigSpec
-from .run_config import RunConfig
-from .tpu_config import InputPipelineConfig, TPUConfig, check_positive, parse_iterations_per_loop
+from .tpu_config import (
+    InputPipelineConfig,
+    RunConfig,
+    TPUConfig,
+    check_positive,
+    parse_iterations_per_loop,
+)
 
 _WITHOUT_CLUSTER = {
     'TF_CONFIG': 'Unset it', 'RunConfig.cluster': 'Give a TPUClusterResolver, or leave it out',

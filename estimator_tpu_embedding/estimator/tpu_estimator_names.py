@@ -20,8 +20,7 @@ from ..errors import Problem
 from ..runner.input import filled
 from ..runner.schedule import StopAtStep
 from .estimator import TPUEstimator
-from .run_config import RunConfig
-from .tpu_config import InputPipelineConfig, TPUConfig
+from .tpu_config import InputPipelineConfig, RunConfig, TPUConfig
 
 
 class PeriodicLogger:

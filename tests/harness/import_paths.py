@@ -13,7 +13,7 @@ import sys
 E, NIGHTLY = 'estimator_tpu_embedding.', 'tensorflow_estimator.python.estimator.'
 ESTIMATOR = E + 'estimator.estimator.'
 TPU_CONFIG = E + 'estimator.tpu_config.TPUConfig'
-RUN_CONFIG = E + 'estimator.run_config.RunConfig'
+RUN_CONFIG = E + 'estimator.tpu_config.RunConfig'
 STRATEGY, EMBEDDING = E + 'midlevel.strategy.', E + 'midlevel.embedding.TPUEmbedding'
 V1, V2 = 'tensorflow_estimator._api.v1.', 'tensorflow_estimator._api.v2.'
 
