@@ -34,7 +34,7 @@ _HOMES = {
     'StochasticGradientDescentParameters': 'estimator.parameters',
     'TPUClusterResolver': 'compat.resolver',
     'TPUConfig': 'estimator.tpu_config',
-    'TPUContext': 'estimator.context',
+    'TPUContext': 'estimator.tpu_context',
     'TPUEmbedding': 'estimator.tpu_embedding',
     'TPUEstimator': 'estimator.estimator',
     'TPUEstimatorSpec': 'estimator.spec',

@@ -9,12 +9,12 @@ from typing import Any
 
 from .. import _legacy, _tf
 from ..estimator import (
-    context,
     enqueue,
     parameters,
     session_support,
     table_config,
     tpu_config,
+    tpu_context,
     tpu_embedding,
     tpu_embedding_gradient,
     tpu_estimator_names,
@@ -73,7 +73,7 @@ def names_by_module() -> dict[str, dict[str, Any]]:
             _named(TPUClusterResolver),
         f'{NIGHTLY_TPU}.tpu_config': _named(
             tpu_config.InputPipelineConfig, tpu_config.RunConfig, tpu_config.TPUConfig),
-        f'{NIGHTLY_TPU}.tpu_context': _named(context.TPUContext),
+        f'{NIGHTLY_TPU}.tpu_context': _named(tpu_context.TPUContext),
         f'{NIGHTLY_TPU}.tpu_estimator': {
             **refused.refused('tpu_estimator'), **_names_of(tpu_estimator_names),
             **_named(TPUEstimator, TPUEstimatorSpec, EmbeddingConfigSpec,

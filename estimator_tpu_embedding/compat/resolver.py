@@ -19,7 +19,7 @@ from ..cluster.addresses import split
 from ..core.specs import System
 from ..errors import ConfigError
 from ..estimator import tpu_addresses
-from ..estimator.system import tpu_topology
+from ..estimator.tpu_context import tpu_topology
 from ..hosts.placement import HOST_JOB
 from ..runner.progress import announce
 

@@ -21,9 +21,9 @@ from ..errors import EteError, noted
 from ..runner.host_calls import noting_call
 from ..runner.input import DATASETS
 from ..runner.model import FeedHookMaker, ModelOutput
-from .context import TPUContext
 from .spec import TPUEstimatorSpec
 from .tpu_config import InputPipelineConfig, check_partitioned_input
+from .tpu_context import TPUContext
 
 _MOST_LAYERS = 100
 """Of what wraps a function of the user; one that wraps itself must not be unwrapped for ever."""

@@ -18,9 +18,7 @@ from ..runner import loop, summaries
 from ..runner.model import Job
 from ..runner.schedule import StopAtStep
 from . import calls, settings, tpu_addresses
-from .context import EstimatorContext
 from .embedding_spec import EmbeddingConfigSpec
-from .system import deploy
 from .tpu_config import (
     ExportSavedModelApiVersion,
     InputPipelineConfig,
@@ -28,6 +26,7 @@ from .tpu_config import (
     check_positive,
     in_this_process,
 )
+from .tpu_context import EstimatorContext, deploy
 from .without_tpu import WithoutTpu
 
 _RESERVED = ('batch_size', 'context')

@@ -22,7 +22,7 @@ from ..runner import towers
 from ..runner.gradients import DUMMY_COLLECTION
 from ..runner.towers import Towers
 from . import tpu_addresses
-from .system import tpu_topology
+from .tpu_context import tpu_topology
 
 _TOWERS = ('estimator_tpu_embedding', 'towers')  # No string, so that no MetaGraph lists it.
 _SEPARATE = frozenset({

@@ -23,8 +23,8 @@ from ..proto.codec import Config, plan_to_config
 from . import enqueue, tpu_addresses
 from .graph_engine import GraphEngine
 from .parameters import StochasticGradientDescentParameters, _OptimizationParameters
-from .system import topology_of
 from .table_config import DeviceConfig, FeatureConfig, TableConfig, configs_to_specs
+from .tpu_context import topology_of
 
 INFERENCE: int = Config.INFERENCE
 TRAINING: int = Config.TRAINING

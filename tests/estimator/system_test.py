@@ -14,8 +14,8 @@ import estimator_tpu_embedding as ete
 from estimator_tpu_embedding import defaults
 from estimator_tpu_embedding.core.specs import System, Topology
 from estimator_tpu_embedding.defaults import Defaults
-from estimator_tpu_embedding.estimator import system
-from estimator_tpu_embedding.estimator.system import deploy
+from estimator_tpu_embedding.estimator import tpu_context as system
+from estimator_tpu_embedding.estimator.tpu_context import deploy
 from estimator_tpu_embedding.runner import progress
 
 

@@ -9,8 +9,8 @@ from estimator_tpu_embedding.core.specs import System, Topology
 from estimator_tpu_embedding.defaults import Defaults
 from estimator_tpu_embedding.errors import ConfigError
 from estimator_tpu_embedding.estimator import tpu_addresses as workers
-from estimator_tpu_embedding.estimator.system import topology_of
 from estimator_tpu_embedding.estimator.tpu_config import in_this_process
+from estimator_tpu_embedding.estimator.tpu_context import topology_of
 
 TWO = ('127.0.0.1:1', '127.0.0.1:2')
 
