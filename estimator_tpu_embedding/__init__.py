@@ -36,7 +36,7 @@ _HOMES = {
     'TPUConfig': 'estimator.tpu_config',
     'TPUContext': 'estimator.tpu_context',
     'TPUEmbedding': 'estimator.tpu_embedding',
-    'TPUEstimator': 'estimator.estimator',
+    'TPUEstimator': 'estimator.tpu_estimator',
     'TPUEstimatorSpec': 'estimator.spec',
     'TableConfig': 'estimator.table_config',
     'UnreadableConfigError': 'errors',

@@ -154,7 +154,7 @@ UNSAFE = {  # modules and names that nothing may have
 STRATEGIES = {  # where something is compared with 'div' or 'mod'
     'core/partition.py',
     'checkpoint/evidence.py',  # the enum of a config
-    'estimator/estimator.py',  # refuses mod without a TPU, as the original
+    'estimator/tpu_estimator.py',  # refuses mod without a TPU, as the original
     'doctor/traps.py'}  # reads what a script says
 
 BORROWERS = {'_tf', '_legacy', '_distribution'}  # of private names of TensorFlow and the nightly

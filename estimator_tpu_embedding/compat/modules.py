@@ -20,9 +20,8 @@ from ..estimator import (
     tpu_estimator_names,
 )
 from ..estimator.embedding_spec import EmbeddingConfigSpec
-from ..estimator.estimator import TPUEstimator
-from ..estimator.feed_hook import TPUInfeedOutfeedSessionHook
 from ..estimator.spec import TPUEstimatorSpec
+from ..estimator.tpu_estimator import TPUEstimator, export_estimator_savedmodel
 from ..runner.input_state import CheckpointInputPipelineHook
 from ..runner.saving import AsyncCheckpointSaverHook
 from . import import_paths, refused
@@ -77,9 +76,8 @@ def names_by_module() -> dict[str, dict[str, Any]]:
         f'{NIGHTLY_TPU}.tpu_estimator': {
             **refused.refused('tpu_estimator'), **_names_of(tpu_estimator_names),
             **_named(TPUEstimator, TPUEstimatorSpec, EmbeddingConfigSpec,
-                     TPUInfeedOutfeedSessionHook,
-                     tpu_config.ExportSavedModelApiVersion, parameters.AdagradParameters,
-                     parameters.AdamParameters,
+                     export_estimator_savedmodel, tpu_config.ExportSavedModelApiVersion,
+                     parameters.AdagradParameters, parameters.AdamParameters,
                      parameters.StochasticGradientDescentParameters)},
         f'{NIGHTLY_TPU}._tpu_estimator_embedding': {
             **refused.refused('_tpu_estimator_embedding'), **of_columns}}

@@ -9,7 +9,7 @@ import copy
 import dataclasses
 import functools
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import tensorflow.compat.v1 as tf
@@ -28,7 +28,6 @@ from ..errors import ConfigError, Problem, UnsupportedError, did_you_mean, quote
 from ..hosts import memory
 from ..runner.model import Lookups
 from ..runner.training_hooks import Cadence
-from . import feed_hook
 from .embedding_spec import EmbeddingConfigSpec
 from .tpu_config import (
     InputPipelineConfig,
@@ -37,6 +36,7 @@ from .tpu_config import (
     check_positive,
     parse_iterations_per_loop,
 )
+from .tpu_estimator_names import TPUInfeedOutfeedSessionHook
 
 _WITHOUT_CLUSTER = {
     'TF_CONFIG': 'Unset it', 'RunConfig.cluster': 'Give a TPUClusterResolver, or leave it out',
@@ -83,7 +83,7 @@ def refuse_unsupported(config: RunConfig) -> None:
     tpu_config = config.tpu_config
     found: list[Problem] = []
     if tpu_config.experimental_feed_hook is not None:
-        found += feed_hook.problems_of(tpu_config.experimental_feed_hook)
+        found += _problems_of_hook(tpu_config.experimental_feed_hook)
     if config.cluster_spec:
         found += [Problem('E907', where, 'a cluster of processes is for plain Estimators', remedy=(
             f'{_WITHOUT_CLUSTER.get(where, "Leave it out")}: hosts are emulated in one process, or '
@@ -95,6 +95,22 @@ def refuse_unsupported(config: RunConfig) -> None:
             'False: the cores are the replicas', remedy='Leave it out.'))
     if found:
         raise UnsupportedError(*found)
+
+
+def _problems_of_hook(cls: Any) -> Iterator[Problem]:
+    """Yields every problem of an `experimental_feed_hook`."""
+    if not (isinstance(cls, type) and issubclass(cls, TPUInfeedOutfeedSessionHook)):
+        yield Problem('E907', 'TPUConfig.experimental_feed_hook', 'it must be a subclass of '
+                      'TPUInfeedOutfeedSessionHook, without which nothing would feed', repr(cls))
+        return
+    threads = ('_run_infeed', '_run_outfeed', '_create_infeed_controller')
+    changed = [name for name in threads if hasattr(cls, name)]
+    if changed:
+        yield Problem(
+            'E907', 'TPUConfig.experimental_feed_hook', 'the threads that feed are the '
+            "runner's and cannot be replaced", f'{cls.__name__} defines {", ".join(changed)}',
+            'Override methods of SessionRunHook instead; before_run may fetch '
+            'self._dequeue_ops.')
 
 
 def _warn_of_what_has_no_effect(config: TPUConfig) -> None:

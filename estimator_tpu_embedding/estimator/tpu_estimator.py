@@ -23,6 +23,7 @@ from .tpu_config import (
     ExportSavedModelApiVersion,
     InputPipelineConfig,
     RunConfig,
+    TPUConfig,
     check_positive,
     in_this_process,
 )
@@ -334,3 +335,29 @@ class TPUEstimator(WithoutTpu):
             kernels=settings.kernels_of(config, self._session_config),
             feed_hook=on_tpu.feed_hook, cluster=tpu_addresses.cluster_of(config),
             input_on_workers=config.input_on_workers)
+
+
+def export_estimator_savedmodel(estimator: Any, export_dir_base: str,
+                                serving_input_receiver_fn: Callable[[], Any],
+                                assets_extra: dict[str, str] | None = None,
+                                as_text: bool = False, checkpoint_path: str | None = None) -> Any:
+    """Exports the model of a plain Estimator, as a TPUEstimator with its model_fn does.
+
+    Args:
+      estimator: has a model_fn that takes params, and a model_dir.
+      export_dir_base: see `tf.estimator.Estimator.export_saved_model`, as for the others.
+      serving_input_receiver_fn: see there.
+      assets_extra: see there.
+      as_text: see there.
+      checkpoint_path: see there.
+
+    Returns:
+      The path of the export, as bytes.
+    """
+    config = RunConfig(model_dir=estimator.model_dir, tpu_config=TPUConfig(
+        per_host_input_for_training=InputPipelineConfig.PER_HOST_V2))  # Never called for input.
+    exporter = TPUEstimator(
+        _legacy.model_fn_of(estimator), config=config,
+        params=estimator.params, use_tpu=True, train_batch_size=2048, eval_batch_size=2048)
+    return exporter.export_saved_model(
+        export_dir_base, serving_input_receiver_fn, assets_extra, as_text, checkpoint_path)

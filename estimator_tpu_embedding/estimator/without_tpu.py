@@ -28,6 +28,7 @@ from . import calls, settings
 from .embedding_spec import EmbeddingConfigSpec
 from .spec import TPUEstimatorSpec
 from .tpu_config import InputPipelineConfig
+from .tpu_estimator_names import ExamplesPerSecondHook
 
 _Estimator: Any = _legacy.estimator_class()
 
@@ -210,7 +211,7 @@ class WithoutTpu(_Estimator):
             return spec
         return spec._replace(training_hooks=[*spec.training_hooks, _ExamplesPerSecond(
             batch_size, config.log_step_count_steps,
-            config.model_dir if config.save_summary_steps else None)])
+            output_dir=config.model_dir if config.save_summary_steps else None)])
 
     def _in_order_of_ids(self, spec: Any) -> Any:
         """Returns the EstimatorSpec with a saver that restores tables in the order of ids."""
@@ -259,20 +260,10 @@ def _warn_of_other_optimizer(spec: EmbeddingConfigSpec) -> None:
         'CPU.', what, declared, unused)
 
 
-class _ExamplesPerSecond(tf.train.StepCounterHook):
+class _ExamplesPerSecond(ExamplesPerSecondHook):
     """Logs `examples/sec` beside the `global_step/sec` of a plain Estimator."""
 
-    def __init__(self, batch_size: int, every_n_steps: int, output_dir: str | None):
-        """Logs and writes summaries every `every_n_steps` steps, each of `batch_size` samples."""
-        super().__init__(every_n_steps=every_n_steps, output_dir=output_dir)
-        self._batch_size = batch_size
-
-    def _log_and_record(self, elapsed_steps: int, elapsed_time: float, global_step: int) -> None:
-        rate = self._batch_size * elapsed_steps / elapsed_time
-        if self._summary_writer is not None:
-            self._summary_writer.add_summary(tf.Summary(value=[
-                tf.Summary.Value(tag='examples/sec', simple_value=rate)]), global_step)
-        tf.logging.info('examples/sec: %g', rate)
+    _tags = ('examples/sec',)
 
 
 def _declared(spec: EmbeddingConfigSpec) -> list[str]:

@@ -373,10 +373,8 @@ def test_what_runs_without_tpu_reads_mod_rows_of_several_hosts_as_well(tmp_path,
 
 def test_a_plain_estimator_is_exported_by_the_function_of_the_original(tmp_path):
     from estimator_tpu_embedding import _legacy
-    from estimator_tpu_embedding.estimator.tpu_estimator_names import (
-        BatchConfig,
-        export_estimator_savedmodel,
-    )
+    from estimator_tpu_embedding.estimator.tpu_estimator import export_estimator_savedmodel
+    from estimator_tpu_embedding.estimator.tpu_estimator_names import BatchConfig
     assert BatchConfig(1, 2, 3, [2]) == (1, 2, 3, [2], 100)
 
     def model_fn(features, labels, mode, params):

@@ -11,7 +11,7 @@ import json
 import sys
 
 E, NIGHTLY = 'estimator_tpu_embedding.', 'tensorflow_estimator.python.estimator.'
-ESTIMATOR = E + 'estimator.estimator.'
+ESTIMATOR = E + 'estimator.tpu_estimator.'
 TPU_CONFIG = E + 'estimator.tpu_config.TPUConfig'
 RUN_CONFIG = E + 'estimator.tpu_config.RunConfig'
 STRATEGY, EMBEDDING = E + 'midlevel.strategy.', E + 'midlevel.embedding.TPUEmbedding'

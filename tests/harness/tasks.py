@@ -6,7 +6,7 @@ from unittest import mock
 
 import tensorflow.compat.v1 as tf
 
-from estimator_tpu_embedding.estimator import estimator
+from estimator_tpu_embedding.estimator import tpu_estimator as estimator
 from estimator_tpu_embedding.hosts.placement import CLIENT_JOB, HOST_JOB
 
 from .network import require_private_network

@@ -30,7 +30,7 @@ from ... import _tf
 from ...estimator.table_config import FeatureConfig, TableConfig
 from ...estimator.tpu_context import TPUContext
 from ...estimator.tpu_embedding import TPUEmbedding
-from ...estimator.tpu_estimator_names import export_estimator_savedmodel
+from ...estimator.tpu_estimator import export_estimator_savedmodel
 from ...runner.saving import AsyncCheckpointSaverHook
 from .. import import_paths, tf1
 from ..resolver import TPUClusterResolver
