@@ -213,9 +213,9 @@ def counted(number: int, noun: str) -> str:
     """Returns a number of things, in words.
 
     >>> counted(1, 'step'), counted(2000, 'step')
-    ('1 step', '2000 steps')
+    ('1 step', '2,000 steps')
     """
-    return f'{number} {noun}' if number == 1 else f'{number} {noun}s'
+    return f'{number:,} {noun}' if number == 1 else f'{number:,} {noun}s'
 
 
 def quoted(names: Iterable[str]) -> str:
