@@ -37,14 +37,14 @@ _HOMES = {
     'TPUContext': 'estimator.tpu_context',
     'TPUEmbedding': 'estimator.tpu_embedding',
     'TPUEstimator': 'estimator.tpu_estimator',
-    'TPUEstimatorSpec': 'estimator.spec',
+    'TPUEstimatorSpec': 'estimator.tpu_estimator_spec',
     'TableConfig': 'estimator.table_config',
     'UnreadableConfigError': 'errors',
     'UnsupportedError': 'errors',
     'cross_replica_sum': 'estimator.replicate',
-    'embedding_column': 'columns.embedding',
+    'embedding_column': 'columns.embedding_columns',
     'install': 'compat.install',
-    'shared_embedding_columns': 'columns.embedding',
+    'shared_embedding_columns': 'columns.embedding_columns',
 }
 
 __all__ = sorted(_HOMES)

@@ -20,8 +20,8 @@ from ..estimator import (
     tpu_estimator_names,
 )
 from ..estimator.embedding_spec import EmbeddingConfigSpec
-from ..estimator.spec import TPUEstimatorSpec
 from ..estimator.tpu_estimator import TPUEstimator, export_estimator_savedmodel
+from ..estimator.tpu_estimator_spec import TPUEstimatorSpec
 from ..runner.input_state import CheckpointInputPipelineHook
 from ..runner.saving import AsyncCheckpointSaverHook
 from . import import_paths, refused

@@ -1,7 +1,4 @@
-"""Checks the settings of a job, and translates them for the runner.
-
-It also prepares features, and checks memory, for graphs that read tables without the engine.
-"""
+"""Checks the settings of a job, and translates them for the runner."""
 
 from __future__ import annotations
 
@@ -15,17 +12,14 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from .. import defaults
-from ..checkpoint.restore import variables_by_name
-from ..columns import adapt, plain, vocabulary
-from ..core.budget import Need, require_fit
+from ..columns import column_vocabulary, embedding_columns
 from ..core.kernels import MAX_THREADS, Kernels
 from ..core.names import directory_doubts
-from ..core.plan import Plan, resolve
+from ..core.plan import resolve
 from ..core.rates import twins
 from ..core.specs import FeatureSpec, TableSpec, Topology
 from ..core.vocabulary import Words
 from ..errors import ConfigError, Problem, UnsupportedError, did_you_mean, quoted, shown
-from ..hosts import memory
 from ..runner.model import Lookups
 from ..runner.training_hooks import Cadence
 from .embedding_spec import EmbeddingConfigSpec
@@ -46,11 +40,6 @@ _WITHOUT_CLUSTER = {
 def check_for_tpu(config: RunConfig, batch_sizes: Mapping[str, int | None],
                   spec: EmbeddingConfigSpec | None) -> None:
     """Makes the checks of the original that apply with `use_tpu`, in its order.
-
-    Args:
-      config: the RunConfig.
-      batch_sizes: by the name of the argument; samples of all cores per step.
-      spec: the embedding spec, or `None`.
 
     Raises:
       ValueError, TypeError: as the original does.
@@ -182,10 +171,14 @@ def cadence(config: RunConfig) -> Cadence:
 def lookups(spec: EmbeddingConfigSpec, topology: Topology, batch_size: int, verb: str,
             id_policy: str | Mapping[str, str] | None) -> Lookups:
     """Returns the plan of a spec, and how its columns read features and name variables."""
-    _refuse_unsupported_spec(spec)
     columns = spec.feature_columns or []
     dense = spec.tensor_core_feature_columns or []
-    tables, features, on_tensor_core = _declared(spec, id_policy)
+    if weighted := [column.name for column in dense if column.is_categorical_column_weighted()]:
+        raise UnsupportedError(*[Problem(
+            'E901', f'column "{name}"', 'weights are not supported with '
+            'embedding_lookup_device="tpu_tensor_core"', remedy='Leave one of them out.')
+            for name in weighted])
+    tables, features, on_tensor_core = declared_by(spec, id_policy)
     optimizer = None
     if verb == 'train' and spec.optimization_parameters is not None:
         optimizer = spec.optimization_parameters.to_optimizer()
@@ -199,10 +192,10 @@ def lookups(spec: EmbeddingConfigSpec, topology: Topology, batch_size: int, verb
                          if plan.mode == 'training'):
         tf.logging.warning('%s', problem)
     if spec.feature_columns is not None:
-        names = functools.partial(adapt.variable_names, columns)
+        names = functools.partial(embedding_columns.variable_names, columns)
     else:
-        names = functools.partial(_own_names, plan)
-    featurizer = adapt.Featurizer(columns, plan, list(zip(dense, on_tensor_core)),
+        names = functools.partial(dict, [(table.name, table.name) for table in plan.tables])
+    featurizer = embedding_columns.Featurizer(columns, plan, list(zip(dense, on_tensor_core)),
                                   may_lack_samples=verb == 'predict')
     return Lookups(plan=plan, featurize=featurizer, variable_names=names,
                    gradient_multiplier=spec.experimental_gradient_multiplier_fn,
@@ -213,49 +206,17 @@ def words_of(spec: EmbeddingConfigSpec | None) -> list[Words]:
     """Returns the words that the columns of a spec map to ids."""
     if spec is None:
         return []
-    return vocabulary.words_of([*(spec.feature_columns or []),
+    return column_vocabulary.words_of([*(spec.feature_columns or []),
                                 *(spec.tensor_core_feature_columns or [])])
 
 
-def without_engine(spec: EmbeddingConfigSpec, features: Mapping[str, Any],
-                   id_policy: str | Mapping[str, str] | None) -> dict[str, Any]:
-    """Returns features with which a model computes the same without the engine as with it.
-
-    Raises:
-      ConfigError: if the memory that this process may have cannot hold the tables.
-    """
-    tables, declared, on_tensor_core = _declared(spec, id_policy)
-    require_fit([Need(table.name, table.vocabulary_size, table.dimension) for table in tables],
-                memory.limit())
-    if spec.feature_columns is None:
-        return plain.looked_up(features, tables, declared)
-    columns = [*spec.feature_columns, *(spec.tensor_core_feature_columns or [])]
-    return plain.for_columns(features, columns, [*declared, *on_tensor_core])
-
-
-def require_room() -> None:
-    """Makes sure that the tables in the default graph, which has no engine, fit the memory.
-
-    Every float32 variable with rows counts as a table; slots are variables of their own there.
-
-    Raises:
-      ConfigError: if the memory that this process may have cannot hold them.
-    """
-    needs = []
-    for name, (shape, parts) in variables_by_name().items():
-        rows, width = shape if shape is not None and len(shape) == 2 else (None, None)
-        if rows is not None and width is not None and parts[0].dtype.base_dtype == tf.float32:
-            needs.append(Need(name, rows, width))
-    require_fit(needs, memory.limit())
-
-
-def _declared(spec: EmbeddingConfigSpec, id_policy: str | Mapping[str, str] | None
-              ) -> tuple[list[TableSpec], list[FeatureSpec], list[FeatureSpec]]:
+def declared_by(spec: EmbeddingConfigSpec, id_policy: str | Mapping[str, str] | None
+                ) -> tuple[list[TableSpec], list[FeatureSpec], list[FeatureSpec]]:
     """Returns the tables and features of the engine, and the features of the tensor core."""
     tables, declared = spec.to_specs()
-    every = _with_policy(
-        [*declared, *adapt.tensor_core_features(spec.tensor_core_feature_columns or [])],
-        defaults.current().id_policy if id_policy is None else id_policy)
+    dense = embedding_columns.tensor_core_features(spec.tensor_core_feature_columns or [])
+    every = _with_policy([*declared, *dense],
+                         defaults.current().id_policy if id_policy is None else id_policy)
     return tables, every[:len(declared)], every[len(declared):]
 
 
@@ -273,22 +234,6 @@ def _with_policy(features: Sequence[FeatureSpec], policy: str | Mapping[str, str
                                       None, (did_you_mean(name, names) for name in unknown)), '')))
     return [dataclasses.replace(feature, id_policy=policy.get(feature.name, 'error'))
             for feature in features]
-
-
-def _own_names(plan: Plan, graph: tf.Graph) -> dict[str, str]:
-    """Returns the variable names of tables without columns: the names of the tables themselves."""
-    del graph
-    return {table.name: table.name for table in plan.tables}
-
-
-def _refuse_unsupported_spec(spec: EmbeddingConfigSpec) -> None:
-    """Refuses columns that no engine of this version runs, beyond the checks of the engine."""
-    on_tensor_core = spec.tensor_core_feature_columns or []
-    found = [Problem('E901', f'column "{column.name}"', 'weights are not supported with '
-                     'embedding_lookup_device="tpu_tensor_core"', remedy='Leave one of them out.')
-             for column in on_tensor_core if column.is_categorical_column_weighted()]
-    if found:
-        raise UnsupportedError(*found)
 
 
 def kernels_of(config: RunConfig, session_config: tf.ConfigProto) -> Kernels:

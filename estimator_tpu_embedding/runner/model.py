@@ -50,7 +50,7 @@ class ModelOutput(NamedTuple):
 
 
 class Featurized(Protocol):
-    """One core's features, with ids apart from the rest; see `columns.adapt.Featurized`."""
+    """One core's features, with ids apart from the rest; see `columns.embedding_columns`."""
 
     @property
     def rest(self) -> Any:

@@ -7,7 +7,7 @@ import tensorflow.compat.v1 as tf
 
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding import _tf
-from estimator_tpu_embedding.columns import adapt
+from estimator_tpu_embedding.columns import embedding_columns as adapt
 from estimator_tpu_embedding.core.plan import resolve
 from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology
 from estimator_tpu_embedding.errors import ConfigError, InputError, InputShapeError

@@ -10,7 +10,7 @@ import tensorflow.compat.v1 as tf
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding import defaults
 from estimator_tpu_embedding.core.kernels import Kernels
-from estimator_tpu_embedding.estimator import settings
+from estimator_tpu_embedding.estimator import job_settings as settings
 from estimator_tpu_embedding.estimator.tpu_config import check_partitioned_input
 
 ITERATIONS = (

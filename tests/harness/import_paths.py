@@ -44,7 +44,7 @@ PATHS = [  # a statement, what it names then, and what that must be
     ('from tensorflow.estimator import EstimatorSpec', 'EstimatorSpec',
      NIGHTLY + 'model_fn.EstimatorSpec'),
     ('import tensorflow.compat.v1 as tf', 'tf.estimator.tpu.TPUEstimatorSpec',
-     E + 'estimator.spec.TPUEstimatorSpec'),
+     E + 'estimator.tpu_estimator_spec.TPUEstimatorSpec'),
     ('import tensorflow.compat.v1.estimator.tpu as e', 'e', V1 + 'estimator.tpu'),
     ('from tensorflow.compat.v1.estimator.tpu import TPUEstimator', 'TPUEstimator',
      ESTIMATOR + 'TPUEstimator'),
