@@ -31,8 +31,7 @@ from harness.source import (
 # folder or module: what of ours it may import besides itself
 BELOW = {
     'errors': set(), '_process': {'errors'}, 'version': set(), '_tf': set(),
-    '_distribution': {'errors', '_tf'}, '_tf_config': {'errors'},
-    '_legacy': {'errors', '_distribution', '_tf_config'},
+    '_distribution': {'errors', '_tf'}, '_legacy': {'errors', '_distribution'},
     'core': {'errors'}, 'native': {'errors', 'core', '_tf'}, 'proto': {'errors', 'core'},
     'ops': {'errors', 'core', '_tf'},
 }

@@ -16,7 +16,6 @@ RUN_CONFIGS = pytest.mark.parametrize('run_config', [
 @pytest.mark.parametrize('text, expected', [
     ('[' * 100_000, 'it must hold an object of JSON; got RecursionError: '),
     ('{"a":' * 200_000, 'it must hold an object of JSON; got RecursionError: '),
-    ('{"a":' + '[' * 500 + ']' * 500 + '}', 'it may be nested 32 deep; got more.'),
     ('x' * 10**8, 'it must have at most 4,194,304 characters; got 100,000,000.'),
     ('{"cluster"', 'it must hold an object of JSON; got JSONDecodeError: '),
     ('{"a": ' + '9' * 5_000 + '}', 'it must hold an object of JSON; got ValueError: '),

@@ -70,11 +70,6 @@ def check_datas(datas_list: Sequence[Datas], feature_names: Sequence[str],
                 cores_per_host: int) -> None:
     """Checks the arguments of `generate_enqueue_ops` as the original does, in its order.
 
-    Args:
-      datas_list: the ids by feature, for each core.
-      feature_names: the features that each core must have.
-      cores_per_host: cores of each host, which follow each other.
-
     Raises:
       ValueError: for a feature too few or too many, another type, or devices that disagree.
     """
@@ -140,9 +135,10 @@ def to_batches(plan: Plan, core_ids: CoreIds, datas: Datas, *, core: int, ragged
                ) -> dict[str, IdBatch]:
     """Returns the ids of every feature of one core, checked.
 
+    If ids out of range are no error, every batch that has some is reported on standard error.
+
     Args:
-      plan: declares the features, each with its policy for ids out of range. If these are no
-        error, every batch that has some is reported on standard error.
+      plan: declares the features.
       core_ids: of this plan.
       datas: the ids by feature. Sample indices are `[n, 1]`, `[n, 2]` for sample and place, or
         `[n, 3]` for a place of several ids. If they are `None`, the k-th id belongs to sample k.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-import functools
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -271,14 +270,19 @@ class TPUEmbedding:
             hosted = tables[table.name]
             parts = [self._one_per_host(name, values, table) for name, values in zip(
                 slot_names[table.name], hosted.slots.values())]
-            slots[table.name] = (_slot_tuple(table.optimizer, parts)
-                                 if table.optimizer is not None else None)
+            slots[table.name] = (SLOT_TUPLES[_name_of_tuple(type(table.optimizer))](*parts)
+                                 if table.optimizer is not None and parts else None)
         count = len(self.plan.tables) * self.plan.topology.num_hosts
+
+        def retrieve_ops() -> list[tf.Operation]:
+            with tf.control_dependencies([engine.retrieve()]):
+                return [tf.no_op('retrieve_tpu_embedding_parameters') for _ in range(count)]
+
         return VariablesAndOps(
             {table.name: self._one_per_host(names[table.name], tables[table.name].rows, table)
              for table in self.plan.tables}, slots,
             load_ops=lambda: [tf.no_op('load_tpu_embedding_parameters') for _ in range(count)],
-            retrieve_ops=functools.partial(_retrieve_ops, engine, count))
+            retrieve_ops=retrieve_ops)
 
     def _one_per_host(self, name: str, parts: Sequence[tf.Variable], table: TableSpec
                       ) -> list[tf.Variable]:
@@ -364,17 +368,10 @@ class TPUEmbedding:
         return self.engine.update(gradients, step)
 
 
-def _retrieve_ops(engine: GraphEngine, count: int) -> list[tf.Operation]:
-    with tf.control_dependencies([engine.retrieve()]):
-        return [tf.no_op('retrieve_tpu_embedding_parameters') for _ in range(count)]
-
-
 def _slot_names_of(table: TableSpec, given: Mapping[str, Any] | None) -> list[str]:
     """Returns the names of the variables of a table's slots, in the order of its optimizer.
 
-    Args:
-      table: the table, with its optimizer if it has one.
-      given: a tuple such as `AdagradSlotVariableNames` by table; the default names if empty.
+    They are those given by table, such as `AdagradSlotVariableNames`, or else the default names.
 
     Raises:
       KeyError: if the table is not there.
@@ -393,8 +390,3 @@ def _slot_names_of(table: TableSpec, given: Mapping[str, Any] | None) -> list[st
             f'{optimizer.field}: {quoted(fields)}', shown(repr(names)),
             f'Give a {type(optimizer).__name__}SlotVariableNames, or leave out the argument.'))
     return [getattr(names, field) for field in fields]
-
-
-def _slot_tuple(optimizer: Optimizer, fields: list[Any]) -> Any:
-    """Returns the tuple of an optimizer's slots; `None` if it has none."""
-    return SLOT_TUPLES[_name_of_tuple(type(optimizer))](*fields) if fields else None
