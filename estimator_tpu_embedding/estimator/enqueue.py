@@ -67,13 +67,16 @@ Datas = Mapping[str, EnqueueData | RaggedEnqueueData]
 
 
 def check_datas(datas_list: Sequence[Datas], feature_names: Sequence[str],
-                cores_per_host: int) -> None:
+                cores_per_host: int) -> list[str]:
     """Checks the arguments of `generate_enqueue_ops` as the original does, in its order.
+
+    Returns:
+      The device of the ids of each core.
 
     Raises:
       ValueError: for a feature too few or too many, another type, or devices that disagree.
     """
-    devices: dict[int, str] = {}
+    devices: list[str] = []
     for index, datas in enumerate(datas_list):
         here = f'`enqueue_datas_list[{index}]`'
         if missing := set(feature_names) - set(datas):
@@ -82,13 +85,14 @@ def check_datas(datas_list: Sequence[Datas], feature_names: Sequence[str],
         if extra := set(datas) - set(feature_names):
             raise ValueError(f'{here} has a feature that is not in `feature_to_config_dict`: '
                              f'{extra}.')
-        devices[index] = _device_of(here, datas)
+        devices.append(_device_of(here, datas))
         first = devices[index - index % cores_per_host]
         if devices[index] != first:
             raise ValueError(
                 'We expect the `enqueue_datas` which are on the same host to be contiguous in '
                 f'`enqueue_datas_list`, {here} is on device {devices[index]}, but is expected to '
                 f'be on device {first}.')
+    return devices
 
 
 def _device_of(here: str, datas: Datas) -> str:
@@ -110,11 +114,6 @@ def _device_of(here: str, datas: Datas) -> str:
             raise ValueError(f'Devices are different between features in {here}; devices: '
                              f'{first[1]}, {device}; features: {feature}, {first[0]}.')
     return first[1] if first is not None else ''
-
-
-def device_of(datas: Datas) -> str:
-    """Returns the device of the ids of one core; `''` if they have none."""
-    return next((_device(data.embedding_indices) for data in datas.values()), '')
 
 
 def _device(tensor: Any) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-import functools
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -191,13 +190,15 @@ def lookups(spec: EmbeddingConfigSpec, topology: Topology, batch_size: int, verb
     for problem in twins(plan.rate(table.name) for table in plan.tables
                          if plan.mode == 'training'):
         tf.logging.warning('%s', problem)
-    if spec.feature_columns is not None:
-        names = functools.partial(embedding_columns.variable_names, columns)
-    else:
-        names = functools.partial(dict, [(table.name, table.name) for table in plan.tables])
+
+    def variable_names(graph: tf.Graph) -> dict[str, str]:
+        if spec.feature_columns is None:
+            return {table.name: table.name for table in plan.tables}
+        return embedding_columns.variable_names(columns, graph)
+
     featurizer = embedding_columns.Featurizer(columns, plan, list(zip(dense, on_tensor_core)),
                                   may_lack_samples=verb == 'predict')
-    return Lookups(plan=plan, featurize=featurizer, variable_names=names,
+    return Lookups(plan=plan, featurize=featurizer, variable_names=variable_names,
                    gradient_multiplier=spec.experimental_gradient_multiplier_fn,
                    words=words_of(spec))
 

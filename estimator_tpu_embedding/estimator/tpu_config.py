@@ -174,13 +174,7 @@ def check_positive(value: Any, name: str) -> None:
 
 
 def check_partition_dims(dims: Any, cores: int | None, *, is_per_host: bool) -> None:
-    """Raises ValueError unless `input_partition_dims` of a TPUConfig are possible.
-
-    Args:
-      dims: the value of `input_partition_dims`.
-      cores: cores of a replica, or `None`.
-      is_per_host: whether the input is PER_HOST_V2.
-    """
+    """Raises ValueError unless `input_partition_dims` are possible with the cores of a replica."""
     if not isinstance(dims, (list, tuple)) or len(dims) not in (1, 2):
         raise ValueError('input_partition_dims must be a list/tuple with one or two elements.')
     if not is_per_host:
@@ -190,14 +184,10 @@ def check_partition_dims(dims: Any, cores: int | None, *, is_per_host: bool) -> 
 
 
 def check_partitioned_input(dims: Any, cores: int, features: Any, labels: Any) -> None:
-    """Raises ValueError unless `input_partition_dims` fit what input_fn gives.
+    """Raises ValueError unless `input_partition_dims` fit the `tf.TypeSpec`s that input_fn gives.
 
-    Args:
-      dims: `[dims of features]` or `[dims of features, dims of labels]`: for each tensor, in the
-        structure of the tensors, its parts per dimension, or `None`.
-      cores: of a replica.
-      features: the `tf.TypeSpec`s of what is not looked up.
-      labels: likewise; `None` if there are none.
+    `dims` is `[dims of features]` or `[dims of features, dims of labels]`: for each tensor that is
+    not looked up, in the structure of the tensors, its parts per dimension, or `None`.
     """
     for number, (name, value) in enumerate((('feature', features), ('label', labels))):
         if value is None or number == len(dims) or number and dims[number] is None:

@@ -313,8 +313,8 @@ class TPUEmbedding:
           ValueError: as the original does.
           InputError: for ids, indices or weights whose type or shape is wrong.
         """
-        enqueue.check_datas(enqueue_datas_list, list(self._features),
-                                self.num_cores_per_host)
+        devices = enqueue.check_datas(enqueue_datas_list, list(self._features),
+                                      self.num_cores_per_host)
         if mode_override not in (None, 'train', 'inference', 'unspecified'):
             raise ValueError(f'Unsupported value {mode_override} specified for mode_override.')
         if len(enqueue_datas_list) > self.num_cores:
@@ -323,7 +323,7 @@ class TPUEmbedding:
         engine, operations = self.engine, []
         core_ids = enqueue.core_ids_of(self.plan)
         for core, datas in enumerate(enqueue_datas_list):
-            with on(enqueue.device_of(datas) or self._placement.client):
+            with on(devices[core] or self._placement.client):
                 operations.append(engine.enqueue(enqueue.to_batches(
                     self.plan, core_ids, datas, core=core, ragged=ragged), core=core))
         return operations

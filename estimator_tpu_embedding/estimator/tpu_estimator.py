@@ -334,13 +334,8 @@ def export_estimator_savedmodel(estimator: Any, export_dir_base: str,
                                 as_text: bool = False, checkpoint_path: str | None = None) -> Any:
     """Exports the model of a plain Estimator, as a TPUEstimator with its model_fn does.
 
-    Args:
-      estimator: has a model_fn that takes params, and a model_dir.
-      export_dir_base: see `tf.estimator.Estimator.export_saved_model`, as for the others.
-      serving_input_receiver_fn: see there.
-      assets_extra: see there.
-      as_text: see there.
-      checkpoint_path: see there.
+    The Estimator has a model_fn that takes params, and a model_dir. For the other arguments see
+    `tf.estimator.Estimator.export_saved_model`.
 
     Returns:
       The path of the export, as bytes.

@@ -86,19 +86,10 @@ class TPUInfeedOutfeedSessionHook(tf.train.SessionRunHook):
                  tpu_compile_op: Any, run_infeed_loop_on_coordinator: bool = True,
                  rendezvous: Any = None, master: str | None = None, session_config: Any = None,
                  tpu_init_ops: Any = None, outfeed_every_n_steps: int = 1):
-        """Stores the arguments that the runner hands over.
+        """Stores what the runner hands over; the arguments after the third are not used.
 
-        Args:
-          ctx: a `TPUContext`, as a model_fn gets it.
-          enqueue_ops: feeds the cores, and must be handed on; here it is a hook.
-          dequeue_ops: the stopping signals, by their name.
-          tpu_compile_op: `None`, since nothing is compiled.
-          run_infeed_loop_on_coordinator: not used.
-          rendezvous: not used.
-          master: of the RunConfig; not used.
-          session_config: of the RunConfig; not used.
-          tpu_init_ops: not used.
-          outfeed_every_n_steps: `experimental_host_call_every_n_steps`; not used.
+        `ctx` is a `TPUContext`, as a model_fn gets it. `enqueue_ops` feeds the cores, and must be
+        handed on; here it is a hook. `dequeue_ops` has the stopping signals, by their name.
         """
         self._enqueue_ops = enqueue_ops
         self._dequeue_ops = dequeue_ops
@@ -282,19 +273,10 @@ def inference_on_tpu(computation: Callable[..., Any], inputs_to_tpu: Sequence[An
                      batch_timeout_micros: int,
                      allowed_batch_sizes: list[int] | None = None,
                      max_enqueued_batches: int = 100) -> list[Any]:
-    """Calls a computation with several inputs.
+    """Calls a computation with a list of tensors as its arguments, as `call_computation` does.
 
-    Args:
-      computation: see `call_computation`.
-      inputs_to_tpu: a list of tensors, the arguments of the computation.
-      num_batch_threads: see `BatchConfig`, as for the others: they have no effect.
-      max_batch_size: see there; 0 or `None` asks for no batches.
-      batch_timeout_micros: see there.
-      allowed_batch_sizes: see there.
-      max_enqueued_batches: see there.
-
-    Returns:
-      As `call_computation`.
+    The other arguments are those of a `BatchConfig`, which has no effect. A `max_batch_size` of 0
+    or `None` asks for no batches.
     """
     batches = BatchConfig(num_batch_threads, max_batch_size, batch_timeout_micros,
                           allowed_batch_sizes, max_enqueued_batches) if max_batch_size else None
@@ -304,15 +286,7 @@ def inference_on_tpu(computation: Callable[..., Any], inputs_to_tpu: Sequence[An
 def model_fn_inference_on_tpu(model_fn: Callable[..., Any], features: Any, labels: Any = None,
                               config: Any = None, params: Any = None,
                               batch_config: BatchConfig | None = None) -> Any:
-    """Calls a model_fn for predictions.
-
-    Args:
-      model_fn: called with mode PREDICT, and with the other arguments that it takes.
-      features: a tensor or dict of tensors.
-      labels: passed on.
-      config: passed on.
-      params: passed on.
-      batch_config: has no effect; see above.
+    """Calls a model_fn with mode PREDICT, and with the other arguments that it takes.
 
     Returns:
       The `EstimatorSpec` or `TPUEstimatorSpec` that model_fn returned.

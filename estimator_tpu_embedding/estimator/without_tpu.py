@@ -9,7 +9,7 @@ import contextlib
 import dataclasses
 import itertools
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import tensorflow.compat.v1 as tf
@@ -23,7 +23,6 @@ from ..checkpoint.recover import Known
 from ..checkpoint.saver import CommittingSaver, Lineage, default_saver
 from ..columns import columns_without_engine
 from ..core.budget import Need, require_fit
-from ..core.vocabulary import Words
 from ..errors import CheckpointWriteError, Problem, UnsupportedError
 from ..hosts import memory
 from ..runner import summaries
@@ -60,7 +59,6 @@ class WithoutTpu(_Estimator):
     _batch_sizes: dict[str, int | None]
     _known: Known
     _lineage: Lineage | None = None
-    _words: Sequence[Words] = ()
     _reading = _Reading()
     _has_warned = False
 
@@ -79,16 +77,15 @@ class WithoutTpu(_Estimator):
         if self.config.cluster_spec or self._train_distribution is not None:
             yield
             return
-        words = job_settings.words_of(self._spec)
+        self._lineage = Lineage()
         if checkpoint is not None:
-            vocabularies.check(checkpoint, words, self._checkpoint_options())
-        self._lineage, self._words = Lineage(), words
-        if checkpoint is not None:
+            vocabularies.check(checkpoint, job_settings.words_of(self._spec),
+                               self._checkpoint_options())
             self._lineage.add(checkpoint.prefix)
         try:
             yield
         finally:
-            del self._lineage, self._words
+            del self._lineage
 
     def _evaluate_without_tpu(self, checkpoint: Following | None, *args: Any) -> dict[str, Any]:
         """`Estimator.evaluate`; `args` are input_fn, steps, hooks, the checkpoint and name."""
@@ -208,7 +205,7 @@ class WithoutTpu(_Estimator):
         options = dataclasses.replace(self._checkpoint_options(), max_save_failures=1)
         restore.with_saver(restore.finalized_once(spec.scaffold), CommittingSaver(
             saver, {}, b'', options=options, lineage=self._lineage, known=self._known,
-            vocabularies=vocabularies.recorded(self._words)))
+            vocabularies=vocabularies.recorded(job_settings.words_of(self._spec))))
         return spec
 
     def _with_messages(self, spec: Any) -> Any:
