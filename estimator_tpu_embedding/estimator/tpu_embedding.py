@@ -114,7 +114,6 @@ def _check_mode(mode: int, parameters: Any, tables: Mapping[str, TableConfig]) -
         raise ValueError('`optimization_parameters` is missing.')
 
 
-
 class TPUEmbedding:
     """Tables and features of one job on one system, and their look-ups in graphs.
 

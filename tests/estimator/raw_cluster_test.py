@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 from harness import graphs, legacy_api
+from harness.graphs import enqueue_data
 from harness.numpy_reference import assert_close
 from harness.parts import soak_except
 from harness.tasks import Owners, Tasks
@@ -55,14 +56,6 @@ def embedding(hosts=2, strategy='mod', **kwargs):
         device_config=legacy_api.DeviceConfig(hosts, 2 * hosts, '/job:worker'), **kwargs)
 
 
-def data(samples):
-    """`EnqueueData` of lists of ids per sample."""
-    indices = [[sample, at] for sample, ids in enumerate(samples) for at in range(len(ids))]
-    ids = [one for sample in samples for one in sample]
-    return legacy_api.EnqueueData(
-        tf.constant(ids, tf.int64), tf.constant(indices, tf.int64, [len(ids), 2]), None)
-
-
 def steps_of(made, count):
     """Operations that hand over the ids of each of some steps; those of a core are on its host."""
     generator, enqueue = np.random.default_rng(2), []
@@ -73,7 +66,7 @@ def steps_of(made, count):
         of_cores = []
         for core in range(made.num_cores):
             with tf.device(made.hosts[core // 2] if 'tpu_worker' in made.hosts[0] else None):
-                of_cores.append({name: data(graphs.split(samples, made.num_cores)[core])
+                of_cores.append({name: enqueue_data(graphs.split(samples, made.num_cores)[core])
                                  for name, samples in batch.items()})
         enqueue.append(made.generate_enqueue_ops(of_cores))
     return enqueue

@@ -48,13 +48,6 @@ def test_a_spec_becomes_an_estimator_spec_with_its_metrics():
     assert set(made.eval_metric_ops) == {'m'}
 
 
-def test_training_needs_a_loss_which_is_a_scalar():
-    with pytest.raises(ValueError, match='Missing loss.'):
-        make('train', loss=None, train_op=tf.no_op())
-    with pytest.raises(ValueError, match='Loss must be scalar, given: '):
-        make('train', loss=tf.ones([2]), train_op=tf.no_op())
-
-
 def test_a_loss_of_one_element_is_a_scalar_and_predictions_are_exported_as_they_are():
     assert make(loss=tf.ones([1])).loss.shape == ()
     predictions = {'y': tf.ones([2])}
