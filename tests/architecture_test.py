@@ -175,7 +175,6 @@ STATE = {  # folder or module, and variable: why a process has to remember it
     'cluster._clusters': 'claims on workers, and own workers, live as long as the process',
     'estimator._known': 'addresses of TPUs: a session at one of them is opened here',
     'estimator._of_graphs': 'a session of a graph with tables on workers is opened there',
-    'estimator._watchdog': 'the original has one watchdog per process',
     'midlevel._initialized': 'a TPU has one TPUEmbedding at a time until it is initialized again',
     'compat._last': 'tf.config lists the cores of the system that was found last',
     'ops._gathered': 'while conditions are gathered, checks somewhere inside add theirs',

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import dataclasses
 import functools
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import tensorflow.compat.v1 as tf
@@ -142,10 +141,17 @@ class TpuCalls:
         """
         params = with_items(self.params, batch_size=self.deployment.batch_size_per_core,
                             use_tpu=True, context=TPUContext(self.deployment))
-        with _columns_checked(self.plan):
+        columns = _tf.columns_used(tf.get_default_graph())
+        try:
             spec = call_model_fn(
                 model_fn, features, labels, self.mode, params, copy.deepcopy(self.config),
                 f' on core {core} of {self.deployment.topology.num_cores}')
+        except EteError:
+            raise
+        except Exception as error:  # It may come of ids that were taken for rows.
+            check_columns(columns, self.plan, error)
+            raise
+        check_columns(columns, self.plan)
         if isinstance(spec, _legacy.estimator_spec_class()):
             spec = _tpu_spec(spec)
         if not isinstance(spec, TPUEstimatorSpec):
@@ -221,20 +227,6 @@ def _taken(function: Callable[..., Any], offered: dict[str, Any]) -> dict[str, A
     if isinstance(function, functools.partial):
         names -= function.keywords.keys()
     return {name: value for name, value in offered.items() if name in names}
-
-
-@contextlib.contextmanager
-def _columns_checked(plan: Plan | None) -> Iterator[None]:
-    """Makes sure that model_fn uses the columns of the spec, whether it fails or not."""
-    columns = _tf.columns_used(tf.get_default_graph())
-    try:
-        yield
-    except EteError:
-        raise
-    except Exception as error:
-        check_columns(columns, plan, error)
-        raise
-    check_columns(columns, plan)
 
 
 def _advice_on(returned: Any) -> str:
