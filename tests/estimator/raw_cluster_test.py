@@ -15,8 +15,7 @@ from estimator_tpu_embedding.compat import tpu_functions
 from estimator_tpu_embedding.compat.resolver import TPUClusterResolver
 from estimator_tpu_embedding.defaults import Defaults
 from estimator_tpu_embedding.errors import ConfigError
-from estimator_tpu_embedding.estimator import replicate, tpu_embedding_gradient
-from estimator_tpu_embedding.estimator import tpu_addresses as workers
+from estimator_tpu_embedding.estimator import replicate, tpu_addresses, tpu_embedding_gradient
 from estimator_tpu_embedding.estimator.replicate import CrossShardOptimizer
 
 pytestmark = pytest.mark.no_rerun
@@ -40,7 +39,7 @@ def put_on(monkeypatch, cluster):
     """Lets the loops of a test have this cluster; `None` is one process."""
     if cluster is not None:
         cluster.choice = ClusterChoice(processes=cluster.num_hosts)
-    monkeypatch.setattr(workers, 'cluster_of_loop', lambda master: cluster)
+    monkeypatch.setattr(tpu_addresses, 'cluster_of_loop', lambda master: cluster)
     return cluster
 
 

@@ -14,8 +14,7 @@ import estimator_tpu_embedding as ete
 from estimator_tpu_embedding import defaults
 from estimator_tpu_embedding.core.specs import System, Topology
 from estimator_tpu_embedding.defaults import Defaults
-from estimator_tpu_embedding.estimator import tpu_context as system
-from estimator_tpu_embedding.estimator.tpu_context import deploy
+from estimator_tpu_embedding.estimator.tpu_context import deploy, topology_of
 from estimator_tpu_embedding.runner import progress
 
 
@@ -29,7 +28,7 @@ def set_system(hosts, cores):
 
 
 def topology(num_shards=None, resolver=None, master=''):
-    return system.topology_of(master, resolver, num_shards)
+    return topology_of(master, resolver, num_shards)
 
 
 @pytest.mark.parametrize('name', [None, '', 'local', 'node-1'])
