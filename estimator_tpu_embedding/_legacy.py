@@ -3,7 +3,7 @@
 TensorFlow 2.16 dropped Estimators, and the nightly imports modules that TensorFlow deleted too.
 `load` puts stand-ins in their place, and then imports the nightly. Nothing that exists is changed.
 The nightly's own TPU modules stay unloaded: `compat.install` fills their stand-ins with the classes
-of this package. `_tf_config` reads `TF_CONFIG` for the nightly.
+of this package. `TF_CONFIG`, which the nightly reads, is checked here.
 
 The other functions return classes of the nightly, call its private functions, or add hooks to the
 trainings of every plain Estimator. Some subclasses in this package also override private methods
@@ -15,14 +15,18 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib
+import json
+import re
 import sys
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from . import _distribution
-from ._tf_config import TfConfig
-from .errors import Problem, SetupError, UnsupportedError
+from .errors import ConfigError, Problem, SetupError, UnsupportedError, shown
+
+_LONGEST_TF_CONFIG = 2**22
+"""In characters; a cluster of 4,096 tasks takes some 10^5."""
 
 
 def _placeholders(*names: str) -> dict[str, Any]:
@@ -65,7 +69,8 @@ def load() -> types.ModuleType:
             vars(sys.modules.setdefault(path, StandIn(path))).update(names)
     try:
         run_config = importlib.import_module('tensorflow_estimator.python.estimator.run_config')
-        vars(run_config)['json'] = TfConfig
+        # There it reads TF_CONFIG by `json.loads`.
+        vars(run_config)['json'] = types.SimpleNamespace(loads=_read_tf_config)
         return importlib.import_module(name)
     except ImportError as error:
         raise SetupError(Problem(
@@ -214,3 +219,55 @@ def _estimator_module() -> types.ModuleType:
     """Returns the module that defines `Estimator`."""
     load()
     return importlib.import_module('tensorflow_estimator.python.estimator.estimator')
+
+
+def _read_tf_config(text: str) -> dict[str, Any]:
+    """Returns the value of `TF_CONFIG`; raises ConfigError with all of its problems at once."""
+    if len(text) > _LONGEST_TF_CONFIG:
+        raise ConfigError(_wrong_tf_config(
+            f'it must have at most {_LONGEST_TF_CONFIG:,} characters', f'{len(text):,}'))
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(_wrong_tf_config(
+            'it must hold an object of JSON', f'{type(error).__name__}: {error}, in '
+            f'{shown(text) or "nothing"}')) from error
+    if not isinstance(found, dict):
+        raise ConfigError(_wrong_tf_config('it must hold an object of JSON', _as_json(found)))
+    problems = [*_problems_of_cluster(found.get('cluster', {})),
+                *_problems_of_task(found.get('task', {}))]
+    if problems:
+        raise ConfigError(*problems)
+    return found
+
+
+def _problems_of_cluster(cluster: Any) -> Iterator[Problem]:
+    if not isinstance(cluster, dict):
+        yield _wrong_tf_config('its "cluster" must be an object', _as_json(cluster))
+        return
+    for job, tasks in cluster.items():
+        is_numbered = isinstance(tasks, dict) and all(re.fullmatch('[0-9]+', one) for one in tasks)
+        addresses = list(tasks.values()) if is_numbered else tasks
+        if not isinstance(addresses, list) or not all(isinstance(one, str) for one in addresses):
+            yield _wrong_tf_config(f'job "{shown(job)}" of its "cluster" must list addresses',
+                                   _as_json(tasks))
+
+
+def _problems_of_task(task: Any) -> Iterator[Problem]:
+    if not isinstance(task, dict):
+        yield _wrong_tf_config('its "task" must be an object', _as_json(task))
+        return
+    if not re.fullmatch('-?[0-9]{1,9}', str(task.get('index', 0))):
+        yield _wrong_tf_config('"index" of its "task" must be a whole number',
+                               _as_json(task['index']))
+    if not isinstance(task.get('type', ''), str):
+        yield _wrong_tf_config('"type" of its "task" must be a string', _as_json(task['type']))
+
+
+def _as_json(value: Any) -> str:
+    return shown(json.dumps(value))
+
+
+def _wrong_tf_config(rule: str, got: str) -> Problem:
+    return Problem('E469', 'TF_CONFIG', rule, got,
+                   'Correct the environment variable, or unset it to run in one process.')

@@ -1,22 +1,8 @@
 """Defines every exception of this package, their codes and the grammar of their messages.
 
 A message is one line: `<code> <where>: <rule>; got <got>.  <remedy>`. The code never
-changes once released. One class exists per cause that a caller can act on:
-
-| class | codes | the cause |
-|---|---|---|
-| `SetupError` | E0xx, E70x | the process is set up in a way this package cannot work in |
-| `ExposedServerError` | E705 | a server that other machines could reach |
-| `ConfigError` | E4xx | what the user declared contradicts itself or a limit |
-| `UnreadableConfigError` | E48x | a file that holds no config that can be read |
-| `InputError` | E5xx | the data does not fit the declaration |
-| `InputPipelineError` | E52x | an input pipeline fails; E520 is also of TensorFlow's error class |
-| `CallError` | E55x, E537 | a method was called in a place, or at a time, where it cannot work |
-| `CheckpointError` | E6xx | state on disk is unreadable or does not fit the plan |
-| `DivergedError` | E620, E80x | numbers that are no longer finite; in `runner/failures.py` |
-| `SessionLostError` | E802 | sessions that are lost again and again; in `runner/failures.py` |
-| `HostUnavailableError` | E707-E719 | a worker of a cluster; in `cluster/faults.py` |
-| `UnsupportedError` | E9xx | a legacy feature that this version does not run |
+changes once released. One class exists per cause that a caller can act on; some are in
+`runner/failures.py` and `cluster/faults.py`.
 """
 
 from __future__ import annotations
@@ -213,9 +199,9 @@ def counted(number: int, noun: str) -> str:
     """Returns a number of things, in words.
 
     >>> counted(1, 'step'), counted(2000, 'step')
-    ('1 step', '2000 steps')
+    ('1 step', '2,000 steps')
     """
-    return f'{number} {noun}' if number == 1 else f'{number} {noun}s'
+    return f'{number:,} {noun}' if number == 1 else f'{number:,} {noun}s'
 
 
 def quoted(names: Iterable[str]) -> str:

@@ -31,8 +31,7 @@ from harness.source import (
 # folder or module: what of ours it may import besides itself
 BELOW = {
     'errors': set(), '_process': {'errors'}, 'version': set(), '_tf': set(),
-    '_distribution': {'errors', '_tf'}, '_tf_config': {'errors'},
-    '_legacy': {'errors', '_distribution', '_tf_config'},
+    '_distribution': {'errors', '_tf'}, '_legacy': {'errors', '_distribution'},
     'core': {'errors'}, 'native': {'errors', 'core', '_tf'}, 'proto': {'errors', 'core'},
     'ops': {'errors', 'core', '_tf'},
 }
@@ -154,7 +153,7 @@ UNSAFE = {  # modules and names that nothing may have
 STRATEGIES = {  # where something is compared with 'div' or 'mod'
     'core/partition.py',
     'checkpoint/evidence.py',  # the enum of a config
-    'estimator/estimator.py',  # refuses mod without a TPU, as the original
+    'estimator/tpu_estimator.py',  # refuses mod without a TPU, as the original
     'doctor/traps.py'}  # reads what a script says
 
 BORROWERS = {'_tf', '_legacy', '_distribution'}  # of private names of TensorFlow and the nightly
@@ -176,7 +175,6 @@ STATE = {  # folder or module, and variable: why a process has to remember it
     'cluster._clusters': 'claims on workers, and own workers, live as long as the process',
     'estimator._known': 'addresses of TPUs: a session at one of them is opened here',
     'estimator._of_graphs': 'a session of a graph with tables on workers is opened there',
-    'estimator._watchdog': 'the original has one watchdog per process',
     'midlevel._initialized': 'a TPU has one TPUEmbedding at a time until it is initialized again',
     'compat._last': 'tf.config lists the cores of the system that was found last',
     'ops._gathered': 'while conditions are gathered, checks somewhere inside add theirs',
@@ -309,4 +307,5 @@ def test_no_fact_is_read_out_of_a_message_that_this_package_made():
     """Errors carry facts as fields; only messages of TensorFlow and Python are searched."""
     compare([at(source, node.lineno) for source in sources() for node in ast.walk(source.tree)
              if any(OWN_MESSAGE.search(text) for text in searched(node))],
-            {'columns/used.py', 'compat/hints.py', 'midlevel/replicas.py', 'runner/finite.py'})
+            {'columns/embedding_columns.py', 'compat/hints.py', 'midlevel/replicas.py',
+             'runner/finite.py'})

@@ -19,10 +19,8 @@ def test_a_process_that_chose_nothing_has_one_core_and_no_limits():
     assert defaults.system_of(None) == System(Topology(), is_explicit=False)
 
 
-@pytest.mark.parametrize('choices', [
-    Defaults(kernels=Kernels('stock', 3)), Defaults(id_policy='drop'), Defaults(step_limit=1),
-    Defaults(system=System.sized(2, 4))])
-def test_what_was_chosen_holds_until_something_else_is(choices):
+def test_what_was_chosen_holds_until_something_else_is():
+    choices = Defaults(kernels=Kernels('stock', 3), id_policy='drop', step_limit=1)
     defaults.set_current(choices)
     assert defaults.current() is choices
     defaults.set_current(Defaults())
@@ -34,23 +32,12 @@ def test_what_was_chosen_holds_until_something_else_is(choices):
     (Defaults(kernels=Kernels(threads=0)), r'E475 etpe run or install\(\): .*got 0'),
     (Defaults(id_policy='ignore'), "E438 ids: .*got 'ignore'"),
     (Defaults(step_limit=0), 'E416 steps: it must be at least 1; got 0'),
-    (Defaults(step_limit=-1), 'E416 steps: it must be at least 1; got -1'),
     (Defaults(system=System.sized(0, 1)), 'E410 topology'),
-    (Defaults(system=System.sized(1, 0)), 'E410 topology'),
-    (Defaults(system=System.sized(-1, None)), 'E410 topology'),
     (Defaults(system=System.sized(10**6, 1)), 'E410 topology')])
 def test_a_choice_that_cannot_be_is_refused_and_changes_nothing(choices, text):
     with pytest.raises(ConfigError, match=text):
         defaults.set_current(choices)
     assert defaults.current() == Defaults()
-
-
-def test_all_that_is_wrong_is_said_at_once():
-    with pytest.raises(ConfigError) as caught:
-        defaults.set_current(Defaults(system=System.sized(0, None), id_policy='ignore',
-                                      kernels=Kernels('fast', 0), step_limit=0))
-    assert sorted(problem.code for problem in caught.value.problems) == [
-        'E410', 'E416', 'E438', 'E474', 'E475']
 
 
 def test_install_says_all_that_is_wrong_with_its_arguments_and_changes_nothing():

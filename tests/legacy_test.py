@@ -16,7 +16,6 @@ RUN_CONFIGS = pytest.mark.parametrize('run_config', [
 @pytest.mark.parametrize('text, expected', [
     ('[' * 100_000, 'it must hold an object of JSON; got RecursionError: '),
     ('{"a":' * 200_000, 'it must hold an object of JSON; got RecursionError: '),
-    ('{"a":' + '[' * 500 + ']' * 500 + '}', 'it may be nested 32 deep; got more.'),
     ('x' * 10**8, 'it must have at most 4,194,304 characters; got 100,000,000.'),
     ('{"cluster"', 'it must hold an object of JSON; got JSONDecodeError: '),
     ('{"a": ' + '9' * 5_000 + '}', 'it must hold an object of JSON; got ValueError: '),
@@ -47,19 +46,11 @@ def test_p21_all_that_is_wrong_comes_at_once(monkeypatch):
     assert len(caught.value.problems) == 3
 
 
-@RUN_CONFIGS
-@pytest.mark.parametrize('tf_config, text', [
-    ({'cluster': {'worker': ['a:1']}}, 'it must have one "chief" node'),
-    ({'cluster': {'chief': ['a:1']}}, 'task type must be set'),
-    ({'cluster': {'chief': ['a:1']}, 'task': {'type': 'chief'}}, 'task index must be set'),
-    ({'cluster': {'chief': ['a:1']}, 'task': {'type': 'chief', 'index': -1}},
-     'Task index must be non-negative number'),
-    ({'cluster': {'chief': {'0': 'a:1'}}, 'task': {'type': 'chief', 'index': '7'}},
-     '7 is not a valid task_id')])
-def test_what_the_nightly_has_words_for_it_says_itself(monkeypatch, run_config, tf_config, text):
-    monkeypatch.setenv('TF_CONFIG', json.dumps(tf_config))
-    with pytest.raises(ValueError, match=text):
-        run_config()
+def test_what_the_nightly_has_words_for_it_says_itself(monkeypatch):
+    monkeypatch.setenv('TF_CONFIG', json.dumps(
+        {'cluster': {'chief': {'0': 'a:1'}}, 'task': {'type': 'chief', 'index': '7'}}))
+    with pytest.raises(ValueError, match='7 is not a valid task_id'):
+        ete.RunConfig()
 
 
 @RUN_CONFIGS

@@ -6,8 +6,6 @@ Run it in a virtual environment of its own (Python <= 3.11), never in the one of
     python3.11 -m venv .venv215
     .venv215/bin/pip install tensorflow-cpu==2.15.1 tensorflow-estimator==2.15.0
     .venv215/bin/python tools/make_goldens.py
-
-While `.venv215` exists, a property test compares with the original itself.
 """
 
 import functools

@@ -9,21 +9,19 @@ from typing import Any
 
 from .. import _legacy, _tf
 from ..estimator import (
-    context,
     enqueue,
     parameters,
     session_support,
     table_config,
     tpu_config,
+    tpu_context,
     tpu_embedding,
     tpu_embedding_gradient,
     tpu_estimator_names,
 )
 from ..estimator.embedding_spec import EmbeddingConfigSpec
-from ..estimator.estimator import TPUEstimator
-from ..estimator.feed_hook import TPUInfeedOutfeedSessionHook
-from ..estimator.run_config import RunConfig
-from ..estimator.spec import TPUEstimatorSpec
+from ..estimator.tpu_estimator import TPUEstimator, export_estimator_savedmodel
+from ..estimator.tpu_estimator_spec import TPUEstimatorSpec
 from ..runner.checkpoint_hooks import AsyncCheckpointSaverHook, CheckpointInputPipelineHook
 from . import import_paths, refused
 from .resolver import TPUClusterResolver
@@ -72,14 +70,13 @@ def names_by_module() -> dict[str, dict[str, Any]]:
         'tensorflow.python.distribute.cluster_resolver.tpu_cluster_resolver':
             _named(TPUClusterResolver),
         f'{NIGHTLY_TPU}.tpu_config': _named(
-            tpu_config.InputPipelineConfig, RunConfig, tpu_config.TPUConfig),
-        f'{NIGHTLY_TPU}.tpu_context': _named(context.TPUContext),
+            tpu_config.InputPipelineConfig, tpu_config.RunConfig, tpu_config.TPUConfig),
+        f'{NIGHTLY_TPU}.tpu_context': _named(tpu_context.TPUContext),
         f'{NIGHTLY_TPU}.tpu_estimator': {
             **refused.refused('tpu_estimator'), **_names_of(tpu_estimator_names),
             **_named(TPUEstimator, TPUEstimatorSpec, EmbeddingConfigSpec,
-                     TPUInfeedOutfeedSessionHook,
-                     tpu_config.ExportSavedModelApiVersion, parameters.AdagradParameters,
-                     parameters.AdamParameters,
+                     export_estimator_savedmodel, tpu_config.ExportSavedModelApiVersion,
+                     parameters.AdagradParameters, parameters.AdamParameters,
                      parameters.StochasticGradientDescentParameters)},
         f'{NIGHTLY_TPU}._tpu_estimator_embedding': {
             **refused.refused('_tpu_estimator_embedding'), **of_columns}}

@@ -15,11 +15,11 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from .. import _tf, defaults
-from ..cluster import addresses as workers
+from ..cluster.addresses import split
 from ..core.specs import System
 from ..errors import ConfigError
-from ..estimator import addresses
-from ..estimator.system import tpu_topology
+from ..estimator import tpu_addresses
+from ..estimator.tpu_context import tpu_topology
 from ..hosts.placement import HOST_JOB
 from ..runner.progress import announce
 
@@ -91,12 +91,12 @@ class TPUClusterResolver(_CloudResolver):
             raise ConfigError(*problems)
         _list_cores_of(self)
         self.stated_addresses = tuple(
-            workers.split(tpu) if isinstance(tpu, str) else tpu or ())
+            split(tpu) if isinstance(tpu, str) else tpu or ())
         self._has_cluster = tpu != 'local'
         self._other_jobs = {} if not coordinator_name else {
-            coordinator_name: [coordinator_address or addresses.COORDINATOR]}
+            coordinator_name: [coordinator_address or tpu_addresses.COORDINATOR]}
         if tpu not in (None, '', 'local'):
-            addresses.remember(tpu)
+            tpu_addresses.remember(tpu)
             announce(f'TPUClusterResolver({tpu!r}) finds ' + (
                 'the workers of a job' if defaults.current().cluster.is_from_script
                 else 'the emulated system: no TPU is asked'))
@@ -122,7 +122,7 @@ class TPUClusterResolver(_CloudResolver):
     def master(self, task_type: str | None = None, task_id: int | None = None,
                rpc_layer: str | None = None) -> str:
         """Returns `''`: the system is in this process, or a session finds its workers."""
-        return addresses.Master(self.stated_addresses)
+        return tpu_addresses.Master(self.stated_addresses)
 
     def get_job_name(self) -> str:
         """Returns the job of the hosts, as scripts write it into the names of devices."""
@@ -137,7 +137,7 @@ class TPUClusterResolver(_CloudResolver):
         """Returns one task per emulated host, at unreachable addresses; none for `'local'`."""
         if not self._has_cluster:
             return tf.train.ClusterSpec({})
-        return addresses.emulated_cluster(
+        return tpu_addresses.emulated_cluster(
             self.emulated_system.topology, self.get_job_name(), self._other_jobs)
 
     def num_accelerators(self, task_type: str | None = None, task_id: int | None = None,

@@ -19,8 +19,8 @@ from .. import _tf, defaults
 from ..cluster.cluster import current
 from ..cluster.server import Target
 from ..errors import ConfigError, Problem, UnsupportedError, shown
-from ..estimator import addresses, replicate, workers
-from ..estimator.system import tpu_topology
+from ..estimator import replicate, tpu_addresses
+from ..estimator.tpu_context import tpu_topology
 from ..midlevel.replicas import forget_initialized
 from ..runner import towers
 from ..runner.progress import announce
@@ -103,8 +103,8 @@ def _for_emulated(function: Any, also: tuple[str | None, ...], emulated: Callabl
 
 def _is_emulated(given: Any) -> bool:
     """Whether an argument is a resolver of this package, its cluster or an address of a TPU."""
-    return isinstance(given, (TPUClusterResolver, addresses.EmulatedCluster)) or (
-        addresses.is_of_tpu(given))
+    return isinstance(given, (TPUClusterResolver, tpu_addresses.EmulatedCluster)) or (
+        tpu_addresses.is_of_tpu(given))
 
 
 def open_sessions_here() -> None:
@@ -112,7 +112,7 @@ def open_sessions_here() -> None:
 
     Sessions of graphs with tables on workers are opened there, too.
     """
-    addresses.remember(COLAB_ADDRESS)
+    tpu_addresses.remember(COLAB_ADDRESS)
     cls = _tf.session_class()
     original = inspect.unwrap(cls.__init__)  # An earlier install() may have been here.
 
@@ -122,13 +122,13 @@ def open_sessions_here() -> None:
         cluster = None
         if isinstance(target, Target):
             pass  # At a worker, which is no TPU.
-        elif (cluster := workers.cluster_of_session(target, graph)) is not None:
-            workers.prepare(cluster, graph)
+        elif (cluster := tpu_addresses.cluster_of_session(target, graph)) is not None:
+            tpu_addresses.prepare(cluster, graph)
             target = cluster.target
             config = cluster.config(tf.compat.v1.ConfigProto() if config is None else config)
-        elif addresses.is_of_tpu(target):
+        elif tpu_addresses.is_of_tpu(target):
             target = ''
-        elif addresses.has_port_of_tpu(target):
+        elif tpu_addresses.has_port_of_tpu(target):
             tf.compat.v1.logging.warning('%s', Problem(
                 'W930', 'tf.Session', 'TPUs are emulated in this process, but the session asks the '
                 'address that it was given', shown(repr(target)),

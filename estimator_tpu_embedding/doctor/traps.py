@@ -16,7 +16,7 @@ _CALLS = {'train_batch_size': (), 'eval_batch_size': ('evaluate', 'train_and_eva
           'predict_batch_size': ('predict',)}
 """The batch sizes, and the methods without which they do not matter."""
 CORES_PER_HOST = 8
-"""Cores of a host where `num_shards` sizes the system, as `estimator/system.py` does."""
+"""Cores of a host where `num_shards` sizes the system, as `estimator/tpu_context.py` does."""
 
 _NO_KERNEL = ('TensorFlow has this operation for TPUs only, and nothing emulates it: the session '
               'that runs it raises InvalidArgumentError')

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import tensorflow.compat.v1 as tf
 
 from .. import _tf
-from ..columns.adapt import columns_to_specs
+from ..columns.embedding_columns import columns_to_specs
 from ..core.partition import STRATEGIES
 from ..core.specs import FeatureSpec, TableSpec
 from ..errors import Problem, did_you_mean, noted

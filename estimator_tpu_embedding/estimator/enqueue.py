@@ -67,18 +67,16 @@ Datas = Mapping[str, EnqueueData | RaggedEnqueueData]
 
 
 def check_datas(datas_list: Sequence[Datas], feature_names: Sequence[str],
-                cores_per_host: int) -> None:
+                cores_per_host: int) -> list[str]:
     """Checks the arguments of `generate_enqueue_ops` as the original does, in its order.
 
-    Args:
-      datas_list: the ids by feature, for each core.
-      feature_names: the features that each core must have.
-      cores_per_host: cores of each host, which follow each other.
+    Returns:
+      The device of the ids of each core.
 
     Raises:
       ValueError: for a feature too few or too many, another type, or devices that disagree.
     """
-    devices: dict[int, str] = {}
+    devices: list[str] = []
     for index, datas in enumerate(datas_list):
         here = f'`enqueue_datas_list[{index}]`'
         if missing := set(feature_names) - set(datas):
@@ -87,13 +85,14 @@ def check_datas(datas_list: Sequence[Datas], feature_names: Sequence[str],
         if extra := set(datas) - set(feature_names):
             raise ValueError(f'{here} has a feature that is not in `feature_to_config_dict`: '
                              f'{extra}.')
-        devices[index] = _device_of(here, datas)
+        devices.append(_device_of(here, datas))
         first = devices[index - index % cores_per_host]
         if devices[index] != first:
             raise ValueError(
                 'We expect the `enqueue_datas` which are on the same host to be contiguous in '
                 f'`enqueue_datas_list`, {here} is on device {devices[index]}, but is expected to '
                 f'be on device {first}.')
+    return devices
 
 
 def _device_of(here: str, datas: Datas) -> str:
@@ -117,11 +116,6 @@ def _device_of(here: str, datas: Datas) -> str:
     return first[1] if first is not None else ''
 
 
-def device_of(datas: Datas) -> str:
-    """Returns the device of the ids of one core; `''` if they have none."""
-    return next((_device(data.embedding_indices) for data in datas.values()), '')
-
-
 def _device(tensor: Any) -> str:
     return str(getattr(tensor, 'device', ''))
 
@@ -140,9 +134,10 @@ def to_batches(plan: Plan, core_ids: CoreIds, datas: Datas, *, core: int, ragged
                ) -> dict[str, IdBatch]:
     """Returns the ids of every feature of one core, checked.
 
+    If ids out of range are no error, every batch that has some is reported on standard error.
+
     Args:
-      plan: declares the features, each with its policy for ids out of range. If these are no
-        error, every batch that has some is reported on standard error.
+      plan: declares the features.
       core_ids: of this plan.
       datas: the ids by feature. Sample indices are `[n, 1]`, `[n, 2]` for sample and place, or
         `[n, 3]` for a place of several ids. If they are `None`, the k-th id belongs to sample k.

@@ -40,12 +40,7 @@ class GraphEngine:
     """
 
     def __init__(self, plan: Plan, placement: Placement | None = None):
-        """Creates nothing yet; ids may be enqueued before tables exist, or after.
-
-        Args:
-          plan: the plan.
-          placement: the devices of hosts that are workers; `None` emulates them in this process.
-        """
+        """Creates nothing yet; the hosts are workers with a placement, else emulated here."""
         self._workers = placement
         self._client = '' if placement is None else placement.client
         self.capture: GradientCapture | None = None
@@ -122,10 +117,6 @@ class GraphEngine:
 
     def update(self, gradients: Activations, step: Any) -> tf.Operation:
         """Changes the rows of the last look-up, once for the gradients of all cores.
-
-        Args:
-          gradients: the gradients of the activations on this core.
-          step: the argument of dynamic rates, or `None`.
 
         Raises:
           ConfigError: if there was no look-up since the last update.

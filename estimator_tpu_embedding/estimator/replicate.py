@@ -21,8 +21,8 @@ from ..hosts.placement import on
 from ..runner import towers
 from ..runner.gradient_capture import DUMMY_COLLECTION
 from ..runner.towers import Towers
-from . import workers
-from .system import tpu_topology
+from . import tpu_addresses
+from .tpu_context import tpu_topology
 
 _TOWERS = ('estimator_tpu_embedding', 'towers')  # No string, so that no MetaGraph lists it.
 _SEPARATE = frozenset({
@@ -42,18 +42,8 @@ def split_compile_and_replicate(
 
     A fetch from one replica runs all of them, as on the hardware. Only the first replica changes
     variables: `CrossShardOptimizer` gives it the sum of the gradients. Other side effects happen
-    in every replica. The arguments that only place or compile a computation have no effect.
-
-    Args:
-      computation: called once per replica; returns tensors, then operations.
-      inputs: the arguments of each replica.
-      infeed_queue: must be `None`.
-      device_assignment: not used.
-      name: not used.
-      use_tpu: not used.
-      maximum_shapes: not used.
-      padding_spec: not used.
-      xla_options: not used.
+    in every replica. The computation returns tensors, then operations. The arguments that only
+    place or compile it have no effect.
 
     Returns:
       An operation that does nothing, and the output of `computation` for each replica. An output
@@ -79,7 +69,7 @@ def split_compile_and_replicate(
     made, graph = _towers(len(arguments)), tf.get_default_graph()
 
     def build(core: int) -> Any:
-        with on(workers.device_of_replica(graph, core, len(arguments))):
+        with on(tpu_addresses.device_of_replica(graph, core, len(arguments))):
             return computation(*arguments[core])
 
     try:
@@ -146,11 +136,7 @@ def initialize_system(embedding_config: Any = None, job: str | None = None,
                       tpu_cancellation_closes_chips: bool | None = None) -> tf.Tensor:
     """Returns the topology of the emulated system, which needs no initialisation.
 
-    Args:
-      embedding_config: not used; a `TPUEmbedding` knows its own.
-      job: not used.
-      compilation_failure_closes_chips: not used.
-      tpu_cancellation_closes_chips: not used.
+    The arguments are not used; a `TPUEmbedding` knows its own config.
 
     Returns:
       Scalar string, a serialized `TopologyProto`: core `c` of host `h` is at `(c, h, 0, 0)`.

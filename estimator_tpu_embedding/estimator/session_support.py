@@ -12,8 +12,6 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-_watchdog: WatchdogManager | None = None
-
 
 class CoordinatorResetError(tf.errors.AbortedError):
     """Makes a `MonitoredSession` begin a new session."""
@@ -84,7 +82,7 @@ class WatchdogManager:
 
     def stop(self) -> None:
         """Logs that the watch ends."""
-        tf.logging.info('Stopping worker watchdog.')
+        stop_worker_watchdog()
 
     def __enter__(self) -> None:
         self.configure_and_run()
@@ -95,20 +93,14 @@ class WatchdogManager:
 
 def start_worker_watchdog(session: Any, devices: Sequence[str] | None = None,
                           ping_interval: float = 60, shutdown_timeout: float = 3600) -> None:
-    """Starts the one watchdog of the process, unless it runs."""
-    global _watchdog
-    if _watchdog is None:
-        _watchdog = WatchdogManager(session, devices, min(shutdown_timeout / 10., ping_interval),
-                                    shutdown_timeout)
-        _watchdog.configure_and_run()
+    """Logs that a watch of the process begins."""
+    WatchdogManager(session, devices, min(shutdown_timeout / 10., ping_interval),
+                    shutdown_timeout).configure_and_run()
 
 
 def stop_worker_watchdog() -> None:
-    """Stops it, if it runs."""
-    global _watchdog
-    if _watchdog is not None:
-        _watchdog.stop()
-        _watchdog = None
+    """Logs that the watch of the process ends."""
+    tf.logging.info('Stopping worker watchdog.')
 
 
 class GracefulShutdownHook(tf.train.SessionRunHook):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-import functools
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -20,12 +19,11 @@ from ..core.specs import TableSpec, Topology
 from ..errors import ConfigError, Problem, UnsupportedError, quoted, shown
 from ..hosts.placement import Placement, on
 from ..proto.codec import Config, plan_to_config
-from . import enqueue, workers
-from .addresses import EMULATED, lead_here
+from . import enqueue, tpu_addresses
 from .graph_engine import GraphEngine
 from .parameters import StochasticGradientDescentParameters, _OptimizationParameters
-from .system import topology_of
 from .table_config import DeviceConfig, FeatureConfig, TableConfig, configs_to_specs
+from .tpu_context import topology_of
 
 INFERENCE: int = Config.INFERENCE
 TRAINING: int = Config.TRAINING
@@ -91,8 +89,7 @@ def _system_of(master: str | None, device_config: DeviceConfig | None,
                master_job_name: str | None) -> tuple[Topology, str]:
     """Returns the topology, and the beginning of the device strings of its hosts."""
     if device_config is None:
-        lead_here('TPUEmbedding', 'the workers of a job' if defaults.current(
-            ).cluster.is_from_script else EMULATED, master=master)
+        tpu_addresses.lead_here('TPUEmbedding', master=master)
         return topology_of(master, None, None), f'/job:{master_job_name or "localhost"}'
     hosts, cores = device_config.num_hosts, device_config.num_cores
     if cores % hosts:
@@ -115,7 +112,6 @@ def _check_mode(mode: int, parameters: Any, tables: Mapping[str, TableConfig]) -
                              f'{type(parameters)}')
     elif any(config.optimization_parameters is None for config in tables.values()):
         raise ValueError('`optimization_parameters` is missing.')
-
 
 
 class TPUEmbedding:
@@ -176,8 +172,8 @@ class TPUEmbedding:
                              f'{partition_strategy}.')
         _check_tables(table_to_config_dict, feature_to_config_dict)
         topology, job = _system_of(master, device_config, master_job_name)
-        self._cluster = workers.cluster_of_loop(master)
-        workers.require_hosts(self._cluster, topology)
+        self._cluster = tpu_addresses.cluster_of_loop(master)
+        tpu_addresses.require_hosts(self._cluster, topology)
         if batch_size % topology.num_cores:
             raise ValueError('`batch_size` is not a multiple of number of cores. `batch_size`='
                              f'{batch_size}, `_num_cores`={topology.num_cores}.')
@@ -242,7 +238,7 @@ class TPUEmbedding:
                 self._engines[graph] = GraphEngine(
                     self.plan, None if self._cluster is None else self._placement)
                 if self._cluster is not None:
-                    workers.remember(graph, self._cluster, self._placement, self.plan)
+                    tpu_addresses.place_tables(graph, self._cluster, self._placement, self.plan)
             return self._engines[graph]
 
     def create_variables_and_ops(
@@ -273,14 +269,19 @@ class TPUEmbedding:
             hosted = tables[table.name]
             parts = [self._one_per_host(name, values, table) for name, values in zip(
                 slot_names[table.name], hosted.slots.values())]
-            slots[table.name] = (_slot_tuple(table.optimizer, parts)
-                                 if table.optimizer is not None else None)
+            slots[table.name] = (SLOT_TUPLES[_name_of_tuple(type(table.optimizer))](*parts)
+                                 if table.optimizer is not None and parts else None)
         count = len(self.plan.tables) * self.plan.topology.num_hosts
+
+        def retrieve_ops() -> list[tf.Operation]:
+            with tf.control_dependencies([engine.retrieve()]):
+                return [tf.no_op('retrieve_tpu_embedding_parameters') for _ in range(count)]
+
         return VariablesAndOps(
             {table.name: self._one_per_host(names[table.name], tables[table.name].rows, table)
              for table in self.plan.tables}, slots,
             load_ops=lambda: [tf.no_op('load_tpu_embedding_parameters') for _ in range(count)],
-            retrieve_ops=functools.partial(_retrieve_ops, engine, count))
+            retrieve_ops=retrieve_ops)
 
     def _one_per_host(self, name: str, parts: Sequence[tf.Variable], table: TableSpec
                       ) -> list[tf.Variable]:
@@ -311,8 +312,8 @@ class TPUEmbedding:
           ValueError: as the original does.
           InputError: for ids, indices or weights whose type or shape is wrong.
         """
-        enqueue.check_datas(enqueue_datas_list, list(self._features),
-                                self.num_cores_per_host)
+        devices = enqueue.check_datas(enqueue_datas_list, list(self._features),
+                                      self.num_cores_per_host)
         if mode_override not in (None, 'train', 'inference', 'unspecified'):
             raise ValueError(f'Unsupported value {mode_override} specified for mode_override.')
         if len(enqueue_datas_list) > self.num_cores:
@@ -321,7 +322,7 @@ class TPUEmbedding:
         engine, operations = self.engine, []
         core_ids = enqueue.core_ids_of(self.plan)
         for core, datas in enumerate(enqueue_datas_list):
-            with on(enqueue.device_of(datas) or self._placement.client):
+            with on(devices[core] or self._placement.client):
                 operations.append(engine.enqueue(enqueue.to_batches(
                     self.plan, core_ids, datas, core=core, ragged=ragged), core=core))
         return operations
@@ -366,17 +367,10 @@ class TPUEmbedding:
         return self.engine.update(gradients, step)
 
 
-def _retrieve_ops(engine: GraphEngine, count: int) -> list[tf.Operation]:
-    with tf.control_dependencies([engine.retrieve()]):
-        return [tf.no_op('retrieve_tpu_embedding_parameters') for _ in range(count)]
-
-
 def _slot_names_of(table: TableSpec, given: Mapping[str, Any] | None) -> list[str]:
     """Returns the names of the variables of a table's slots, in the order of its optimizer.
 
-    Args:
-      table: the table, with its optimizer if it has one.
-      given: a tuple such as `AdagradSlotVariableNames` by table; the default names if empty.
+    They are those given by table, such as `AdagradSlotVariableNames`, or else the default names.
 
     Raises:
       KeyError: if the table is not there.
@@ -395,8 +389,3 @@ def _slot_names_of(table: TableSpec, given: Mapping[str, Any] | None) -> list[st
             f'{optimizer.field}: {quoted(fields)}', shown(repr(names)),
             f'Give a {type(optimizer).__name__}SlotVariableNames, or leave out the argument.'))
     return [getattr(names, field) for field in fields]
-
-
-def _slot_tuple(optimizer: Optimizer, fields: list[Any]) -> Any:
-    """Returns the tuple of an optimizer's slots; `None` if it has none."""
-    return SLOT_TUPLES[_name_of_tuple(type(optimizer))](*fields) if fields else None

@@ -1,6 +1,6 @@
 """Holds the other names of the original's module `tpu_estimator` that scripts and libraries use.
 
-A logger and hooks; private names that derived estimators import; exports. A model_fn calls
+A logger and hooks; private names that derived estimators import. A model_fn calls
 `call_computation` and its kin to run itself on a TPU, in exports with API version 2. Only graphs
 for the CPU are written, so they call the model as it is. The server batches requests, not the
 graph: a `BatchConfig` has no effect.
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import inspect
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import tensorflow.compat.v1 as tf
@@ -19,9 +19,6 @@ from .. import _legacy, defaults
 from ..errors import Problem
 from ..runner.input import filled
 from ..runner.steps_per_run import StopAtStep
-from .estimator import TPUEstimator
-from .run_config import RunConfig
-from .tpu_config import InputPipelineConfig, TPUConfig
 
 
 class PeriodicLogger:
@@ -45,6 +42,8 @@ class ExamplesPerSecondHook(tf.train.StepCounterHook):
     A TPUEstimator does so by itself; this is for other loops.
     """
 
+    _tags: Sequence[str] = ('global_step/sec', 'examples/sec')
+
     def __init__(self, batch_size: int, every_n_steps: int | None = 100,
                  every_n_secs: float | None = None, output_dir: str | None = None,
                  summary_writer: Any = None):
@@ -57,16 +56,64 @@ class ExamplesPerSecondHook(tf.train.StepCounterHook):
         """Logs and writes; `StepCounterHook` calls it when its time has come."""
         steps = elapsed_steps / elapsed_time
         rates = {'global_step/sec': steps, 'examples/sec': steps * self._batch_size}
-        for tag, rate in rates.items():
-            tf.logging.info('%s: %g', tag, rate)
+        for tag in self._tags:
+            tf.logging.info('%s: %g', tag, rates[tag])
         if self._summary_writer is not None:
             self._summary_writer.add_summary(tf.Summary(value=[
-                tf.Summary.Value(tag=tag, simple_value=rate) for tag, rate in rates.items()
+                tf.Summary.Value(tag=tag, simple_value=rates[tag]) for tag in self._tags
             ]), global_step)
 
 
 class InstallSignalHandlerHook(tf.train.SessionRunHook):
     """Makes Ctrl-C end the run at once, which it does here without any hook."""
+
+
+class TPUInfeedOutfeedSessionHook(tf.train.SessionRunHook):
+    """The hook that feeds the cores while a job trains.
+
+    A subclass that is given to `TPUConfig(experimental_feed_hook=...)` stands in its place. It is
+    made with the arguments below, and its methods of a `SessionRunHook` are called. A method that
+    it overrides must call the method of this class.
+
+    `self._dequeue_ops` holds the stopping signals of all cores under their name, joined along the
+    first dimension. `before_run` may fetch them; `after_run` then has the values of the last step
+    of the loop.
+
+    The runner owns the threads that draw batches: methods for threads cannot be overridden.
+    """
+
+    def __init__(self, ctx: Any, enqueue_ops: Any, dequeue_ops: Mapping[str, Any],
+                 tpu_compile_op: Any, run_infeed_loop_on_coordinator: bool = True,
+                 rendezvous: Any = None, master: str | None = None, session_config: Any = None,
+                 tpu_init_ops: Any = None, outfeed_every_n_steps: int = 1):
+        """Stores what the runner hands over; the arguments after the third are not used.
+
+        `ctx` is a `TPUContext`, as a model_fn gets it. `enqueue_ops` feeds the cores, and must be
+        handed on; here it is a hook. `dequeue_ops` has the stopping signals, by their name.
+        """
+        self._enqueue_ops = enqueue_ops
+        self._dequeue_ops = dequeue_ops
+
+    @staticmethod
+    def get_stopping_signals_and_name(features: Any) -> tuple[Any, str | None]:
+        """Returns tensors that tell of the end of data, by name, and a name for them; here none.
+
+        Args:
+          features: the features of one core, as model_fn gets them.
+        """
+        return None, None
+
+    def begin(self) -> None:
+        """Prepares to feed."""
+        self._enqueue_ops.begin()
+
+    def after_create_session(self, session: tf.Session, coord: Any) -> None:
+        """Starts the threads that feed."""
+        self._enqueue_ops.after_create_session(session, coord)
+
+    def end(self, session: tf.Session) -> None:
+        """Ends the threads that feed."""
+        self._enqueue_ops.end(session)
 
 
 class _TPUStopAtStepHook(StopAtStep):
@@ -196,32 +243,6 @@ class BatchConfig(NamedTuple):
     max_enqueued_batches: int = 100
 
 
-def export_estimator_savedmodel(estimator: Any, export_dir_base: str,
-                                serving_input_receiver_fn: Callable[[], Any],
-                                assets_extra: dict[str, str] | None = None,
-                                as_text: bool = False, checkpoint_path: str | None = None) -> Any:
-    """Exports the model of a plain Estimator, as a TPUEstimator with its model_fn does.
-
-    Args:
-      estimator: has a model_fn that takes params, and a model_dir.
-      export_dir_base: see `tf.estimator.Estimator.export_saved_model`, as for the others.
-      serving_input_receiver_fn: see there.
-      assets_extra: see there.
-      as_text: see there.
-      checkpoint_path: see there.
-
-    Returns:
-      The path of the export, as bytes.
-    """
-    config = RunConfig(model_dir=estimator.model_dir, tpu_config=TPUConfig(
-        per_host_input_for_training=InputPipelineConfig.PER_HOST_V2))  # Never called for input.
-    exporter = TPUEstimator(
-        _legacy.model_fn_of(estimator), config=config,
-        params=estimator.params, use_tpu=True, train_batch_size=2048, eval_batch_size=2048)
-    return exporter.export_saved_model(
-        export_dir_base, serving_input_receiver_fn, assets_extra, as_text, checkpoint_path)
-
-
 def call_computation(computation_inputs: Any, computation: Callable[[Any], Any],
                      batch_config: BatchConfig | None = None) -> list[Any]:
     """Calls a computation.
@@ -252,19 +273,10 @@ def inference_on_tpu(computation: Callable[..., Any], inputs_to_tpu: Sequence[An
                      batch_timeout_micros: int,
                      allowed_batch_sizes: list[int] | None = None,
                      max_enqueued_batches: int = 100) -> list[Any]:
-    """Calls a computation with several inputs.
+    """Calls a computation with a list of tensors as its arguments, as `call_computation` does.
 
-    Args:
-      computation: see `call_computation`.
-      inputs_to_tpu: a list of tensors, the arguments of the computation.
-      num_batch_threads: see `BatchConfig`, as for the others: they have no effect.
-      max_batch_size: see there; 0 or `None` asks for no batches.
-      batch_timeout_micros: see there.
-      allowed_batch_sizes: see there.
-      max_enqueued_batches: see there.
-
-    Returns:
-      As `call_computation`.
+    The other arguments are those of a `BatchConfig`, which has no effect. A `max_batch_size` of 0
+    or `None` asks for no batches.
     """
     batches = BatchConfig(num_batch_threads, max_batch_size, batch_timeout_micros,
                           allowed_batch_sizes, max_enqueued_batches) if max_batch_size else None
@@ -274,15 +286,7 @@ def inference_on_tpu(computation: Callable[..., Any], inputs_to_tpu: Sequence[An
 def model_fn_inference_on_tpu(model_fn: Callable[..., Any], features: Any, labels: Any = None,
                               config: Any = None, params: Any = None,
                               batch_config: BatchConfig | None = None) -> Any:
-    """Calls a model_fn for predictions.
-
-    Args:
-      model_fn: called with mode PREDICT, and with the other arguments that it takes.
-      features: a tensor or dict of tensors.
-      labels: passed on.
-      config: passed on.
-      params: passed on.
-      batch_config: has no effect; see above.
+    """Calls a model_fn with mode PREDICT, and with the other arguments that it takes.
 
     Returns:
       The `EstimatorSpec` or `TPUEstimatorSpec` that model_fn returned.

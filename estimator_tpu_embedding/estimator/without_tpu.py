@@ -1,13 +1,15 @@
-"""Runs a TPUEstimator as a plain Estimator: exports, and all calls with `use_tpu=False`."""
+"""Runs a TPUEstimator as a plain Estimator: exports, and all calls with `use_tpu=False`.
+
+Such a graph reads tables without the engine.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
 import itertools
-import re
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import tensorflow.compat.v1 as tf
@@ -19,17 +21,24 @@ from ..checkpoint.layout import Held
 from ..checkpoint.options import CheckpointOptions
 from ..checkpoint.recover import Known
 from ..checkpoint.saver import CommittingSaver, Lineage, default_saver
-from ..core.vocabulary_digests import Words
+from ..columns import columns_without_engine
+from ..core.budget import Need, require_fit
 from ..errors import CheckpointWriteError, Problem, UnsupportedError
+from ..hosts import memory
 from ..runner import summaries
 from ..runner.progress import announce
 from ..runner.step_graph import refuse_foreign_sums
-from . import calls, settings
+from . import job_settings, user_functions
 from .embedding_spec import EmbeddingConfigSpec
-from .spec import TPUEstimatorSpec
 from .tpu_config import InputPipelineConfig
+from .tpu_estimator_names import ExamplesPerSecondHook
+from .tpu_estimator_spec import TPUEstimatorSpec
 
 _Estimator: Any = _legacy.estimator_class()
+_KEYS = _legacy.mode_keys()
+VERBS = {_KEYS.TRAIN: 'train', _KEYS.EVAL: 'evaluate', _KEYS.PREDICT: 'predict'}
+BATCH_SIZES = {_KEYS.TRAIN: 'train_batch_size', _KEYS.EVAL: 'eval_batch_size',
+               _KEYS.PREDICT: 'predict_batch_size'}
 
 
 class _Reading(NamedTuple):
@@ -50,9 +59,8 @@ class WithoutTpu(_Estimator):
     _batch_sizes: dict[str, int | None]
     _known: Known
     _lineage: Lineage | None = None
-    _words: Sequence[Words] = ()
     _reading = _Reading()
-    _has_named_optimizers = False
+    _has_warned = False
 
     @contextlib.contextmanager
     def _restoring(self, checkpoint: Following | None, is_export: bool = False) -> Iterator[None]:
@@ -69,16 +77,15 @@ class WithoutTpu(_Estimator):
         if self.config.cluster_spec or self._train_distribution is not None:
             yield
             return
-        words = settings.words_of(self._spec)
+        self._lineage = Lineage()
         if checkpoint is not None:
-            vocabularies.check(checkpoint, words, self._checkpoint_options())
-        self._lineage, self._words = Lineage(), words
-        if checkpoint is not None:
+            vocabularies.check(checkpoint, job_settings.words_of(self._spec),
+                               self._checkpoint_options())
             self._lineage.add(checkpoint.prefix)
         try:
             yield
         finally:
-            del self._lineage, self._words
+            del self._lineage
 
     def _evaluate_without_tpu(self, checkpoint: Following | None, *args: Any) -> dict[str, Any]:
         """`Estimator.evaluate`; `args` are input_fn, steps, hooks, the checkpoint and name."""
@@ -121,7 +128,7 @@ class WithoutTpu(_Estimator):
                 'E915', 'TPUEstimator', 'export_to_cpu=False is not supported: only graphs for '
                 'the CPU can be written', remedy='Leave it out.'))
         options = self._checkpoint_options()
-        found = following.chosen(self.model_dir, checkpoint_path, options, self._known)
+        found = self._chosen(checkpoint_path)
         settings_of_start = self._warm_start_settings
         if found is None and settings_of_start is not None:
             start = warm_start.checkpoint_of(settings_of_start.ckpt_to_initialize_from, options)
@@ -157,30 +164,31 @@ class WithoutTpu(_Estimator):
                        input_context: Any = None) -> Any:
         """Calls input_fn for a run without TPU, as the base class does."""
         del input_context
-        if (mode != _legacy.mode_keys().TRAIN
+        if (mode != _KEYS.TRAIN
                 and self.config.tpu_config.eval_training_input_configuration
                 == InputPipelineConfig.SLICED):
             raise ValueError('Invalid TPUConfig `eval_training_input_configuration` value. SLICED '
                              'mode only works on use_tpu = True.')
-        return calls.call_input_fn(input_fn, self._params_without_tpu(mode), mode, self.config)
+        return user_functions.call_input_fn(
+            input_fn, self._params_without_tpu(mode), mode, self.config)
 
     def _call_model_fn(self, features: Any, labels: Any, mode: str, config: Any) -> Any:
         """Calls model_fn for a run without TPU, as the base class does."""
         tf.logging.info('Running %s on CPU/GPU', mode)
-        params = calls.with_items(
+        params = user_functions.with_items(
             self.params if self._reading.is_export else self._params_without_tpu(mode),
             use_tpu=False)
         if self._use_tpu and self._spec is not None and isinstance(features, Mapping):
-            features = settings.without_engine(self._spec, features, self.config.id_policy)
-        spec = calls.call_model_fn(self._model_fn, features, labels, mode, params, config)
+            features = _without_engine(self._spec, features, self.config.id_policy)
+        spec = user_functions.call_model_fn(self._model_fn, features, labels, mode, params, config)
         if isinstance(spec, TPUEstimatorSpec):
             spec = spec.as_estimator_spec()
         if not isinstance(spec, _legacy.estimator_spec_class()):
             raise ValueError('model_fn should return an EstimatorSpec.')
         refuse_foreign_sums()
         if not self._use_tpu and not self.config.cluster_spec:  # A cluster spreads them.
-            settings.require_room()
-        if mode == _legacy.mode_keys().TRAIN and not self._use_tpu:
+            _require_room()
+        if mode == _KEYS.TRAIN and not self._use_tpu:
             return self._with_messages(self._committing(spec))
         return self._in_order_of_ids(spec)
 
@@ -197,20 +205,29 @@ class WithoutTpu(_Estimator):
         options = dataclasses.replace(self._checkpoint_options(), max_save_failures=1)
         restore.with_saver(restore.finalized_once(spec.scaffold), CommittingSaver(
             saver, {}, b'', options=options, lineage=self._lineage, known=self._known,
-            vocabularies=vocabularies.recorded(self._words)))
+            vocabularies=vocabularies.recorded(job_settings.words_of(self._spec))))
         return spec
 
     def _with_messages(self, spec: Any) -> Any:
-        """Names the optimizers once; returns the EstimatorSpec with a hook for examples/sec."""
-        if self._spec is not None and not self._has_named_optimizers:
-            self._has_named_optimizers = True
-            _warn_of_other_optimizer(self._spec)
+        """Warns once of the optimizer; returns the EstimatorSpec with a hook for examples/sec."""
+        if self._spec is not None and not self._has_warned:
+            self._has_warned = True
+            parameters = [self._spec.optimization_parameters, *[
+                table.optimization_parameters
+                for table in (self._spec.table_to_config_dict or {}).values()]]
+            declared = sorted({type(one).__name__ for one in parameters if one is not None})
+            tf.logging.warning(
+                'use_tpu=False: the optimizer of model_fn trains the embedding tables, and not '
+                'what embedding_config_spec declares, %s.%s To train them with that, set '
+                'use_tpu=True: this package emulates the TPU on the CPU.',
+                ', '.join(declared) or 'no optimizer',
+                ' profile_data_directory is not used.' if self._spec.profile_data_directory else '')
         config, batch_size = self.config, self._batch_sizes['train_batch_size']
         if batch_size is None or not config.log_step_count_steps:
             return spec
         return spec._replace(training_hooks=[*spec.training_hooks, _ExamplesPerSecond(
             batch_size, config.log_step_count_steps,
-            config.model_dir if config.save_summary_steps else None)])
+            output_dir=config.model_dir if config.save_summary_steps else None)])
 
     def _in_order_of_ids(self, spec: Any) -> Any:
         """Returns the EstimatorSpec with a saver that restores tables in the order of ids."""
@@ -218,12 +235,18 @@ class WithoutTpu(_Estimator):
         if found is None:
             return spec
         options = self._checkpoint_options()
-        vocabularies.check(found.held, settings.words_of(self._spec), options)
+        vocabularies.check(found.held, job_settings.words_of(self._spec), options)
         plan = restore.plan_without_engine(found.held, options)
         if plan is not None:
             restore.scaffold_for(spec.scaffold, found.prefix, plan, restore.saver_of_all)
         followed(spec.scaffold, found)
         return spec
+
+    def _chosen(self, path: str | None) -> Following | None:
+        """Returns the checkpoint at a path, or without one the newest, and a way to read it."""
+        return following.chosen(
+            job_settings.absolute(self.model_dir), path and job_settings.absolute(path),
+            self._checkpoint_options(), self._known)
 
     def _checkpoint_options(self) -> CheckpointOptions:
         """Returns the checkpoint options of the RunConfig, or of the process without them."""
@@ -233,12 +256,10 @@ class WithoutTpu(_Estimator):
     def _params_without_tpu(self, mode: str) -> Any:
         batch_size = self._batch_size(mode)
         return (self.params if batch_size is None
-                else calls.with_items(self.params, batch_size=batch_size))
+                else user_functions.with_items(self.params, batch_size=batch_size))
 
     def _batch_size(self, mode: str) -> int | None:
-        keys = _legacy.mode_keys()
-        return self._batch_sizes[{keys.TRAIN: 'train_batch_size', keys.EVAL: 'eval_batch_size',
-                                  keys.PREDICT: 'predict_batch_size'}[mode]]
+        return self._batch_sizes[BATCH_SIZES[mode]]
 
 
 def train_batch_size(estimator: Any) -> int | None:
@@ -247,52 +268,35 @@ def train_batch_size(estimator: Any) -> int | None:
             else None)
 
 
-def _warn_of_other_optimizer(spec: EmbeddingConfigSpec) -> None:
-    """Warns which optimizer trains the tables of the default graph, and which was declared."""
-    declared = ', '.join(_declared(spec)) or 'no optimizer'
-    found = _optimizers_of(_tables(spec))
-    what = f'{", ".join(found)} of model_fn trains' if found else 'nothing known here trains'
-    unused = ' profile_data_directory is not used.' if spec.profile_data_directory else ''
-    tf.logging.warning(
-        'use_tpu=False: %s the embedding tables, and not what embedding_config_spec declares, '
-        '%s.%s To train them with that, set use_tpu=True: this package emulates the TPU on the '
-        'CPU.', what, declared, unused)
+def _without_engine(spec: EmbeddingConfigSpec, features: Mapping[str, Any],
+                   id_policy: str | Mapping[str, str] | None) -> dict[str, Any]:
+    """Returns features with which a model computes the same without the engine as with it.
+
+    The tables must fit the memory that this process may have.
+    """
+    tables, declared, on_tensor_core = job_settings.declared_by(spec, id_policy)
+    require_fit([Need(table.name, table.vocabulary_size, table.dimension) for table in tables],
+                memory.limit())
+    if spec.feature_columns is None:
+        return columns_without_engine.looked_up(features, tables, declared)
+    columns = [*spec.feature_columns, *(spec.tensor_core_feature_columns or [])]
+    return columns_without_engine.for_columns(features, columns, [*declared, *on_tensor_core])
 
 
-class _ExamplesPerSecond(tf.train.StepCounterHook):
+def _require_room() -> None:
+    """Makes sure that the tables in the default graph, which has no engine, fit the memory.
+
+    Every float32 variable with rows counts as a table; slots are variables of their own there.
+    """
+    needs = []
+    for name, (shape, parts) in restore.variables_by_name().items():
+        rows, width = shape if shape is not None and len(shape) == 2 else (None, None)
+        if rows is not None and width is not None and parts[0].dtype.base_dtype == tf.float32:
+            needs.append(Need(name, rows, width))
+    require_fit(needs, memory.limit())
+
+
+class _ExamplesPerSecond(ExamplesPerSecondHook):
     """Logs `examples/sec` beside the `global_step/sec` of a plain Estimator."""
 
-    def __init__(self, batch_size: int, every_n_steps: int, output_dir: str | None):
-        """Logs and writes summaries every `every_n_steps` steps, each of `batch_size` samples."""
-        super().__init__(every_n_steps=every_n_steps, output_dir=output_dir)
-        self._batch_size = batch_size
-
-    def _log_and_record(self, elapsed_steps: int, elapsed_time: float, global_step: int) -> None:
-        rate = self._batch_size * elapsed_steps / elapsed_time
-        if self._summary_writer is not None:
-            self._summary_writer.add_summary(tf.Summary(value=[
-                tf.Summary.Value(tag='examples/sec', simple_value=rate)]), global_step)
-        tf.logging.info('examples/sec: %g', rate)
-
-
-def _declared(spec: EmbeddingConfigSpec) -> list[str]:
-    """Returns the classes of the optimizers that a spec declares."""
-    parameters = [spec.optimization_parameters, *[
-        table.optimization_parameters for table in (spec.table_to_config_dict or {}).values()]]
-    return sorted({type(one).__name__ for one in parameters if one is not None})
-
-
-def _tables(spec: EmbeddingConfigSpec) -> list[Any]:
-    """Returns the trainable variables of the columns of a spec, or with the names of its tables."""
-    columns = [*(spec.feature_columns or []), *(spec.tensor_core_feature_columns or [])]
-    names = {name for column in columns for name in (column.name, column.get_embedding_var_name())}
-    names.update(spec.table_to_config_dict or {})
-    return [variable for variable in tf.trainable_variables()
-            if names.intersection(variable.op.name.split('/'))]
-
-
-def _optimizers_of(variables: list[Any]) -> list[str]:
-    """Returns the names of the optimizers that change variables: `Adam` of `Adam/update_x`."""
-    found = [re.search(r'([^/]+)/update', operation.name) for variable in variables
-             for operation in variable.op.outputs[0].consumers()]
-    return sorted({match.group(1) for match in found if match is not None})
+    _tags = ('examples/sec',)

@@ -11,7 +11,7 @@ from harness.processes import run_python
 
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding.doctor import constructs, traps
-from estimator_tpu_embedding.estimator.system import deploy
+from estimator_tpu_embedding.estimator.tpu_context import deploy
 
 
 def deployed(shards, of_replica, batch, resolver=None, mode=2):

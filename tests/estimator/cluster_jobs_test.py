@@ -139,12 +139,10 @@ def numbers_of(directory, cluster, case):
         found |= {f'summary {name}': value for name, value in summaries_of(directory).items()}
         found |= {f'eval {name}': value for name, value in made.evaluate(
             input_fn, steps=2).items()}
-        if options.get('mode') is not Mode.BROADCAST:
-            # 29 samples: the last batch of each host has padding.
-            rows = list(made.predict(input_fn_of(29, 'bad_ids' in options)))
-            found |= {f'predicted {name}': np.stack([row[name] for row in rows])
-                      for name in rows[0]}
-            assert len(rows) == 29
+        # 29 samples: the last batch of each host has padding.
+        rows = list(made.predict(input_fn_of(29, 'bad_ids' in options)))
+        found |= {f'predicted {name}': np.stack([row[name] for row in rows]) for name in rows[0]}
+        assert len(rows) == 29
     if 'profiled' in options:
         found['profiles'] = [one.features for one in profile_files.read_all(
             str(directory / 'profiles'))]

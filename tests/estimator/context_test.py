@@ -2,7 +2,7 @@ import pytest
 import tensorflow as tf
 
 import estimator_tpu_embedding as ete
-from estimator_tpu_embedding.estimator.system import deploy
+from estimator_tpu_embedding.estimator.tpu_context import deploy
 
 DEPLOYMENT = deploy(ete.RunConfig(
     cluster=ete.TPUClusterResolver(hosts=2, cores=4), tpu_config=ete.TPUConfig(

@@ -9,6 +9,7 @@ from harness import jobs
 from harness.parts import soak_except
 
 import estimator_tpu_embedding as ete
+from estimator_tpu_embedding import _legacy
 from estimator_tpu_embedding.compat.contrib.hparams import HParams
 
 TABLE = 'dense_features/f_embedding/embedding_weights'
@@ -37,16 +38,10 @@ def bare(directory, **kwargs):
     ({'train_batch_size': 8.}, TypeError,
      "train_batch_size must be int, got <class 'float'>"),
     ({'eval_batch_size': -3}, ValueError, 'eval_batch_size must be positive, got -3'),
-    ({'model_fn': None}, TypeError, 'unsupported callable'),
     ({'model_fn': lambda params: None}, ValueError, 'must include features argument.'),
-    ({'model_fn': lambda features, zz: None}, ValueError, "not expected args: ['zz']"),
     ({'export_saved_model_api_version': 3}, ValueError,
      'export_saved_model_api_version should be 1 or 2; got 3.'),
-    ({'params': {'context': 1}}, ValueError, "but existed in params {'context': 1}."),
-    ({'model_fn': lambda features: None, 'params': {'a': 1}}, ValueError,
-     "does not include params argument, but params ({'a': 1}) is passed to Estimator."),
-    ({'model_dir': '/elsewhere'}, ValueError,
-     '`model_dir` are set both in constructor and `RunConfig`')])
+    ({'params': {'context': 1}}, ValueError, "but existed in params {'context': 1}.")])
 def test_bad_arguments_get_the_errors_of_the_original(tmp_path, kwargs, error, text):
     with pytest.raises(error) as caught:
         bare(tmp_path, **kwargs)
@@ -95,11 +90,8 @@ def ones(params):
     ('train', {}, ValueError, 'For TPU training, one of `steps` or `max_steps` must be set.'),
     ('train', {'steps': 2.}, TypeError, "Train steps must be int, got <class 'float'>"),
     ('train', {'steps': 0}, ValueError, 'Must specify steps > 0, given: 0'),
-    ('train', {'max_steps': 0}, ValueError, 'Must specify max_steps > 0, given: 0'),
     ('train', {'max_steps': 2.}, TypeError,
      "Train max_steps must be int, got <class 'float'>"),
-    ('train', {'steps': 1, 'max_steps': 1}, ValueError,
-     'Can not provide both steps and max_steps.'),
     ('evaluate', {}, ValueError, 'Evaluate `steps` must be set on TPU. Cannot be `None`.'),
     ('evaluate', {'steps': 2.}, TypeError, "Eval steps must be int, got <class 'float'>"),
     ('evaluate', {'steps': -321}, ValueError, 'Eval steps must be positive, got -321')])
@@ -158,11 +150,9 @@ def test_i19_input_fns_that_do_not_fit_are_refused(tmp_path, input_fn, error, te
     assert text in str(caught.value)
 
 
-@pytest.mark.parametrize('error', [ValueError, OSError, KeyError, MemoryError])
 @pytest.mark.parametrize('verb, mode', [('train', 'train'), ('evaluate', 'eval')])
-def test_i15_what_input_fn_raises_is_raised_with_a_note_of_host_and_mode(
-        tmp_path, error, verb, mode):
-    raised = error('of the user')
+def test_i15_what_input_fn_raises_is_raised_with_a_note_of_host_and_mode(tmp_path, verb, mode):
+    raised = MemoryError('of the user')
 
     def input_fn(params):
         if params['context'].current_host == 1:
@@ -170,7 +160,7 @@ def test_i15_what_input_fn_raises_is_raised_with_a_note_of_host_and_mode(
         return jobs.input_fn_of(STEPS)(params)
 
     estimator = make(tmp_path, hosts=2, cores=1)
-    with pytest.raises(error) as caught:
+    with pytest.raises(MemoryError) as caught:
         getattr(estimator, verb)(input_fn, steps=1)
     assert caught.value is raised
     assert caught.value.__notes__ == [
@@ -178,7 +168,6 @@ def test_i15_what_input_fn_raises_is_raised_with_a_note_of_host_and_mode(
 
 
 def _with_chief_hooks(features, labels, mode, params):
-    from estimator_tpu_embedding import _legacy
     spec = jobs.linear_model_fn([jobs.embedding('f')])(features, labels, mode, params)
     return _legacy.estimator_spec_class()(
         mode, loss=spec.loss, train_op=spec.train_op,
@@ -190,10 +179,6 @@ def _without_scaffold(features, labels, mode, params):
         features, labels, mode, params)._replace(scaffold_fn=lambda: None)
 
 
-def _with_a_step_of_its_own(features, labels, params):
-    tf.train.create_global_step()
-
-
 @pytest.mark.parametrize('model_fn, error, text', [
     (lambda features, labels: None, ValueError, 'does not include params argument, required by '
      "TPUEstimator to pass batch size as params['batch_size']"),
@@ -202,11 +187,8 @@ def _with_a_step_of_its_own(features, labels, params):
      'training_hooks.'),
     (_without_scaffold, ValueError, 'TPUEstimatorSpec.scaffold_fn returns None, which is not '
      'allowed'),
-    (_with_a_step_of_its_own, ValueError, '"global_step" already exists.'),
     (lambda features, params: None, ValueError,
-     'model_fn does not take labels, but input_fn returns labels.'),
-    (lambda features, labels, params: 3, RuntimeError,
-     'must have type`TPUEstimatorSpec`. Got <class \'int\'>')])
+     'model_fn does not take labels, but input_fn returns labels.')])
 def test_model_fns_that_do_not_fit_are_refused(tmp_path, model_fn, error, text):
     columns = [jobs.embedding('f')]
     estimator = jobs.estimator(model_fn, columns, jobs.run_config(tmp_path), batch_size=4)
@@ -216,7 +198,6 @@ def test_model_fns_that_do_not_fit_are_refused(tmp_path, model_fn, error, text):
 
 
 def test_a_training_model_fn_may_return_a_plain_estimator_spec(tmp_path):
-    from estimator_tpu_embedding import _legacy
     columns = [jobs.embedding('f')]
 
     def model_fn(features, labels, mode, params):
@@ -235,20 +216,14 @@ def test_a_training_model_fn_may_return_a_plain_estimator_spec(tmp_path):
      'predict batch size 10 must be divisible by number of replicas 4'),
     ({'input_fn': lambda params: {'f': tf.zeros([1], tf.int64)}}, TypeError,
      'For mode PREDICT, `input_fn` must return `Dataset` instead of `features` and `labels`.'),
-    ({'model_fn': lambda features, params: None}, RuntimeError, 'estimator_spec used by TPU '
-     "prediction must have type`TPUEstimatorSpec`. Got <class 'NoneType'>"),
     ({'hooks': [1]}, TypeError, 'Hooks must be a SessionRunHook'),
     ({'checkpoint_path': '/nonexistent/model.ckpt-1'}, ete.EteError,
      'E613 checkpoint model.ckpt-1')])
 def test_a_prediction_that_cannot_be_made_says_so_when_its_first_row_is_asked_for(
         tmp_path, kwargs, error, text):
-    columns = [jobs.embedding('f')]
-    of_job = {'model_fn': jobs.linear_model_fn(columns), 'predict_batch_size': 4}
-    estimator = jobs.estimator(
-        columns=columns, config=jobs.run_config(tmp_path, 2, 2), batch_size=4,
-        **{key: kwargs.get(key, value) for key, value in of_job.items()})
-    rows = estimator.predict(**{'input_fn': ids_input_fn([1, 2]), **{
-        key: value for key, value in kwargs.items() if key not in of_job}})
+    size = kwargs.pop('predict_batch_size', 4)
+    estimator = make(tmp_path, hosts=2, cores=2, predict_batch_size=size)
+    rows = estimator.predict(**{'input_fn': ids_input_fn([1, 2]), **kwargs})
     with pytest.raises(error) as caught:
         next(rows)
     assert text in str(caught.value)
@@ -264,7 +239,7 @@ def ids_input_fn(ids):
 
 
 @pytest.mark.parametrize('strategy', soak_except(['div', 'mod'], 1))
-def test_a_training_checkpoint_predicts_the_newest_or_that_which_is_named(tmp_path, strategy):
+def test_a_training_checkpoint_is_read_as_the_newest_or_as_that_which_is_named(tmp_path, strategy):
     estimator = make(tmp_path, hosts=3, batch_size=6, strategy=strategy)
     batch = {'f': np.array([0, 1, 2, 3, 8, 9]), 'label': np.ones(6, np.float32)}
     estimator.train(jobs.input_fn_of([batch] * 3), steps=3)
@@ -275,6 +250,8 @@ def test_a_training_checkpoint_predicts_the_newest_or_that_which_is_named(tmp_pa
         kwargs = {'checkpoint_path': str(path)} if path.name.endswith('-0') else {}
         rows = list(estimator.predict(ids_input_fn(range(10)), **kwargs))
         np.testing.assert_array_equal([row['net'] for row in rows], table)
+        assert estimator.evaluate(jobs.input_fn_of([batch]), steps=1, **kwargs)[
+            'global_step'] == int(path.name[-1])
 
 
 def test_a_prediction_without_a_checkpoint_warns_that_it_has_learned_nothing(tmp_path, caplog):
@@ -296,14 +273,6 @@ def test_subclasses_may_override_what_they_like(tmp_path):
     assert set(estimator.evaluate(jobs.input_fn_of(STEPS), steps=1)) == {'mine'}
 
 
-def test_an_older_checkpoint_can_be_evaluated_by_its_path(tmp_path):
-    estimator = make(tmp_path)
-    estimator.train(jobs.input_fn_of(STEPS), steps=2)
-    path = str(tmp_path / 'model.ckpt-0')
-    result = estimator.evaluate(jobs.input_fn_of(STEPS), steps=1, checkpoint_path=path)
-    assert result['global_step'] == 0
-
-
 @pytest.mark.parametrize('flags, error, text', [
     ({'export_to_cpu': False, 'export_to_tpu': False}, ValueError,
      'One of export_to_cpu and export_to_tpu must be true.'),
@@ -314,10 +283,6 @@ def test_an_export_without_a_graph_for_the_cpu_is_refused_when_it_is_asked_for(
     with pytest.raises(error) as caught:
         estimator.export_saved_model(str(tmp_path / 'export'), lambda: None)
     assert text in str(caught.value)
-
-
-def plain_input_fn(params):
-    return tf.data.Dataset.from_tensors(({'f': [1, 2, 3, 1]}, np.ones(4, np.float32)))
 
 
 def test_a_remote_model_dir_is_refused_before_anything_is_written():
@@ -361,7 +326,7 @@ def test_params_keep_their_class(tmp_path, use_tpu):
 
     def input_fn(params):
         assert params.batch_size == 4 and ('context' in params) is use_tpu
-        return plain_input_fn(params)
+        return tf.data.Dataset.from_tensors(({'f': [1, 2, 3, 1]}, np.ones(4, np.float32)))
 
     jobs.estimator(model_fn, columns, jobs.run_config(tmp_path), batch_size=4, use_tpu=use_tpu,
                    params=HParams(mine=7)).train(input_fn, steps=1)

@@ -5,7 +5,7 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 import estimator_tpu_embedding as ete
-from estimator_tpu_embedding.estimator.feed_hook import TPUInfeedOutfeedSessionHook
+from estimator_tpu_embedding.estimator.tpu_estimator_names import TPUInfeedOutfeedSessionHook
 from tests.harness import jobs
 
 COLUMNS = [jobs.embedding('a')]

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 from harness import graphs, legacy_api
+from harness.graphs import enqueue_data
 from harness.numpy_reference import ReferenceTable, assert_close
 from harness.parts import soak_except
 from harness.processes import run_python
@@ -36,15 +37,6 @@ def embedding(tables=None, features=None, by=SGD, hosts=1, cores=1, batch_size=4
         features or {'f': legacy_api.FeatureConfig('t')}, batch_size,
         kwargs.pop('mode', legacy_api.TRAINING), optimization_parameters=by,
         device_config=legacy_api.DeviceConfig(hosts, hosts * cores, '/job:worker'), **kwargs)
-
-
-def data(samples, weights=None):
-    """`EnqueueData` of lists of ids per sample."""
-    indices = [[sample, at] for sample, ids in enumerate(samples) for at in range(len(ids))]
-    ids = [one for sample in samples for one in sample]
-    return legacy_api.EnqueueData(
-        tf.constant(ids, tf.int64), tf.constant(indices, tf.int64, [len(ids), 2]),
-        None if weights is None else tf.constant(weights, tf.float32))
 
 
 def started(load=None):
@@ -88,7 +80,7 @@ def test_the_loop_of_the_documentation_gives_the_numbers_of_the_reference(
               for feature, table in tables.items()} for _ in range(3)]
 
     def of_core(batch, core):
-        return {feature: data(graphs.split(samples, hosts * cores)[core])
+        return {feature: enqueue_data(graphs.split(samples, hosts * cores)[core])
                 for feature, samples in batch.items()}
 
     enqueues = [made.generate_enqueue_ops([of_core(batch, core) for core in range(hosts * cores)])
@@ -169,7 +161,7 @@ def test_a_saver_hands_slots_through_an_inference(tmp_path):
 
     train = made(legacy_api.TRAINING)
     train.create_variables_and_ops({'t': 'rows'}, names)
-    ops = train.generate_enqueue_ops([{'f': data([[1], [], [], []])}])
+    ops = train.generate_enqueue_ops([{'f': enqueue_data([[1], [], [], []])}])
     value = train.get_activations()['f']
     send = train.generate_send_gradients_op({'f': tf.fill(tf.shape(value), 2.)})
     with started() as session:
@@ -179,7 +171,7 @@ def test_a_saver_hands_slots_through_an_inference(tmp_path):
     with tf.Graph().as_default():
         infer = made(legacy_api.INFERENCE)
         variables = infer.create_variables_and_ops({'t': 'rows'}, names)
-        ops = infer.generate_enqueue_ops([{'f': data([[1], [0], [], []])}])
+        ops = infer.generate_enqueue_ops([{'f': enqueue_data([[1], [0], [], []])}])
         value = infer.get_activations()['f']
         saver = tf.train.Saver()
         with tf.Session() as session:
@@ -210,7 +202,7 @@ def test_names_of_other_slots_than_those_of_the_optimizer_are_refused(names):
 
 
 @pytest.mark.parametrize('given, ragged, expected', [
-    (lambda: data([[0, 1], [], [4], [2]], [1., 2., 3., .5]), False, [5, 0, 15, 1.5]),
+    (lambda: enqueue_data([[0, 1], [], [4], [2]], [1., 2., 3., .5]), False, [5, 0, 15, 1.5]),
     # The k-th id belongs to sample k.
     (lambda: legacy_api.EnqueueData(tf.constant([3, 2, 1, 0])), False, [4, 3, 2, 1]),
     (lambda: legacy_api.EnqueueData(tf.constant([3, 2, 1, 0]), tf.zeros([4, 1], tf.int64)),
@@ -240,13 +232,13 @@ def test_a_sequence_has_places_and_is_cut_to_its_length(given):
 
 
 @pytest.mark.parametrize('given, code', [
-    (lambda: data([[9], [], [], []]), 'E501'),
-    (lambda: data([[0], [], [], [], [1]]), 'E511'),
+    (lambda: enqueue_data([[9], [], [], []]), 'E501'),
+    (lambda: enqueue_data([[0], [], [], [], [1]]), 'E511'),
     (lambda: legacy_api.EnqueueData(tf.constant([1]), tf.constant([[-1, 0]], tf.int64)), 'E511'),
     (lambda: legacy_api.EnqueueData(tf.constant([1, 2, 3])), 'E511'),
     (lambda: legacy_api.EnqueueData(tf.constant([1]), tf.constant([0], tf.int64)), 'E511'),
-    (lambda: data([[0, 1], [], [], []], [1.]), 'E518'),
-    (lambda: data([[0], [], [], []], [float('nan')]), 'E518'),
+    (lambda: enqueue_data([[0, 1], [], [], []], [1.]), 'E518'),
+    (lambda: enqueue_data([[0], [], [], []], [float('nan')]), 'E518'),
     (lambda: legacy_api.EnqueueData(
         tf.constant([1, 2]), tf.constant([[0, 0], [1, 0]], tf.int64),
         tf.placeholder_with_default([1.], [None])), 'E518'),
@@ -258,14 +250,14 @@ def test_ids_that_cannot_be_are_told_with_their_feature_and_core(given, code):
 
 def test_a_policy_for_ids_out_of_range_holds_here_too_and_is_told(capfd, monkeypatch):
     monkeypatch.setattr(defaults, '_current', Defaults(id_policy='drop'))
-    found = activations_of(embedding(), [{'f': data([[0, 9], [], [7], [1]])}])
+    found = activations_of(embedding(), [{'f': enqueue_data([[0, 9], [], [7], [1]])}])
     np.testing.assert_allclose(found['f'][:, 0], [1, 0, 0, 2])
     assert 'feature "f" on core 0: 2 ids out of range; policy "drop"' in capfd.readouterr().err
 
 
 def trained(made, steps, ids_come_first=True, **send):
     """Activations of row 0 and its value at the end, when every gradient is 1."""
-    ids = [{'f': data([[0], [], [], []])}]
+    ids = [{'f': enqueue_data([[0], [], [], []])}]
     ops = made.generate_enqueue_ops(ids) if ids_come_first else None
     variables = made.create_variables_and_ops()
     ops = ops or made.generate_enqueue_ops(ids)
@@ -294,7 +286,7 @@ def test_pipelined_a_step_lacks_the_update_before_it_and_retrieve_lacks_none(ids
 def test_ids_are_grouped_where_they_are_enqueued_if_the_tables_are_there(
         monkeypatch, ids_come_first):
     monkeypatch.setattr(defaults, '_current', Defaults(kernels=Kernels('native')))
-    made, ids = embedding(), [{'f': data([[0], [], [], []])}]
+    made, ids = embedding(), [{'f': enqueue_data([[0], [], [], []])}]
     if ids_come_first:
         made.generate_enqueue_ops(ids)
     made.create_variables_and_ops()
@@ -325,7 +317,7 @@ def test_dummy_variables_catch_the_gradients_of_an_optimizer_that_minimizes():
                      cores=2, batch_size=4)
     made.create_variables_and_ops()
     ops = made.generate_enqueue_ops([
-        {'f': data([[core], []]), 'g': data([[], []])} for core in range(2)])
+        {'f': enqueue_data([[core], []]), 'g': enqueue_data([[], []])} for core in range(2)])
 
     def computation():
         dummies, initializer = tpu_embedding_gradient.create_dummy_table_variables(made)
@@ -357,7 +349,7 @@ def test_dummy_variables_catch_the_gradients_of_an_optimizer_that_minimizes():
 def test_training_and_evaluation_may_be_two_computations_of_one_graph():
     made = embedding(cores=2)
     made.create_variables_and_ops()
-    ops = made.generate_enqueue_ops([{'f': data([[0], []])}, {'f': data([[1], []])}])
+    ops = made.generate_enqueue_ops([{'f': enqueue_data([[row], []])} for row in (0, 1)])
 
     def train():
         with tf.variable_scope('m', reuse=tf.AUTO_REUSE):
@@ -384,7 +376,7 @@ def test_training_and_evaluation_may_be_two_computations_of_one_graph():
 
 def test_a_loop_within_the_graph_trains_on_one_core():
     made = embedding()
-    ops = made.generate_enqueue_ops([{'f': data([[0], [], [], []])}])
+    ops = made.generate_enqueue_ops([{'f': enqueue_data([[0], [], [], []])}])
     variables = made.create_variables_and_ops()
 
     def step(total):
@@ -415,9 +407,9 @@ def test_look_ups_say_what_they_lack():
         with pytest.raises(ConfigError, match='E467 .* the dummy variables must exist'):
             tpu_embedding_gradient.get_gradients_through_dummy_table_variables(made)
         with pytest.raises(ValueError, match='at most 2 entries, one per core; got 3'):
-            made.generate_enqueue_ops([{'f': data([[]])}] * 3)
+            made.generate_enqueue_ops([{'f': enqueue_data([[]])}] * 3)
         with pytest.raises(ValueError, match='Unsupported value bogus specified for mode_over'):
-            made.generate_enqueue_ops([{'f': data([[]])}], mode_override='bogus')
+            made.generate_enqueue_ops([{'f': enqueue_data([[]])}], mode_override='bogus')
 
 
 def test_verbs_and_replicas_need_a_graph():

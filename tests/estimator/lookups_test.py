@@ -13,21 +13,14 @@ TABLE = 'dense_features/f_embedding/embedding_weights'
 STEPS = [{'f': np.array([1, 2, 3, 1]), 'label': np.ones(4, np.float32)}] * 4
 
 
-@pytest.mark.parametrize('column, codes', [
-    (lambda: ete.embedding_column(
+def test_weights_on_the_tensor_core_are_refused_before_input_fn_is_called(tmp_path):
+    columns = [ete.embedding_column(
         tf.feature_column.weighted_categorical_column(jobs.identity_column('f'), 'w'), 2,
-        embedding_lookup_device='tpu_tensor_core', tensor_core_shape=[None, 4]), ['E901'])])
-def test_what_an_engine_does_not_run_yet_is_refused_before_input_fn_is_called(
-        tmp_path, column, codes):
-    columns = [column()]
-    spec = ete.EmbeddingConfigSpec(
-        feature_columns=columns, optimization_parameters=ete.AdagradParameters(.1))
-    estimator = ete.TPUEstimator(
-        model_fn=jobs.linear_model_fn(columns), config=jobs.run_config(tmp_path),
-        train_batch_size=4, embedding_config_spec=spec)
-    with pytest.raises(ete.UnsupportedError) as caught:
+        embedding_lookup_device='tpu_tensor_core', tensor_core_shape=[None, 4])]
+    estimator = jobs.estimator(
+        jobs.linear_model_fn(columns), columns, jobs.run_config(tmp_path), batch_size=4)
+    with pytest.raises(ete.UnsupportedError, match='E901 column "f_weighted_by_w_embedding'):
         estimator.train(lambda params: pytest.fail('called'), steps=1)
-    assert [problem.code for problem in caught.value.problems] == codes
 
 
 def dense_spec(mode, nets, labels):
@@ -114,18 +107,6 @@ def test_a_spec_by_dicts_trains_with_an_optimizer_per_table(tmp_path):
     assert {name: shape for name, shape in stored.items() if name[:4] in ('user', 'item')} == {
         'user': [7, 2], 'user/Ftrl': [7, 2], 'user/Ftrl_1': [7, 2], 'item': [9, 1],
         'item/Momentum': [9, 1]}
-
-
-def test_words_of_a_feature_without_a_column_are_refused_with_the_remedy(tmp_path):
-    estimator = ete.TPUEstimator(
-        model_fn=lambda features, labels, mode, params: None, config=jobs.run_config(tmp_path),
-        train_batch_size=2, embedding_config_spec=ete.EmbeddingConfigSpec(
-            table_to_config_dict={'t': ete.TableConfig(7, 2)},
-            feature_to_config_dict={'f': ete.FeatureConfig('t')},
-            optimization_parameters=ete.AdagradParameters(.1)))
-    with pytest.raises(ValueError, match='E510 feature "f" on core 0: .*map the words in input'):
-        estimator.train(lambda params: tf.data.Dataset.from_tensors(
-            ({'f': ['a', 'b']}, [0., 0.])), steps=1)
 
 
 def test_the_gradient_multiplier_scales_the_gradients_of_tables_by_a_function_of_the_step(

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 from harness import graphs, legacy_api
+from harness.graphs import enqueue_data
 from harness.numpy_reference import assert_close
 from harness.parts import soak_except
 from harness.tasks import Owners, Tasks
@@ -14,7 +15,7 @@ from estimator_tpu_embedding.compat import tpu_functions
 from estimator_tpu_embedding.compat.resolver import TPUClusterResolver
 from estimator_tpu_embedding.defaults import Defaults
 from estimator_tpu_embedding.errors import ConfigError
-from estimator_tpu_embedding.estimator import replicate, tpu_embedding_gradient, workers
+from estimator_tpu_embedding.estimator import replicate, tpu_addresses, tpu_embedding_gradient
 from estimator_tpu_embedding.estimator.replicate import CrossShardOptimizer
 
 pytestmark = pytest.mark.no_rerun
@@ -38,7 +39,7 @@ def put_on(monkeypatch, cluster):
     """Lets the loops of a test have this cluster; `None` is one process."""
     if cluster is not None:
         cluster.choice = ClusterChoice(processes=cluster.num_hosts)
-    monkeypatch.setattr(workers, 'cluster_of_loop', lambda master: cluster)
+    monkeypatch.setattr(tpu_addresses, 'cluster_of_loop', lambda master: cluster)
     return cluster
 
 
@@ -54,14 +55,6 @@ def embedding(hosts=2, strategy='mod', **kwargs):
         device_config=legacy_api.DeviceConfig(hosts, 2 * hosts, '/job:worker'), **kwargs)
 
 
-def data(samples):
-    """`EnqueueData` of lists of ids per sample."""
-    indices = [[sample, at] for sample, ids in enumerate(samples) for at in range(len(ids))]
-    ids = [one for sample in samples for one in sample]
-    return legacy_api.EnqueueData(
-        tf.constant(ids, tf.int64), tf.constant(indices, tf.int64, [len(ids), 2]), None)
-
-
 def steps_of(made, count):
     """Operations that hand over the ids of each of some steps; those of a core are on its host."""
     generator, enqueue = np.random.default_rng(2), []
@@ -72,7 +65,7 @@ def steps_of(made, count):
         of_cores = []
         for core in range(made.num_cores):
             with tf.device(made.hosts[core // 2] if 'tpu_worker' in made.hosts[0] else None):
-                of_cores.append({name: data(graphs.split(samples, made.num_cores)[core])
+                of_cores.append({name: enqueue_data(graphs.split(samples, made.num_cores)[core])
                                  for name, samples in batch.items()})
         enqueue.append(made.generate_enqueue_ops(of_cores))
     return enqueue

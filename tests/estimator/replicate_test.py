@@ -64,17 +64,6 @@ def test_a_sum_over_bad_groups_is_refused_as_that_of_the_optimizer(tmp_path):
         train(tmp_path, 2, 2, own=lambda loss: ete.cross_replica_sum(loss, [[0, 1], [2]]))
 
 
-@pytest.mark.parametrize('arguments, error, text', [
-    ({'reduction': 'mean'}, ValueError, "Argument `reduction` should be one of ('weighted_sum', "
-     "'weighted_mean'). Received: mean"),
-    ({'opt': tf.keras.optimizers.legacy.SGD(1.)}, TypeError, 'CrossShardOptimizer only works with '
-     'tf.training.Optimizer and not Keras Optimizer. Received: ')])
-def test_bad_arguments_get_the_errors_of_the_original(arguments, error, text):
-    with pytest.raises(error) as caught:
-        ete.CrossShardOptimizer(**{'opt': tf.train.GradientDescentOptimizer(1.), **arguments})
-    assert text in str(caught.value)
-
-
 def test_gradients_are_shares_of_the_mean_until_applied_and_none_passes(tmp_path):
     shown = []
 

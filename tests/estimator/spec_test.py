@@ -22,10 +22,6 @@ def test_the_fields_are_those_of_the_original_in_its_order():
 
 @pytest.mark.parametrize('kwargs, error, text', [
     ({'mode': 'train'}, ValueError, 'Missing train_op.'),
-    ({'mode': 'train', 'loss': None, 'train_op': tf.Graph().create_op}, TypeError,
-     'train_op must be Operation or Tensor'),
-    ({'mode': 'eval', 'loss': None}, ValueError, 'Missing loss.'),
-    ({'mode': 'infer', 'loss': None}, ValueError, 'Missing predictions.'),
     ({'eval_metrics': 3}, ValueError, 'eval_metrics should be tuple or list'),
     ({'eval_metrics': (1,)}, ValueError, 'eval_metrics should have two elements.'),
     ({'eval_metrics': (1, [])}, TypeError, 'eval_metrics[0] should be callable.'),
@@ -46,20 +42,6 @@ def test_a_spec_becomes_an_estimator_spec_with_its_metrics():
     labels = tf.constant([1., 3.])
     made = make(eval_metrics=(lambda x: {'m': tf.metrics.mean(x)}, [labels])).as_estimator_spec()
     assert set(made.eval_metric_ops) == {'m'}
-
-
-def test_training_needs_a_loss_which_is_a_scalar():
-    with pytest.raises(ValueError, match='Missing loss.'):
-        make('train', loss=None, train_op=tf.no_op())
-    with pytest.raises(ValueError, match='Loss must be scalar, given: '):
-        make('train', loss=tf.ones([2]), train_op=tf.no_op())
-
-
-def test_a_loss_of_one_element_is_a_scalar_and_predictions_are_exported_as_they_are():
-    assert make(loss=tf.ones([1])).loss.shape == ()
-    predictions = {'y': tf.ones([2])}
-    exported, = make('infer', predictions=predictions).export_outputs.values()
-    assert exported.outputs == predictions
 
 
 def test_a_host_call_is_a_hook_of_every_mode_and_the_scaffold_is_made_of_its_function():

@@ -14,8 +14,7 @@ import estimator_tpu_embedding as ete
 from estimator_tpu_embedding import defaults
 from estimator_tpu_embedding.core.specs import System, Topology
 from estimator_tpu_embedding.defaults import Defaults
-from estimator_tpu_embedding.estimator import system
-from estimator_tpu_embedding.estimator.system import deploy
+from estimator_tpu_embedding.estimator.tpu_context import deploy, topology_of
 from estimator_tpu_embedding.runner import progress
 
 
@@ -29,15 +28,17 @@ def set_system(hosts, cores):
 
 
 def topology(num_shards=None, resolver=None, master=''):
-    return system.topology_of(master, resolver, num_shards)
+    return topology_of(master, resolver, num_shards)
 
 
-@pytest.mark.parametrize('name', [None, '', 'local'])
-def test_the_three_local_names_mean_the_default_system_of_one_core(name):
-    assert topology(resolver=ete.TPUClusterResolver(name)) == Topology()
+@pytest.mark.parametrize('name', [None, '', 'local', 'node-1'])
+def test_a_resolver_finds_the_system_that_install_was_told_of_and_one_core_without(name):
+    resolver = ete.TPUClusterResolver(name)
+    assert topology(resolver=resolver) == Topology()
     set_system(2, 4)
-    assert topology(resolver=ete.TPUClusterResolver(name)) == Topology(
-        num_hosts=2, cores_per_host=4)
+    assert topology(resolver=resolver) == Topology(num_hosts=2, cores_per_host=4)
+    assert len(resolver.cluster_spec().as_dict().get('worker', [])) == (
+        0 if name == 'local' else 2)
 
 
 @pytest.mark.parametrize('shards, hosts, cores', [(1, 1, 1), (4, 1, 4), (8, 1, 8), (16, 2, 8)])
@@ -82,13 +83,6 @@ def test_the_resolver_is_one_of_tensorflows_and_answers_its_questions():
     assert resolver.num_accelerators() == {'TPU': 4}
     assert (resolver.get_job_name(), resolver.get_coordination_service_leader()) == (
         'worker', '/job:worker/task:0')
-
-
-def test_the_system_that_install_was_told_of_is_in_the_cluster_too():
-    resolver = ete.TPUClusterResolver('node-1')
-    assert resolver.cluster_spec().num_tasks('worker') == 1
-    set_system(3, 2)
-    assert resolver.cluster_spec().num_tasks('worker') == 3
 
 
 Mode = ete.InputPipelineConfig
@@ -277,14 +271,9 @@ def test_replicas_of_two_cores_train_as_half_as_many_cores_do(tmp_path):
                                       narrow.get_variable_value(name))
 
 
-@pytest.mark.parametrize('mode, as_tensors, kwargs, error, text', [
-    (Mode.PER_SHARD_V1, False, {'columns': None}, TypeError,
-     'is not yet supported in per-Core input pipeline deployment yet'),
-    (Mode.PER_HOST_V2, True, {}, TypeError, 'must return a `Dataset` for the PER_HOST_V2')])
-def test_an_input_fn_that_does_not_fit_its_mode_gets_the_error_of_the_original(
-        tmp_path, mode, as_tensors, kwargs, error, text):
-    with pytest.raises(error, match=text):
-        trained(tmp_path, mode, as_tensors=as_tensors, **kwargs)
+def test_a_dataset_per_core_gets_the_error_of_the_original(tmp_path):
+    with pytest.raises(TypeError, match='is not yet supported in per-Core input pipeline'):
+        trained(tmp_path, Mode.PER_SHARD_V1, columns=None)
 
 
 def test_the_end_of_tensors_is_the_end_of_the_data(tmp_path):

@@ -4,32 +4,20 @@ import functools
 import inspect
 import json
 import pathlib
-import subprocess
 
 import pytest
 from google.protobuf import text_format
-from harness import groups, legacy_api
+from harness import legacy_api
 from harness.bad_calls import BAD_CALLS, NAMES
-from harness.declarations import (
-    OPTIMIZERS,
-    all_declarations,
-    build,
-    declaration,
-    optimizer,
-    renumbered,
-)
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from harness.declarations import all_declarations, build, declaration, optimizer
 
 from estimator_tpu_embedding.errors import ConfigError, UnsupportedError
 from estimator_tpu_embedding.estimator.parameters import _OptimizationParameters
 from estimator_tpu_embedding.proto.codec import Config
 from estimator_tpu_embedding.runner import progress
 
-TESTS = pathlib.Path(__file__).resolve().parent.parent
-GOLDENS = TESTS / 'golden'
+GOLDENS = pathlib.Path(__file__).resolve().parent.parent / 'golden'
 DECLARATIONS = all_declarations()
-ORIGINAL = TESTS.parent / '.venv215' / 'bin' / 'python'
 
 
 def golden(name):
@@ -148,72 +136,6 @@ def test_enqueue_data_takes_tensors_apart_without_their_weights_indices():
     assert by_name['a'].aggregation_weights is None
     (by_name,) = legacy_api.get_enqueue_datas_list_from_sparse_tensors_list([{'a': ids}])
     assert by_name['a'] == (ids.values, ids.indices, None)
-
-
-@st.composite
-def declarations(draw):
-    """Any declaration that both accept."""
-    names = st.text('abcxyz_0129-', min_size=1, max_size=6)
-    strength = st.floats(0, 4, width=32)
-
-    def draw_optimizer():
-        name = draw(st.sampled_from(sorted(OPTIMIZERS)))
-        own = {key: value for key, value in OPTIMIZERS[name].items() if draw(st.booleans())}
-        if name != 'FrequencyEstimator':
-            own |= {key: draw(strength) for key in ('clip_weight_max', 'clip_gradient_max',
-                                                    'weight_decay_factor')
-                    if draw(st.booleans())}
-        return optimizer(name, draw(strength), **own)
-
-    tables, features = {}, {}
-    for table in draw(st.lists(names, min_size=1, max_size=4, unique=True)):
-        tables[table] = {'vocabulary_size': draw(st.integers(1, 2**31 - 1)),
-                         'dimension': draw(st.integers(1, 300)),
-                         'combiner': draw(st.sampled_from(['mean', 'sum', 'sqrtn', None])),
-                         'hot_id_replication': draw(st.booleans())}
-        rate = draw(st.sampled_from(['none', 'constant', 'function']))
-        if rate == 'constant':
-            tables[table]['learning_rate'] = draw(st.floats(.125, 4, width=32))
-        elif rate == 'function':
-            tables[table]['learning_rate_fn'] = draw(st.integers(0, 2))
-        if draw(st.booleans()):
-            tables[table]['optimization_parameters'] = draw_optimizer()
-        for _ in range(draw(st.integers(1, 3))):
-            features[draw(names.filter(lambda name: name not in features))] = {
-                'table_id': table, 'max_sequence_length': draw(st.integers(0, 3))}
-    return declaration(
-        tables, features, hosts=draw(st.integers(1, 16)), cores=draw(st.integers(1, 8)),
-        batch_per_core=draw(st.integers(1, 64)), mode=draw(st.sampled_from(
-            ['TRAINING', 'INFERENCE'])), by=None,
-        partition_strategy=draw(st.sampled_from(['div', 'mod'])),
-        pipeline_execution_with_tensor_core=draw(st.booleans()),
-        profile_data_directory=draw(st.sampled_from([None, '', '/tmp/x', 'gs://b/ü'])))
-
-
-@pytest.fixture(scope='module')
-def original():
-    """A process of TensorFlow 2.15: a declaration as JSON in, its config in hex out."""
-    if not ORIGINAL.exists():
-        pytest.skip(f'the original is not here: make the virtual environment {ORIGINAL.parts[-3]} '
-                    'as tools/make_goldens.py says')
-    with groups.running(
-            [ORIGINAL, TESTS / 'harness' / 'original_config.py'], stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, text=True) as process:
-        yield process
-        process.stdin.close()
-        assert process.wait(groups.DEADLINE) == 0
-
-
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
-@given(declared=declarations())
-def test_any_declaration_gives_the_bytes_of_the_original(original, declared):
-    original.stdin.write(json.dumps(declared) + '\n')
-    original.stdin.flush()
-    theirs = renumbered(Config.FromString(bytes.fromhex(original.stdout.readline())))
-    ours = build(legacy_api, declared).config_proto
-    assert ours == theirs
-    assert ours.SerializeToString(deterministic=True) == theirs.SerializeToString(
-        deterministic=True)
 
 
 def test_subclasses_of_the_ten_and_attributes_of_users_change_nothing():

@@ -89,23 +89,6 @@ def test_evaluations_and_exports_on_the_way_change_no_bit_of_the_training(
         np.testing.assert_array_equal(net, table)
 
 
-def test_a_hook_that_stops_early_ends_training_at_a_loop_and_the_rest_can_follow(tmp_path):
-    estimator = make(tmp_path, 2, 2, save_checkpoints_steps=100)
-    asked = []
-
-    def should_stop():
-        asked.append(1)
-        return len(asked) == 3
-
-    hook = nightly.experimental.make_early_stopping_hook(
-        estimator, should_stop, run_every_secs=None, run_every_steps=2)
-    results, _ = run(estimator, 20, [hook])
-    # The hook reads the step beside the loop, as it was or as it becomes, and asks where it moved.
-    assert len(asked) == 3 and results['global_step'] in (6, 8, 10)
-    assert results['global_step'] == estimator.get_variable_value('global_step')
-    assert estimator.get_variable_value('signal_early_stopping/STOP')
-
-
 def test_a_metric_that_does_not_get_better_stops_training(tmp_path):
     columns = [jobs.embedding('f', ROWS)]
 

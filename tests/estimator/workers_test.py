@@ -8,9 +8,9 @@ from estimator_tpu_embedding.cluster.choice import ClusterChoice
 from estimator_tpu_embedding.core.specs import System, Topology
 from estimator_tpu_embedding.defaults import Defaults
 from estimator_tpu_embedding.errors import ConfigError
-from estimator_tpu_embedding.estimator import workers
-from estimator_tpu_embedding.estimator.run_config import in_this_process
-from estimator_tpu_embedding.estimator.system import topology_of
+from estimator_tpu_embedding.estimator import tpu_addresses
+from estimator_tpu_embedding.estimator.tpu_config import in_this_process
+from estimator_tpu_embedding.estimator.tpu_context import topology_of
 
 TWO = ('127.0.0.1:1', '127.0.0.1:2')
 
@@ -22,11 +22,11 @@ def put_back(monkeypatch):
 
 def test_workers_of_a_config_come_before_those_of_the_process():
     defaults.set_current(Defaults(cluster=ClusterChoice(processes=3, expose=True)))
-    assert workers.choice_of(ete.RunConfig(worker_deadline_secs=5)) == ClusterChoice(
+    assert tpu_addresses.choice_of(ete.RunConfig(worker_deadline_secs=5)) == ClusterChoice(
         processes=3, expose=True, worker_deadline=5)
-    assert workers.choice_of(ete.RunConfig(workers=','.join(TWO))) == ClusterChoice(
+    assert tpu_addresses.choice_of(ete.RunConfig(workers=','.join(TWO))) == ClusterChoice(
         TWO, expose=True)
-    assert workers.cluster_of(ete.RunConfig(workers=TWO)).num_hosts == 2
+    assert tpu_addresses.cluster_of(ete.RunConfig(workers=TWO)).num_hosts == 2
 
 
 @pytest.mark.parametrize('config', [
@@ -34,9 +34,9 @@ def test_workers_of_a_config_come_before_those_of_the_process():
     lambda: ete.RunConfig(cluster=ete.TPUClusterResolver(','.join(TWO))),
     lambda: in_this_process(ete.RunConfig(master=','.join(TWO)))])
 def test_addresses_of_a_script_are_workers_only_if_that_is_asked_for(config):
-    assert not workers.choice_of(config()).is_used
+    assert not tpu_addresses.choice_of(config()).is_used
     defaults.set_current(Defaults(cluster=ClusterChoice.of('from-script')))
-    assert workers.choice_of(config()) == ClusterChoice(TWO)
+    assert tpu_addresses.choice_of(config()) == ClusterChoice(TWO)
 
 
 @pytest.mark.parametrize('config', [
@@ -45,7 +45,7 @@ def test_addresses_of_a_script_are_workers_only_if_that_is_asked_for(config):
 def test_a_script_without_addresses_has_none_to_take(config):
     defaults.set_current(Defaults(cluster=ClusterChoice.of('from-script')))
     with pytest.raises(ConfigError, match='E713 cluster: the script must give its TPU as addr'):
-        workers.choice_of(config())
+        tpu_addresses.choice_of(config())
 
 
 @pytest.mark.parametrize('system, shards, hosts, cores', [

@@ -37,7 +37,7 @@ from estimator_tpu_embedding.checkpoint.recover import recover  # noqa: E402
 from estimator_tpu_embedding.cluster import control, heartbeats  # noqa: E402
 from estimator_tpu_embedding.cluster.choice import ClusterChoice  # noqa: E402
 from estimator_tpu_embedding.cluster.cluster import current  # noqa: E402
-from estimator_tpu_embedding.estimator.workers import choice_of  # noqa: E402
+from estimator_tpu_embedding.estimator.tpu_addresses import choice_of  # noqa: E402
 from estimator_tpu_embedding.hosts.placement import CLIENT_JOB, device_of  # noqa: E402
 from estimator_tpu_embedding.runner import progress  # noqa: E402
 

@@ -13,6 +13,7 @@ from estimator_tpu_embedding.cluster.cluster import current
 from estimator_tpu_embedding.core.optimizers import Adagrad
 from estimator_tpu_embedding.core.plan import resolve
 from estimator_tpu_embedding.core.specs import FeatureSpec, Kernels, TableSpec, Topology
+from estimator_tpu_embedding.estimator.enqueue import EnqueueData
 from estimator_tpu_embedding.hosts.backend import Backend
 from estimator_tpu_embedding.hosts.engine_choice import choose_engine
 from estimator_tpu_embedding.hosts.native import make_engine
@@ -156,6 +157,15 @@ def fed(batch, samples, weights=None):
     feed = {batch.samples: [sample for sample, ids in enumerate(samples) for _ in ids],
             batch.ids: [one for ids in samples for one in ids]}
     return feed if weights is None else {**feed, batch.weights: np.concatenate(weights)}
+
+
+def enqueue_data(samples, weights=None):
+    """`EnqueueData` of lists of ids per sample."""
+    indices = [[sample, at] for sample, ids in enumerate(samples) for at in range(len(ids))]
+    ids = [one for sample in samples for one in sample]
+    return EnqueueData(
+        tf.constant(ids, tf.int64), tf.constant(indices, tf.int64, [len(ids), 2]),
+        None if weights is None else tf.constant(weights, tf.float32))
 
 
 def split(samples, parts):

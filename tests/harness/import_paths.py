@@ -11,9 +11,9 @@ import json
 import sys
 
 E, NIGHTLY = 'estimator_tpu_embedding.', 'tensorflow_estimator.python.estimator.'
-ESTIMATOR = E + 'estimator.estimator.'
+ESTIMATOR = E + 'estimator.tpu_estimator.'
 TPU_CONFIG = E + 'estimator.tpu_config.TPUConfig'
-RUN_CONFIG = E + 'estimator.run_config.RunConfig'
+RUN_CONFIG = E + 'estimator.tpu_config.RunConfig'
 STRATEGY, EMBEDDING = E + 'midlevel.strategy.', E + 'midlevel.tpu_embedding_v2.TPUEmbedding'
 V1, V2 = 'tensorflow_estimator._api.v1.', 'tensorflow_estimator._api.v2.'
 
@@ -45,7 +45,7 @@ PATHS = [  # a statement, what it names then, and what that must be
     ('from tensorflow.estimator import EstimatorSpec', 'EstimatorSpec',
      NIGHTLY + 'model_fn.EstimatorSpec'),
     ('import tensorflow.compat.v1 as tf', 'tf.estimator.tpu.TPUEstimatorSpec',
-     E + 'estimator.spec.TPUEstimatorSpec'),
+     E + 'estimator.tpu_estimator_spec.TPUEstimatorSpec'),
     ('import tensorflow.compat.v1.estimator.tpu as e', 'e', V1 + 'estimator.tpu'),
     ('from tensorflow.compat.v1.estimator.tpu import TPUEstimator', 'TPUEstimator',
      ESTIMATOR + 'TPUEstimator'),

@@ -6,7 +6,7 @@ from unittest import mock
 
 import tensorflow.compat.v1 as tf
 
-from estimator_tpu_embedding.estimator import estimator
+from estimator_tpu_embedding.estimator import tpu_estimator
 from estimator_tpu_embedding.hosts.placement import CLIENT_JOB, HOST_JOB
 
 from .network import require_private_network
@@ -74,7 +74,7 @@ class Owners(Tasks):
 @contextlib.contextmanager
 def hosted_by(cluster):
     """While the body runs, the jobs of a TPUEstimator have this cluster; `None` is one process."""
-    job = estimator.Job
-    with mock.patch.object(estimator, 'Job', lambda **fields: job(
+    job = tpu_estimator.Job
+    with mock.patch.object(tpu_estimator, 'Job', lambda **fields: job(
             **{**fields, 'cluster': cluster})):
         yield

@@ -16,7 +16,7 @@ from estimator_tpu_embedding import defaults
 from estimator_tpu_embedding.core.deployment import per_host
 from estimator_tpu_embedding.core.specs import Topology
 from estimator_tpu_embedding.errors import ConfigError
-from estimator_tpu_embedding.estimator import workers
+from estimator_tpu_embedding.estimator import tpu_addresses
 from estimator_tpu_embedding.hosts.placement import Placement
 from estimator_tpu_embedding.runner import input_graph
 from estimator_tpu_embedding.runner.checkpoint_hooks import CheckpointInputPipelineHook
@@ -129,7 +129,7 @@ def estimator_of(directory, on_workers):
 
 def on_tasks():
     """Lets jobs run on two tasks of this process."""
-    return mock.patch.object(workers, 'cluster_of', lambda config: Tasks(2))
+    return mock.patch.object(tpu_addresses, 'cluster_of', lambda config: Tasks(2))
 
 
 def results(directory, on_workers):
@@ -163,7 +163,7 @@ def test_a_job_with_python_in_its_input_is_refused_before_anything_runs(tmp_path
             features, tf.ensure_shape(tf.numpy_function(np.abs, [label], tf.float32), [2])))
 
     cluster = Tasks(2)
-    with mock.patch.object(workers, 'cluster_of', lambda config: cluster):
+    with mock.patch.object(tpu_addresses, 'cluster_of', lambda config: cluster):
         with pytest.raises(ConfigError, match='E736 input_fn of host 0: .* PyFunc, in a function '):
             estimator_of(tmp_path, True).train(input_fn, steps=1)
     assert not cluster.admitted

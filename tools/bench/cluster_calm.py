@@ -45,7 +45,7 @@ def run(minutes, folder):
     losses = [line for line in told if re.search('E72[0-9]', line)]
     print(*losses, sep='')
     report = next(line for line in reversed(told) if line.startswith('[etpe] train: '))
-    return (len(losses), int(re.search(r'(\d+) steps', report)[1]),
+    return (len(losses), int(re.search(r'([\d,]+) steps', report)[1].replace(',', '')),
             max(map(int, re.findall(r'longest (\d+) ms', report))))
 
 

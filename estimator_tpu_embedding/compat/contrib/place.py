@@ -27,10 +27,10 @@ from tf_slim.ops import arg_scope, variables
 from tf_slim.training import evaluation, training
 
 from ... import _tf
-from ...estimator.context import TPUContext
 from ...estimator.table_config import FeatureConfig, TableConfig
+from ...estimator.tpu_context import TPUContext
 from ...estimator.tpu_embedding import TPUEmbedding
-from ...estimator.tpu_estimator_names import export_estimator_savedmodel
+from ...estimator.tpu_estimator import export_estimator_savedmodel
 from ...runner.checkpoint_hooks import AsyncCheckpointSaverHook
 from .. import import_paths, tf1
 from ..resolver import TPUClusterResolver

@@ -126,16 +126,9 @@ def _check_host_call(name: str, call: Any) -> None:
     if not isinstance(tensors, (tuple, list, dict)):
         raise ValueError(f'{name}[1] should be tuple or list, or dict.')
     if isinstance(tensors, (tuple, list)):
-        arguments, has_varargs = positional_arguments(function)
-        if not has_varargs and len(tensors) != len(arguments):
+        kinds = [one.kind for one in inspect.signature(function).parameters.values()]
+        taken = len(kinds) - kinds.count(inspect.Parameter.VAR_KEYWORD)
+        if inspect.Parameter.VAR_POSITIONAL not in kinds and len(tensors) != taken:
             raise RuntimeError(
                 f'In TPUEstimatorSpec.{name}, length of tensors {len(tensors)} does not match '
-                f'method args of the function, which takes {len(arguments)}.')
-
-
-def positional_arguments(function: Callable[..., Any]) -> tuple[list[str], bool]:
-    """Returns the names of the unbound arguments of a function, and whether it takes `*args`."""
-    parameters = inspect.signature(function).parameters.values()
-    names = [parameter.name for parameter in parameters
-             if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)]
-    return names, any(p.kind == p.VAR_POSITIONAL for p in parameters)
+                f'method args of the function, which takes {taken}.')

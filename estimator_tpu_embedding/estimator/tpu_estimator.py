@@ -11,22 +11,27 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from .. import _legacy, _process, _tf, defaults
-from ..checkpoint import directory, evidence, following
+from ..checkpoint import directory, evidence
+from ..checkpoint.following import Following
 from ..checkpoint.recover import Known
 from ..core.deployment import Deployment
 from ..runner import inference, summaries, training
 from ..runner.job import Job
 from ..runner.steps_per_run import StopAtStep
-from . import calls, settings, workers
-from .context import EstimatorContext
+from . import job_settings, tpu_addresses, user_functions
 from .embedding_spec import EmbeddingConfigSpec
-from .run_config import RunConfig, in_this_process
-from .system import deploy
-from .tpu_config import ExportSavedModelApiVersion, InputPipelineConfig, check_positive
-from .without_tpu import WithoutTpu
+from .tpu_config import (
+    ExportSavedModelApiVersion,
+    InputPipelineConfig,
+    RunConfig,
+    TPUConfig,
+    check_positive,
+    in_this_process,
+)
+from .tpu_context import EstimatorContext, deploy
+from .without_tpu import BATCH_SIZES, VERBS, WithoutTpu
 
 _RESERVED = ('batch_size', 'context')
-_BATCH_SIZES = ('train_batch_size', 'eval_batch_size', 'predict_batch_size')
 
 
 class TPUEstimator(WithoutTpu):
@@ -35,7 +40,7 @@ class TPUEstimator(WithoutTpu):
     The model is built once per core of the emulated system, and its tables are spread over the
     hosts. The optimizer of the `embedding_config_spec` trains the tables; the model's own trains
     the rest. With `use_tpu=False` it is a plain Estimator, in which the model's optimizer trains
-    the tables too, as in the original. Its first training then warns of that, with names.
+    the tables too, as in the original. Its first training then warns of that.
 
     The loss is the sum of the two rows that the two samples look up. Its gradient is 1 for each
     of them, so plain gradient descent with the rate 0.5 takes 0.5 from the rows 1 and 3:
@@ -102,11 +107,12 @@ class TPUEstimator(WithoutTpu):
             raise ValueError(f'{list(_RESERVED)} are reserved keys but existed in params '
                              f'{params}.')
         self._known = Known()
-        self._batch_sizes = dict(zip(_BATCH_SIZES, (
-            train_batch_size, eval_batch_size, predict_batch_size)))
+        self._batch_sizes = {
+            'train_batch_size': train_batch_size, 'eval_batch_size': eval_batch_size,
+            'predict_batch_size': predict_batch_size}
         if use_tpu:
-            settings.check_for_tpu(config, self._batch_sizes, embedding_config_spec)
-        strategy = settings.strategy_of(embedding_config_spec)
+            job_settings.check_for_tpu(config, self._batch_sizes, embedding_config_spec)
+        strategy = job_settings.strategy_of(embedding_config_spec)
         if strategy == 'mod' and not (use_tpu and eval_on_tpu):
             raise ValueError('Mod sharding of embedding tables not supported on CPU.')
         _legacy.check_model_fn(model_fn, params)
@@ -118,8 +124,8 @@ class TPUEstimator(WithoutTpu):
         if not use_tpu and eval_on_tpu:
             tf.logging.warning('eval_on_tpu ignored because use_tpu is False.')
         if use_tpu:
-            settings.check_directories(self.model_dir, embedding_config_spec)
-        self._session_config: tf.ConfigProto = settings.without_arithmetic_optimizer(
+            job_settings.check_directories(self.model_dir, embedding_config_spec)
+        self._session_config: tf.ConfigProto = job_settings.without_arithmetic_optimizer(
             self._session_config)
         self._use_tpu = use_tpu
         self._batch_axis = batch_axis
@@ -181,7 +187,7 @@ class TPUEstimator(WithoutTpu):
                              'what TPUEstimator returns.')
         return training.train(
             self._job(_legacy.mode_keys().TRAIN, input_fn), stop=stop, hooks=hooks,
-            listeners=saving_listeners, cadence=settings.cadence(self.config))
+            listeners=saving_listeners, cadence=job_settings.cadence(self.config))
 
     def evaluate(self, input_fn: Callable[..., Any], steps: int | None = None,
                  hooks: Sequence[tf.train.SessionRunHook] | None = None,
@@ -203,10 +209,7 @@ class TPUEstimator(WithoutTpu):
           tf.errors.OutOfRangeError: if the data ends before the last step.
         """
         _process.require_threads('evaluate')
-        found = following.chosen(
-            settings.absolute(self.model_dir),
-            checkpoint_path and settings.absolute(checkpoint_path), self._checkpoint_options(),
-            self._known)
+        found = self._chosen(checkpoint_path)
         if not (self._use_tpu and self._eval_on_tpu):
             if self._use_tpu:
                 tf.logging.info('_is_running_on_cpu: eval_on_tpu disabled')
@@ -215,9 +218,7 @@ class TPUEstimator(WithoutTpu):
         if steps is None:
             raise ValueError('Evaluate `steps` must be set on TPU. Cannot be `None`.')
         check_positive(steps, 'Eval steps')
-        if found is None:
-            tf.logging.warning('Could not find trained model in model_dir: %s, running '
-                               'initialization to evaluate.', self.model_dir)
+        self._warn_of_no_checkpoint(found, 'evaluate')
         job = self._job(_legacy.mode_keys().EVAL, input_fn)
         results = inference.evaluate(job, steps=steps, hooks=_legacy.checked_hooks(hooks),
                                 following=found)
@@ -256,19 +257,14 @@ class TPUEstimator(WithoutTpu):
             raise TypeError('predict_keys must be a list of names of predictions, or None; got '
                             f'{predict_keys!r}.  predict takes no number of steps: it goes on to '
                             'the end of the data.')
-        found = following.chosen(
-            settings.absolute(self.model_dir),
-            checkpoint_path and settings.absolute(checkpoint_path), self._checkpoint_options(),
-            self._known)
+        found = self._chosen(checkpoint_path)
         if not self._use_tpu:
             yield from self._predict_without_tpu(
                 found, input_fn, predict_keys, hooks, found and found.prefix,
                 yield_single_examples)
             return
         hooks = _legacy.checked_hooks(hooks)
-        if found is None:
-            tf.logging.warning('Could not find trained model in model_dir: %s, running '
-                               'initialization to predict.', self.model_dir)
+        self._warn_of_no_checkpoint(found, 'predict')
         steps = inference.predict(
             self._job(_legacy.mode_keys().PREDICT, input_fn), hooks=hooks, following=found,
             select=functools.partial(self._extract_keys, predict_keys=predict_keys))
@@ -282,18 +278,17 @@ class TPUEstimator(WithoutTpu):
                 else:
                     yield from values
 
-    def _verb(self, mode: str) -> tuple[str, str]:
-        """Returns the method of a mode, and the name of its batch size."""
-        keys = _legacy.mode_keys()
-        return {keys.TRAIN: ('train', 'train'), keys.EVAL: ('evaluate', 'eval'),
-                keys.PREDICT: ('predict', 'predict')}[mode]
+    def _warn_of_no_checkpoint(self, found: Following | None, verb: str) -> None:
+        if found is None:
+            tf.logging.warning('Could not find trained model in model_dir: %s, running '
+                               'initialization to %s.', self.model_dir, verb)
 
     def _deployment(self, mode: str) -> Deployment:
         """Returns how a run is fed."""
-        (verb, name), batch_size = self._verb(mode), self._batch_size(mode)
+        verb, batch_size = VERBS[mode], self._batch_size(mode)
         if batch_size is None:
-            raise ValueError(f'{name}_batch_size in TPUEstimator constructor cannot be `None` if '
-                             f'.{verb} is running on TPU.')
+            raise ValueError(f'{BATCH_SIZES[mode]} in TPUEstimator constructor cannot be `None` '
+                             f'if .{verb} is running on TPU.')
         return deploy(self.config, verb, batch_size)
 
     @property
@@ -306,7 +301,7 @@ class TPUEstimator(WithoutTpu):
     def _job(self, mode: str, input_fn: Callable[..., Any]) -> Job:
         """Returns the job of one mode for the runner."""
         config, keys = self.config, _legacy.mode_keys()
-        verb, deployment = self._verb(mode)[0], self._deployment(mode)
+        verb, deployment = VERBS[mode], self._deployment(mode)
         axes = self._batch_axis
         if config.tpu_config.per_host_input_for_training != InputPipelineConfig.PER_HOST_V1:
             axes = None
@@ -314,20 +309,42 @@ class TPUEstimator(WithoutTpu):
             raise TypeError('For mode PREDICT, batch_axis is not supported yet.')
         lookups = None
         if self._spec is not None:
-            lookups = settings.lookups(self._spec, deployment.topology, deployment.batch_size, verb,
-                                       config.id_policy)
-        on_tpu = calls.TpuCalls(mode=mode, deployment=deployment, params=self.params,
+            lookups = job_settings.lookups(
+                self._spec, deployment.topology, deployment.batch_size, verb, config.id_policy)
+        on_tpu = user_functions.TpuCalls(mode=mode, deployment=deployment, params=self.params,
                                 config=config, plan=lookups.plan if lookups else None)
         return Job(
             verb=verb, deployment=deployment, lookups=lookups, batch_axes=axes,
             skips_nonfinite=config.nonfinite_gradients == 'skip',
             seed=config.tf_random_seed, input_deadline=config.input_deadline_secs,
             shutdown_deadline=config.shutdown_deadline_secs,
-            source=functools.partial(on_tpu.source, input_fn), input_fn=calls.place_of(input_fn),
+            source=functools.partial(on_tpu.source, input_fn),
+            input_fn=user_functions.place_of(input_fn),
             call_model=functools.partial(on_tpu.output, self._model_fn),
-            model_dir=settings.absolute(self.model_dir), warm_start=self._warm_start_settings,
+            model_dir=job_settings.absolute(self.model_dir), warm_start=self._warm_start_settings,
             session_config=self._session_config, checkpoint=self._checkpoint_options(),
             known=self._known,
-            kernels=settings.kernels_of(config, self._session_config),
-            feed_hook=on_tpu.feed_hook, cluster=workers.cluster_of(config),
+            kernels=job_settings.kernels_of(config, self._session_config),
+            feed_hook=on_tpu.feed_hook, cluster=tpu_addresses.cluster_of(config),
             input_on_workers=config.input_on_workers)
+
+
+def export_estimator_savedmodel(estimator: Any, export_dir_base: str,
+                                serving_input_receiver_fn: Callable[[], Any],
+                                assets_extra: dict[str, str] | None = None,
+                                as_text: bool = False, checkpoint_path: str | None = None) -> Any:
+    """Exports the model of a plain Estimator, as a TPUEstimator with its model_fn does.
+
+    The Estimator has a model_fn that takes params, and a model_dir. For the other arguments see
+    `tf.estimator.Estimator.export_saved_model`.
+
+    Returns:
+      The path of the export, as bytes.
+    """
+    config = RunConfig(model_dir=estimator.model_dir, tpu_config=TPUConfig(
+        per_host_input_for_training=InputPipelineConfig.PER_HOST_V2))  # Never called for input.
+    exporter = TPUEstimator(
+        _legacy.model_fn_of(estimator), config=config,
+        params=estimator.params, use_tpu=True, train_batch_size=2048, eval_batch_size=2048)
+    return exporter.export_saved_model(
+        export_dir_base, serving_input_receiver_fn, assets_extra, as_text, checkpoint_path)

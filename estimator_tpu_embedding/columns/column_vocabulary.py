@@ -11,17 +11,13 @@ import tensorflow.compat.v1 as tf
 from ..core.vocabulary_digests import Words
 from ..errors import shown
 from ..proto import files
-from .adapt import innermost
+from .embedding_columns import innermost
 
 _CHUNK = 2**20
 
 
 def words_of(columns: Sequence[Any]) -> list[Words]:
-    """Returns the words of all columns that have a vocabulary, by feature; reads no file yet.
-
-    Args:
-      columns: TPU columns, each over a categorical column, or columns of a model without TPU.
-    """
+    """Returns the words of all columns that have a vocabulary, by feature; reads no file yet."""
     found = {}
     for column in columns:
         categorical = innermost(column)
@@ -48,11 +44,7 @@ def _rest(categorical: Any) -> dict[str, Any]:
 
 
 def _of_file(path: str) -> Iterator[bytes]:
-    """Yields a file in pieces, from any place that TensorFlow reads.
-
-    Raises:
-      OSError: if it cannot be read.
-    """
+    """Yields a file in pieces, from any place that TensorFlow reads."""
     try:
         with (tf.io.gfile.GFile(path, 'rb') if '://' in path
               else files.open_regular(path, follow=True)) as file:

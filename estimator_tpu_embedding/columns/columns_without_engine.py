@@ -17,16 +17,11 @@ from .. import _tf
 from ..core.specs import FeatureSpec, TableSpec
 from ..errors import Problem, UnsupportedError
 from ..ops import checks, combine, ids
-from .adapt import innermost
+from .embedding_columns import innermost
 
 
 class Reading(NamedTuple):
-    """The ids of one feature.
-
-    Attributes:
-      ids: a SparseTensor of the ids, or words, that the engine would take.
-      weights: the same with their weights, or `None`.
-    """
+    """The ids, or words, of one feature that the engine would take, and their weights."""
 
     ids: tf.SparseTensor
     weights: tf.SparseTensor | None
@@ -36,10 +31,7 @@ def for_columns(features: Mapping[str, Any], columns: Sequence[Any],
                 declared: Sequence[FeatureSpec]) -> dict[str, Any]:
     """Returns the features so that columns look up the rows that the engine would.
 
-    Args:
-      features: the features of the graph; a feature that no column reads stays as it is.
-      columns: the columns of the spec.
-      declared: the feature of each column, with its policy for ids out of range.
+    A feature that no column reads stays as it is.
 
     Raises:
       UnsupportedError: for numbers where a column maps a vocabulary: the engine takes them as

@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import dataclasses
 import functools
 import inspect
-import types
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import tensorflow.compat.v1 as tf
 
 from .. import _legacy, _tf
-from ..columns import used
+from ..columns.embedding_columns import check_columns
 from ..core.deployment import Deployment, Invocation
 from ..core.plan import Plan
 from ..errors import EteError, noted
 from ..runner.host_calls import noting_call
 from ..runner.input import DATASETS
 from ..runner.job import FeedHookMaker, ModelOutput
-from .context import TPUContext
-from .spec import TPUEstimatorSpec
 from .tpu_config import InputPipelineConfig, check_partitioned_input
-
-_MOST_LAYERS = 100
-"""Of what wraps a function of the user; one that wraps itself must not be unwrapped for ever."""
+from .tpu_context import TPUContext
+from .tpu_estimator_spec import TPUEstimatorSpec
 
 
 def call_input_fn(input_fn: Callable[..., Any], params: dict[str, Any], mode: str, config: Any
@@ -52,14 +47,7 @@ def call_model_fn(model_fn: Callable[..., Any], features: Any, labels: Any, mode
                   params: dict[str, Any], config: Any, core: str = '') -> Any:
     """Calls model_fn with features, and with the other arguments that it takes.
 
-    Args:
-      model_fn: the function of the user. An error in it gets a note with the arguments.
-      features: the first argument.
-      labels: passed on; `None` if the input has none.
-      mode: passed on.
-      params: passed on.
-      config: passed on.
-      core: the core for that note, such as `' on core 0 of 2'`.
+    An error in it gets a note with the arguments, and the core, such as `' on core 0 of 2'`.
 
     Raises:
       ValueError: if model_fn does not take params, or not the labels that the input has.
@@ -78,15 +66,7 @@ def call_model_fn(model_fn: Callable[..., Any], features: Any, labels: Any, mode
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class TpuCalls:
-    """The calls of one mode on the emulated system.
-
-    Attributes:
-      mode: `'train'`, `'eval'` or `'infer'`.
-      deployment: the calls of input_fn, and the cores that each of them feeds.
-      params: the params of the user; copied for each call.
-      config: the RunConfig; copied for each call.
-      plan: the plan of the embedding spec; `None` without a spec.
-    """
+    """The calls of one mode on the emulated system; each has its copy of params and config."""
 
     mode: str
     deployment: Deployment
@@ -156,16 +136,22 @@ class TpuCalls:
         """Calls model_fn on one core and returns its output.
 
         Raises:
-          ValueError: if model_fn does not take params, or not the labels that the input has.
           RuntimeError: if it returns a value that is no TPUEstimatorSpec.
           ConfigError: if it uses columns that the spec does not have.
         """
         params = with_items(self.params, batch_size=self.deployment.batch_size_per_core,
                             use_tpu=True, context=TPUContext(self.deployment))
-        with _columns_checked(self.plan):
+        columns = _tf.columns_used(tf.get_default_graph())
+        try:
             spec = call_model_fn(
                 model_fn, features, labels, self.mode, params, copy.deepcopy(self.config),
                 f' on core {core} of {self.deployment.topology.num_cores}')
+        except EteError:
+            raise
+        except Exception as error:  # It may come of ids that were taken for rows.
+            check_columns(columns, self.plan, error)
+            raise
+        check_columns(columns, self.plan)
         if isinstance(spec, _legacy.estimator_spec_class()):
             spec = _tpu_spec(spec)
         if not isinstance(spec, TPUEstimatorSpec):
@@ -200,12 +186,7 @@ class TpuCalls:
 
 
 def with_items(params: Any, **items: Any) -> Any:
-    """Returns a copy of the params of the user with more items; it keeps their class.
-
-    Args:
-      params: a dict, or an object like `HParams`, with `set_hparam` and `add_hparam`.
-      **items: the items to add or to replace.
-    """
+    """Returns a copy of the params of the user with more items: a dict, or of `HParams`."""
     params = copy.deepcopy(params)
     for name, value in items.items():
         if not hasattr(params, 'set_hparam'):
@@ -233,23 +214,11 @@ def _tpu_spec(spec: Any) -> Any:
 
 
 def place_of(function: Any) -> str:
-    """`make_input (/home/me/job.py:12)` for a function of the user; `''` if it is not known.
-
-    It looks through `functools.partial`, decorators, bound methods and objects with `__call__`.
-    """
-    for _ in range(_MOST_LAYERS):
-        inner = getattr(function, '__wrapped__', None) or (
-            function.func if isinstance(function, functools.partial)
-            else getattr(function, '__func__', None))
-        if inner is None and not hasattr(function, '__code__') and not isinstance(function, type):
-            inner = getattr(type(function), '__call__', None)
-        if inner is None:
-            break
-        function = inner
-    code = getattr(function, '__code__', None)
-    if not isinstance(code, types.CodeType):
-        return ''
-    return f'{code.co_name} ({code.co_filename}:{code.co_firstlineno})'
+    """`make_input (/home/me/job.py:12)` for a function of the user; `''` if it is not known."""
+    if isinstance(function, functools.partial):
+        function = function.func
+    code = getattr(inspect.unwrap(function), '__code__', None)
+    return f'{code.co_name} ({code.co_filename}:{code.co_firstlineno})' if code else ''
 
 
 def _taken(function: Callable[..., Any], offered: dict[str, Any]) -> dict[str, Any]:
@@ -258,27 +227,6 @@ def _taken(function: Callable[..., Any], offered: dict[str, Any]) -> dict[str, A
     if isinstance(function, functools.partial):
         names -= function.keywords.keys()
     return {name: value for name, value in offered.items() if name in names}
-
-
-@contextlib.contextmanager
-def _columns_checked(plan: Plan | None) -> Iterator[None]:
-    """Makes sure that model_fn uses the columns of the spec, whether it fails or not.
-
-    Args:
-      plan: the plan of the spec; `None` without a spec.
-
-    Raises:
-      ConfigError: if model_fn uses other columns.
-    """
-    columns = _tf.columns_used(tf.get_default_graph())
-    try:
-        yield
-    except EteError:
-        raise
-    except Exception as error:
-        used.check(columns, plan, error)
-        raise
-    used.check(columns, plan)
 
 
 def _advice_on(returned: Any) -> str:

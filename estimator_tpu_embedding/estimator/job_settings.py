@@ -1,36 +1,34 @@
-"""Checks the settings of a job, and translates them for the runner.
-
-It also prepares features, and checks memory, for graphs that read tables without the engine.
-"""
+"""Checks the settings of a job, and translates them for the runner."""
 
 from __future__ import annotations
 
 import copy
 import dataclasses
-import functools
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import tensorflow.compat.v1 as tf
 
 from .. import defaults
-from ..checkpoint.restore import variables_by_name
-from ..columns import adapt, plain, vocabulary
-from ..core.budget import Need, require_fit
+from ..columns import column_vocabulary, embedding_columns
 from ..core.names import directory_doubts
-from ..core.plan import Plan, resolve
+from ..core.plan import resolve
 from ..core.rates import twins
 from ..core.specs import MAX_THREADS, FeatureSpec, Kernels, TableSpec, Topology
 from ..core.vocabulary_digests import Words
 from ..errors import ConfigError, Problem, UnsupportedError, did_you_mean, quoted, shown
-from ..hosts import memory
 from ..runner.job import Lookups
 from ..runner.training import Cadence
-from . import feed_hook
 from .embedding_spec import EmbeddingConfigSpec
-from .run_config import RunConfig
-from .tpu_config import InputPipelineConfig, TPUConfig, check_positive, parse_iterations_per_loop
+from .tpu_config import (
+    InputPipelineConfig,
+    RunConfig,
+    TPUConfig,
+    check_positive,
+    parse_iterations_per_loop,
+)
+from .tpu_estimator_names import TPUInfeedOutfeedSessionHook
 
 _WITHOUT_CLUSTER = {
     'TF_CONFIG': 'Unset it', 'RunConfig.cluster': 'Give a TPUClusterResolver, or leave it out',
@@ -40,11 +38,6 @@ _WITHOUT_CLUSTER = {
 def check_for_tpu(config: RunConfig, batch_sizes: Mapping[str, int | None],
                   spec: EmbeddingConfigSpec | None) -> None:
     """Makes the checks of the original that apply with `use_tpu`, in its order.
-
-    Args:
-      config: the RunConfig.
-      batch_sizes: by the name of the argument; samples of all cores per step.
-      spec: the embedding spec, or `None`.
 
     Raises:
       ValueError, TypeError: as the original does.
@@ -77,7 +70,7 @@ def refuse_unsupported(config: RunConfig) -> None:
     tpu_config = config.tpu_config
     found: list[Problem] = []
     if tpu_config.experimental_feed_hook is not None:
-        found += feed_hook.problems_of(tpu_config.experimental_feed_hook)
+        found += _problems_of_hook(tpu_config.experimental_feed_hook)
     if config.cluster_spec:
         found += [Problem('E907', where, 'a cluster of processes is for plain Estimators', remedy=(
             f'{_WITHOUT_CLUSTER.get(where, "Leave it out")}: hosts are emulated in one process, or '
@@ -89,6 +82,22 @@ def refuse_unsupported(config: RunConfig) -> None:
             'False: the cores are the replicas', remedy='Leave it out.'))
     if found:
         raise UnsupportedError(*found)
+
+
+def _problems_of_hook(cls: Any) -> Iterator[Problem]:
+    """Yields every problem of an `experimental_feed_hook`."""
+    if not (isinstance(cls, type) and issubclass(cls, TPUInfeedOutfeedSessionHook)):
+        yield Problem('E907', 'TPUConfig.experimental_feed_hook', 'it must be a subclass of '
+                      'TPUInfeedOutfeedSessionHook, without which nothing would feed', repr(cls))
+        return
+    threads = ('_run_infeed', '_run_outfeed', '_create_infeed_controller')
+    changed = [name for name in threads if hasattr(cls, name)]
+    if changed:
+        yield Problem(
+            'E907', 'TPUConfig.experimental_feed_hook', 'the threads that feed are the '
+            "runner's and cannot be replaced", f'{cls.__name__} defines {", ".join(changed)}',
+            'Override methods of SessionRunHook instead; before_run may fetch '
+            'self._dequeue_ops.')
 
 
 def _warn_of_what_has_no_effect(config: TPUConfig) -> None:
@@ -160,10 +169,14 @@ def cadence(config: RunConfig) -> Cadence:
 def lookups(spec: EmbeddingConfigSpec, topology: Topology, batch_size: int, verb: str,
             id_policy: str | Mapping[str, str] | None) -> Lookups:
     """Returns the plan of a spec, and how its columns read features and name variables."""
-    _refuse_unsupported_spec(spec)
     columns = spec.feature_columns or []
     dense = spec.tensor_core_feature_columns or []
-    tables, features, on_tensor_core = _declared(spec, id_policy)
+    if weighted := [column.name for column in dense if column.is_categorical_column_weighted()]:
+        raise UnsupportedError(*[Problem(
+            'E901', f'column "{name}"', 'weights are not supported with '
+            'embedding_lookup_device="tpu_tensor_core"', remedy='Leave one of them out.')
+            for name in weighted])
+    tables, features, on_tensor_core = declared_by(spec, id_policy)
     optimizer = None
     if verb == 'train' and spec.optimization_parameters is not None:
         optimizer = spec.optimization_parameters.to_optimizer()
@@ -176,13 +189,15 @@ def lookups(spec: EmbeddingConfigSpec, topology: Topology, batch_size: int, verb
     for problem in twins(plan.rate(table.name) for table in plan.tables
                          if plan.mode == 'training'):
         tf.logging.warning('%s', problem)
-    if spec.feature_columns is not None:
-        names = functools.partial(adapt.variable_names, columns)
-    else:
-        names = functools.partial(_own_names, plan)
-    featurizer = adapt.Featurizer(columns, plan, list(zip(dense, on_tensor_core)),
+
+    def variable_names(graph: tf.Graph) -> dict[str, str]:
+        if spec.feature_columns is None:
+            return {table.name: table.name for table in plan.tables}
+        return embedding_columns.variable_names(columns, graph)
+
+    featurizer = embedding_columns.Featurizer(columns, plan, list(zip(dense, on_tensor_core)),
                                   may_lack_samples=verb == 'predict')
-    return Lookups(plan=plan, featurize=featurizer, variable_names=names,
+    return Lookups(plan=plan, featurize=featurizer, variable_names=variable_names,
                    gradient_multiplier=spec.experimental_gradient_multiplier_fn,
                    words=words_of(spec))
 
@@ -191,49 +206,17 @@ def words_of(spec: EmbeddingConfigSpec | None) -> list[Words]:
     """Returns the words that the columns of a spec map to ids."""
     if spec is None:
         return []
-    return vocabulary.words_of([*(spec.feature_columns or []),
+    return column_vocabulary.words_of([*(spec.feature_columns or []),
                                 *(spec.tensor_core_feature_columns or [])])
 
 
-def without_engine(spec: EmbeddingConfigSpec, features: Mapping[str, Any],
-                   id_policy: str | Mapping[str, str] | None) -> dict[str, Any]:
-    """Returns features with which a model computes the same without the engine as with it.
-
-    Raises:
-      ConfigError: if the memory that this process may have cannot hold the tables.
-    """
-    tables, declared, on_tensor_core = _declared(spec, id_policy)
-    require_fit([Need(table.name, table.vocabulary_size, table.dimension) for table in tables],
-                memory.limit())
-    if spec.feature_columns is None:
-        return plain.looked_up(features, tables, declared)
-    columns = [*spec.feature_columns, *(spec.tensor_core_feature_columns or [])]
-    return plain.for_columns(features, columns, [*declared, *on_tensor_core])
-
-
-def require_room() -> None:
-    """Makes sure that the tables in the default graph, which has no engine, fit the memory.
-
-    Every float32 variable with rows counts as a table; slots are variables of their own there.
-
-    Raises:
-      ConfigError: if the memory that this process may have cannot hold them.
-    """
-    needs = []
-    for name, (shape, parts) in variables_by_name().items():
-        rows, width = shape if shape is not None and len(shape) == 2 else (None, None)
-        if rows is not None and width is not None and parts[0].dtype.base_dtype == tf.float32:
-            needs.append(Need(name, rows, width))
-    require_fit(needs, memory.limit())
-
-
-def _declared(spec: EmbeddingConfigSpec, id_policy: str | Mapping[str, str] | None
-              ) -> tuple[list[TableSpec], list[FeatureSpec], list[FeatureSpec]]:
+def declared_by(spec: EmbeddingConfigSpec, id_policy: str | Mapping[str, str] | None
+                ) -> tuple[list[TableSpec], list[FeatureSpec], list[FeatureSpec]]:
     """Returns the tables and features of the engine, and the features of the tensor core."""
     tables, declared = spec.to_specs()
-    every = _with_policy(
-        [*declared, *adapt.tensor_core_features(spec.tensor_core_feature_columns or [])],
-        defaults.current().id_policy if id_policy is None else id_policy)
+    dense = embedding_columns.tensor_core_features(spec.tensor_core_feature_columns or [])
+    every = _with_policy([*declared, *dense],
+                         defaults.current().id_policy if id_policy is None else id_policy)
     return tables, every[:len(declared)], every[len(declared):]
 
 
@@ -251,22 +234,6 @@ def _with_policy(features: Sequence[FeatureSpec], policy: str | Mapping[str, str
                                       None, (did_you_mean(name, names) for name in unknown)), '')))
     return [dataclasses.replace(feature, id_policy=policy.get(feature.name, 'error'))
             for feature in features]
-
-
-def _own_names(plan: Plan, graph: tf.Graph) -> dict[str, str]:
-    """Returns the variable names of tables without columns: the names of the tables themselves."""
-    del graph
-    return {table.name: table.name for table in plan.tables}
-
-
-def _refuse_unsupported_spec(spec: EmbeddingConfigSpec) -> None:
-    """Refuses columns that no engine of this version runs, beyond the checks of the engine."""
-    on_tensor_core = spec.tensor_core_feature_columns or []
-    found = [Problem('E901', f'column "{column.name}"', 'weights are not supported with '
-                     'embedding_lookup_device="tpu_tensor_core"', remedy='Leave one of them out.')
-             for column in on_tensor_core if column.is_categorical_column_weighted()]
-    if found:
-        raise UnsupportedError(*found)
 
 
 def kernels_of(config: RunConfig, session_config: tf.ConfigProto) -> Kernels:

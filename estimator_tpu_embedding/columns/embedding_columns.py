@@ -1,11 +1,13 @@
 """Turns TPU embedding columns into table and feature specs, and reads the ids of their features.
 
-It also finds the names of the variables that model_fn makes for the tables of the columns.
+It also finds the names of the variables that model_fn makes for the tables of the columns, and
+checks that it uses the columns of the spec.
 """
 
 from __future__ import annotations
 
 import collections
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -27,6 +29,13 @@ from ..errors import (
 from ..ops.core_ids import CoreIds, FeatureIds
 from ..ops.ids import MISSING, IdBatch, IdCounts
 
+# TensorFlow still has both, and users test for the classes of their columns.
+embedding_column = tf.tpu.experimental.embedding_column
+shared_embedding_columns = tf.tpu.experimental.shared_embedding_columns
+
+_PLACE = 'EmbeddingConfigSpec(feature_columns=...)'
+_MADE_FOR_COLUMNS = re.compile(r'Feature (.+)(?:_seq_length_|__TENSOR_CORE_MASK) is not in ')
+"""TensorFlow's words on the features that a Featurizer makes for the columns of a spec."""
 _ABOUT_WEIGHTS = (
     'Please check if the weights are present in feature dict. Also note weight-sharing among '
     'weighted_categorical_column is not supported on TPU.')
@@ -73,7 +82,7 @@ def columns_to_specs(columns: Sequence[Any]) -> tuple[list[TableSpec], list[Feat
         key = column.get_feature_key_name()
         if key in features:
             problems.append(_used_twice(key))
-        if _is_computed(innermost(column)):
+        if isinstance(innermost(column), _tf.computed_columns()):
             tf.logging.warning('%s', Problem(
                 'W431', f'column "{key}"', 'no TPU computes a crossed or bucketized column',
                 remedy=_compute(key)))
@@ -90,10 +99,6 @@ def tensor_core_features(columns: Sequence[Any]) -> list[FeatureSpec]:
     return [FeatureSpec(name=column.get_feature_key_name(), table='',
                         max_sequence_length=_tf.tensor_core_length(column))
             for column in columns]
-
-
-def _is_computed(categorical: Any) -> bool:
-    return isinstance(categorical, _tf.computed_columns())
 
 
 def _compute(key: str) -> str:
@@ -121,9 +126,7 @@ def _check_class(column: Any) -> None:
 def variable_names(columns: Sequence[Any], graph: tf.Graph) -> dict[str, str]:
     """Returns the name of each table's variable, as columns recorded it in a traced model_fn.
 
-    Args:
-      columns: the columns of the spec.
-      graph: the graph in which model_fn was called under a TPU shard context.
+    It was called in `graph` under a TPU shard context.
 
     Raises:
       ConfigError: if model_fn did not use a column of the spec.
@@ -153,6 +156,54 @@ def variable_names(columns: Sequence[Any], graph: tf.Graph) -> dict[str, str]:
     return {f'tbl_{name}': variable for name, variable in names.items()}
 
 
+def check_columns(columns: Sequence[Any], plan: Plan | None, error: Exception | None = None
+                  ) -> None:
+    """Makes sure that the spec has every column of model_fn, in the width that it expects.
+
+    For a column that the spec lacks, TensorFlow would take the ids for the rows. The columns are
+    those that model_fn used, with an `error` those before it.
+
+    Raises:
+      ConfigError: with every column that the spec does not have so.
+    """
+    widths = {feature.name: (plan.table(feature.table).dimension, feature.max_sequence_length)
+              for feature in plan.features} if plan is not None else {}
+    used = {(column.get_feature_key_name(), (
+        column.get_embedding_table_size()[1], column.get_max_sequence_length())): None
+        for column in columns}  # In the order of use.
+    problems = [_not_of_spec(key, width, widths) for key, width in used if widths.get(key) != width]
+    sought = _MADE_FOR_COLUMNS.search(str(error)) if error is not None else None
+    if sought is not None and sought[1] not in {*widths, *(key for key, _ in used)}:
+        problems.append(_not_in_spec(sought[1], widths))
+    if problems:
+        raise ConfigError(*problems) from error
+
+
+def _not_of_spec(key: str, width: tuple[int, int], widths: Mapping[str, tuple[int, int]]
+                 ) -> Problem:
+    if key not in widths:
+        return _not_in_spec(key, widths)
+    (dimension, length), (planned, planned_length) = width, widths[key]
+    return Problem(
+        'E497', f'column "{key}"', f'model_fn must use the column of {_PLACE}, of dimension '
+        f'{planned} and max_sequence_length {planned_length}',
+        f'another one of dimension {dimension} and max_sequence_length {length}',
+        'Make the columns once, and pass the same ones to both.')
+
+
+def _not_in_spec(key: str, widths: Mapping[str, Any]) -> Problem:
+    where = f'column "{key}"'
+    if not widths:
+        return Problem(
+            'E496', where, f'{key} is not in {_PLACE}, so nothing looks it up: the estimator has '
+            'no columns for tables', remedy='Give TPUEstimator an embedding_config_spec with the '
+            'columns that model_fn uses.')
+    return Problem(
+        'E496', where, f'{key} is not in {_PLACE}, so nothing looks it up for model_fn, which '
+        f'uses it; columns there: {quoted(sorted(widths)[:20])}',
+        remedy=f'Add the column there.  {did_you_mean(key, widths)}'.rstrip())
+
+
 class Featurizer:
     """Takes the features of one core apart, for a fixed plan."""
 
@@ -161,13 +212,9 @@ class Featurizer:
                  may_lack_samples: bool = False):
         """Remembers which categorical column reads which feature.
 
-        Args:
-          columns: the columns of the plan; empty for a plan that was made from configs by name.
-          plan: the plan that the ids are read for.
-          on_tensor_core: pairs of a column and its feature from `tensor_core_features`. The
-            tables of these columns are trainable variables of the model. The columns get their
-            ids as a dense matrix, and a mask of the places that hold an id.
-          may_lack_samples: see `ops.ids.Reader`.
+        A plan that was made from configs by name has no columns. `on_tensor_core` has pairs of a
+        column and its feature. The tables of these columns are trainable variables of the model.
+        They get their ids as a dense matrix, and a mask of the places that hold an id.
 
         Raises:
           ConfigError: if a feature is used by a column of each kind.
@@ -189,10 +236,6 @@ class Featurizer:
     def __call__(self, features: Mapping[str, Any], core: int) -> Featurized:
         """Builds the ops for one core's batch; the mapping itself is left alone.
 
-        Args:
-          features: the features that input_fn returned, by key.
-          core: the core, for messages.
-
         Raises:
           InputShapeError: if features of the plan are not there.
         """
@@ -213,7 +256,8 @@ class Featurizer:
             f'embedding spec{of}', f'only {quoted(sorted(map(str, features)))}',
             ' '.join(filter(None, [
                 did_you_mean(name, unclaimed), of and _ABOUT_WEIGHTS,
-                _compute(name) if _is_computed(self._categorical.get(name)) else ''])))
+                _compute(name) if isinstance(
+                    self._categorical.get(name), _tf.computed_columns()) else ''])))
             for name, of in names.items() if name not in features]
         problems += [Problem(
             'E513', f'feature "{name}"', 'it must be the weights of one column only',
