@@ -11,8 +11,9 @@ from typing import Any, BinaryIO
 import google_crc32c
 
 from ..proto.checkpoint_format_pb2 import BundleEntry, BundleHeader
-from . import files, sstable
+from . import sstable
 from .file_names import data_of, index_of
+from .storage import created
 from .tensors import KINDS, STRING, slice_key
 
 _CHUNK = 2**20
@@ -80,7 +81,7 @@ class BundleWriter:
           OSError: if it cannot be made.
         """
         self._prefix = prefix
-        self._file = files.created(data_of(prefix, 1)[0])
+        self._file = created(data_of(prefix, 1)[0])
         self._entries: dict[bytes, BundleEntry] = {}
         self._parts: list[tuple[bytes, Part]] = []
         self._end = 0
@@ -164,7 +165,7 @@ class BundleWriter:
         content = sstable.content_of([
             (b'', header.SerializeToString()),
             *((key, entry.SerializeToString()) for key, entry in sorted(self._entries.items()))])
-        with files.created(index_of(self._prefix)) as file:
+        with created(index_of(self._prefix)) as file:
             file.write(content)
 
     def _reserve(self, key: bytes, dtype: int, shape: Sequence[int], size: int,

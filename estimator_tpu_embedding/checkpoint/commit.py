@@ -33,11 +33,11 @@ from ..errors import CheckpointWriteError, NonFiniteCheckpointError, Problem, sh
 from . import file_names, pointer, removal
 from .bundle import Bundle
 from .file_names import BASE, manifest_path, partial_of
-from .files import Storage, free_bytes
-from .layout import Held
+from .held import Held
+from .integrity import scan
 from .manifest import Manifest, StoredFile
 from .recover import Known, is_whole
-from .scan import scan
+from .storage import Storage, free_bytes
 
 OnPhase = Callable[[str], None]
 Write = Callable[[str], None]

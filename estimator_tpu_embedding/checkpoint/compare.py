@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from ..core.names import is_of_dummy
 from ..core.partition import STORED_BY_ID, Partition
 from ..errors import IncompatibleCheckpointError, Problem, quoted, shown
-from . import evidence
-from .layout import (
+from . import row_order
+from .held import (
     Held,
     Needed,
     RestorePlan,
@@ -139,7 +139,7 @@ class _Comparison:
             return partition_of(stored) if stored is not None else Partition.by_id(rows)
         if assumed is None:
             if self._sign is not None or table.strategy not in STORED_BY_ID:
-                self._problems.append(evidence.problem(
+                self._problems.append(row_order.problem(
                     'E608', self._held.where, f'table "{shown(source, 255)}"', self._sign))
                 return None
             fact = ('it has no manifest, and its rows are taken in the order of ids; if they are '
@@ -150,8 +150,8 @@ class _Comparison:
         return Partition(strategy=strategy, vocabulary_size=rows, num_hosts=hosts)
 
     @functools.cached_property
-    def _sign(self) -> evidence.Found | None:
-        return evidence.of_mod(self._held.prefix)
+    def _sign(self) -> row_order.Found | None:
+        return row_order.of_mod(self._held.prefix)
 
     def _compare_slots(self, name: str, source: str, stored: list[int], table: StoredTable
                        ) -> None:

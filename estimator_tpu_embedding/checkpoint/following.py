@@ -15,7 +15,7 @@ import tensorflow.compat.v1 as tf
 from ..errors import CheckpointError, IncompatibleCheckpointError, Problem, shown
 from . import recover
 from .file_names import label, step_of
-from .layout import Held
+from .held import Held
 from .options import CheckpointOptions
 from .recover import Known, candidates
 from .restore import RestoringSaver, saver_of_all, with_saver

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from ..errors import CorruptCheckpointError, Problem, shown
 from ..proto import files, text
 from .file_names import POINTER, STAGED_POINTER, new_staged_pointer
-from .files import Storage
+from .storage import Storage
 
 _MAX_BYTES = 2**20
 _MAX_PATH = 4096

@@ -24,7 +24,7 @@ from ..errors import CheckpointError, Problem, shown
 from ..proto import files, json_objects
 from ..proto.reading import label, unreadable
 from ..version import VERSION
-from .files import make_writable, set_aside, write_atomically
+from .storage import make_writable, set_aside, write_atomically
 
 SUFFIX = '.profile'
 FORMAT = 3

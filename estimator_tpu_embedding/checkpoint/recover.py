@@ -15,10 +15,10 @@ from typing import NamedTuple
 from absl import logging
 
 from ..errors import CorruptCheckpointError, Problem, shown
-from . import file_names, pointer, scan
+from . import file_names, integrity, pointer
 from .bundle import Bundle
 from .file_names import BASE, GRAPH, INDEX, MANIFEST, PARTIAL, index_of, label, manifest_path
-from .layout import Held, check_manifest
+from .held import Held, check_manifest
 from .manifest import Manifest, digest, read_manifest
 from .options import CheckpointOptions
 from .rotation import Signature, signature, steady
@@ -143,10 +143,10 @@ def verify(checkpoint: str, options: CheckpointOptions = CheckpointOptions(),
     if known.has(checkpoint):
         return Held(Bundle.open(checkpoint), manifest)
     if manifest is not None and manifest.files:
-        bundle = scan.check_files(checkpoint, manifest.files, options.verify)
+        bundle = integrity.check_files(checkpoint, manifest.files, options.verify)
     else:
         bundle = Bundle.open(checkpoint)
-        unchecked = scan.check_crcs(bundle) if options.verify != 'size' else ()
+        unchecked = integrity.check_crcs(bundle) if options.verify != 'size' else ()
         if unchecked:
             logging.warning('%s: these tensors have no checksum that can be read: %s',
                             checkpoint, ', '.join(shown(name, 200) for name in unchecked))

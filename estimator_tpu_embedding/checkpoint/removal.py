@@ -21,8 +21,8 @@ from absl import logging
 from ..errors import CheckpointError, CorruptCheckpointError, Problem, shown
 from . import file_names
 from .file_names import PARTIAL, index_of, manifest_path, partial_of
-from .files import Storage
 from .manifest import read_file
+from .storage import Storage
 
 STAGED_MANIFEST = 'manifest'
 """The name of the manifest in a stage."""

@@ -24,10 +24,10 @@ from ..core.partition import Partition
 from ..errors import ConfigError, IncompatibleCheckpointError, Problem, quoted
 from .bundle import Bundle
 from .compare import compare
-from .evidence import check_without_manifest
-from .layout import Held, Needed, RestorePlan, Source, is_slot
+from .held import Held, Needed, RestorePlan, Source, is_slot
 from .manifest import StoredTable
 from .options import CheckpointOptions
+from .row_order import check_without_manifest
 from .tables_meant import may_mean
 
 _CHUNK_BYTES = 2**22

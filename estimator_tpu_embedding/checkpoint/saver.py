@@ -17,14 +17,14 @@ import tensorflow.compat.v1 as tf
 from ..core.vocabulary import Vocabulary
 from ..errors import CheckpointWriteError, ConfigError, EteError, Problem, shown
 from ..version import VERSION
-from . import commit, directory, file_names
+from . import commit, file_names, model_dir
 from .commit import Policy, Retention, Saved, keep_every_hours, keep_every_steps
-from .files import Storage, created, free_bytes
 from .manifest import Applied, Manifest, StoredFile, StoredTable
 from .options import CheckpointOptions
 from .pieces import SaverBuilder
 from .recover import Known
 from .rotation import signature
+from .storage import Storage, created, free_bytes
 
 _OF_THE_DISK = (
     tf.errors.ResourceExhaustedError, tf.errors.PermissionDeniedError, tf.errors.NotFoundError,
@@ -183,7 +183,7 @@ class CommittingSaver:
         path, base = os.path.split(save_path)
         self._counting_failures(self._wait)
         if self._saved is None:
-            self._saved = directory.saved_in(path, base)
+            self._saved = model_dir.saved_in(path, base)
         self._counting_failures(functools.partial(
             self._commit, path, base, int(global_step),
             functools.partial(self._write, session, write_meta_graph, int(global_step))))

@@ -12,7 +12,7 @@ import tensorflow.compat.v1 as tf
 
 from ..core.vocabulary import Vocabulary, Words
 from ..errors import IncompatibleCheckpointError, Problem, shown
-from .layout import Held
+from .held import Held
 from .options import CheckpointOptions
 
 

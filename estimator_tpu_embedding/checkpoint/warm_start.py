@@ -12,10 +12,10 @@ import tensorflow.compat.v1 as tf
 from ..core.partition import Partition
 from ..errors import CorruptCheckpointError, IncompatibleCheckpointError, Problem, shown
 from ..proto import files
-from . import evidence, recover
+from . import recover, row_order
 from .bundle import Bundle
 from .file_names import index_of, manifest_path
-from .layout import Source, partition_of, tables_out_of_order
+from .held import Source, partition_of, tables_out_of_order
 from .manifest import Manifest, StoredTable, read_manifest, tensors_of
 from .options import CheckpointOptions
 from .restore import StreamedRows, variables_by_name
@@ -87,17 +87,17 @@ def check_order_for_warm_start(checkpoint: str, options: CheckpointOptions) -> N
         for name, table in tables_out_of_order(read_manifest(checkpoint)).items()]
     sign = _sign(checkpoint, options)
     if sign is not None:
-        problems.append(evidence.problem(
+        problems.append(row_order.problem(
             'E610', f'warm start from {checkpoint}', 'its tables', sign))
     if problems:
         raise IncompatibleCheckpointError(*problems)
 
 
-def _sign(checkpoint: str, options: CheckpointOptions) -> evidence.Found | None:
+def _sign(checkpoint: str, options: CheckpointOptions) -> row_order.Found | None:
     """Returns a sign that rows are `mod`, if neither a manifest nor an option says their order."""
     is_known = (options.assume is not None or checkpoint.endswith(_IN_EXPORTS)
                 or read_manifest(checkpoint) is not None)
-    return None if is_known else evidence.of_mod(checkpoint)
+    return None if is_known else row_order.of_mod(checkpoint)
 
 
 def start_warm(settings: Any, tables: Mapping[str, StoredTable], options: CheckpointOptions
@@ -164,7 +164,7 @@ def _order_of(manifest: Manifest | None, tensor: str, table: StoredTable,
         return by_id
     assumed, sign = options.assumed_order(), _sign(checkpoint, options)
     if sign is not None or assumed is None and not partition_of(table).stores_by_id:
-        raise IncompatibleCheckpointError(evidence.problem(
+        raise IncompatibleCheckpointError(row_order.problem(
             'E610', f'warm start from {checkpoint}', f'"{shown(tensor, 255)}"', sign))
     return by_id if assumed is None else Partition(
         strategy=assumed[0], vocabulary_size=table.rows, num_hosts=assumed[1])

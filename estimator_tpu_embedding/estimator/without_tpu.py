@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import tensorflow.compat.v1 as tf
 
 from .. import _legacy, _process, defaults
-from ..checkpoint import directory, following, restore, vocabularies, warm_start
+from ..checkpoint import following, model_dir, restore, vocabularies, warm_start
 from ..checkpoint.following import Following, followed
-from ..checkpoint.layout import Held
+from ..checkpoint.held import Held
 from ..checkpoint.options import CheckpointOptions
 from ..checkpoint.recover import Known
 from ..checkpoint.saver import CommittingSaver, Lineage, default_saver
@@ -90,7 +90,7 @@ class WithoutTpu(_Estimator):
         """Evaluates as the base class does, also where the event files cannot be written."""
         with contextlib.ExitStack() as stack:
             try:
-                directory.require_writable(output_dir)
+                model_dir.require_writable(output_dir)
             except CheckpointWriteError as error:
                 summaries.warn(output_dir, error)
                 output_dir = stack.enter_context(tempfile.TemporaryDirectory())

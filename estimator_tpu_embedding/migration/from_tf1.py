@@ -6,10 +6,10 @@ import dataclasses
 import re
 from collections.abc import Collection, Container, Iterator, Mapping
 
-from ..checkpoint import evidence
+from ..checkpoint import row_order
 from ..checkpoint.bundle import Bundle
 from ..checkpoint.file_names import graph_of, label
-from ..checkpoint.layout import Held, check_manifest, partition_of
+from ..checkpoint.held import Held, check_manifest, partition_of
 from ..checkpoint.manifest import Manifest, read_manifest
 from ..checkpoint.options import CheckpointOptions
 from ..checkpoint.tensors import NO_ROW, Tensor
@@ -108,7 +108,7 @@ def _is_by_id(prefix: str, options: CheckpointOptions) -> bool:
     order = options.assumed_order()
     if order is not None:
         return _partition(order, 2).stores_by_id
-    return evidence.of_mod(prefix) is None and _config(prefix, None) is not None
+    return row_order.of_mod(prefix) is None and _config(prefix, None) is not None
 
 
 def _config(prefix: str, manifest: Manifest | None) -> Config | None:
@@ -182,11 +182,11 @@ def _orders(bundle: Bundle, manifest: Manifest | None, names: set[str],
         if problems:
             raise IncompatibleCheckpointError(*problems)
         return found
-    sign = evidence.of_mod(bundle.prefix)
+    sign = row_order.of_mod(bundle.prefix)
     split = sorted(name for name in names if len(bundle.tensors[name].pieces) > 1)
     if names and (sign is not None or split and _config(bundle.prefix, None) is None):
         tables = ', '.join(f'"{shown(name, 100)}"' for name in (split or sorted(names))[:5])
-        raise IncompatibleCheckpointError(evidence.problem(
+        raise IncompatibleCheckpointError(row_order.problem(
             'E652', label(bundle.prefix), tables, sign))
     return {}
 

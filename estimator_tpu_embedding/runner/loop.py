@@ -13,7 +13,7 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from .. import _tf
-from ..checkpoint import directory, restore, vocabularies, warm_start
+from ..checkpoint import model_dir, restore, vocabularies, warm_start
 from ..checkpoint.following import Following, followed
 from ..checkpoint.recover import recover
 from ..checkpoint.saver import Lineage, default_saver
@@ -50,7 +50,7 @@ def train(job: Job, *, stop: StopAtStep, hooks: Sequence[tf.train.SessionRunHook
       CheckpointError: if `job.model_dir` cannot be used, or its checkpoint cannot be restored.
       Whatever failed first, in whichever thread.
     """
-    with directory.claimed(job.model_dir), Background() as background, \
+    with model_dir.claimed(job.model_dir), Background() as background, \
             job.building(tf.Graph()):
         found = recover(job.model_dir, job.checkpoint, job.known)
         run = Run(job)
@@ -59,7 +59,7 @@ def train(job: Job, *, stop: StopAtStep, hooks: Sequence[tf.train.SessionRunHook
         scaffold = _scaffold_of(run, found and Following(
             job.model_dir, found.held, job.checkpoint, is_named=True), default)
         if found is not None:
-            for fact in directory.continue_from(job.model_dir, found):
+            for fact in model_dir.continue_from(job.model_dir, found):
                 announce(f'train: {fact}')
         if scaffold.saver is None and not tf.get_collection(tf.GraphKeys.SAVERS):
             tf.add_to_collection(tf.GraphKeys.SAVERS, default())

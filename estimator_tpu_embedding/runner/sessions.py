@@ -19,7 +19,7 @@ import tensorflow.compat.v1 as tf
 from google.protobuf import json_format
 
 from .. import _tf
-from ..checkpoint import directory
+from ..checkpoint import model_dir
 from ..checkpoint.manifest import StoredTable
 from ..checkpoint.recover import recover
 from ..checkpoint.saver import Lineage, cause_of
@@ -147,7 +147,7 @@ class Recovery:
 
     def _newest(self) -> str | None:
         """Returns the newest checkpoint after the loss of a session."""
-        directory.tidy(self._job.model_dir)
+        model_dir.tidy(self._job.model_dir)
         found = recover(self._job.model_dir, self._job.checkpoint, self._job.known)
         if found is not None and found.prefix != self._first and (
                 found.manifest is None or found.manifest.tables != self._tables):

@@ -10,9 +10,9 @@ from estimator_tpu_embedding.checkpoint.commit import (
     keep_every_hours,
     keep_every_steps,
 )
-from estimator_tpu_embedding.checkpoint.files import Storage
 from estimator_tpu_embedding.checkpoint.recover import candidates, recover
 from estimator_tpu_embedding.checkpoint.saver import CommittingSaver, Lineage, default_saver
+from estimator_tpu_embedding.checkpoint.storage import Storage
 from estimator_tpu_embedding.errors import CorruptCheckpointError
 
 pytestmark = pytest.mark.no_rerun

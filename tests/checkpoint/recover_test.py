@@ -6,7 +6,7 @@ from harness.checkpoints import describe, writer
 
 from estimator_tpu_embedding.checkpoint import pointer, recover
 from estimator_tpu_embedding.checkpoint.commit import commit
-from estimator_tpu_embedding.checkpoint.files import Storage
+from estimator_tpu_embedding.checkpoint.storage import Storage
 from estimator_tpu_embedding.errors import CorruptCheckpointError
 
 pytestmark = pytest.mark.no_rerun

@@ -18,8 +18,8 @@ from harness.processes import run_etpe
 
 from estimator_tpu_embedding.checkpoint import pointer, profile_files
 from estimator_tpu_embedding.checkpoint.bundle import Bundle
-from estimator_tpu_embedding.checkpoint.directory import claimed
 from estimator_tpu_embedding.checkpoint.manifest import read_manifest
+from estimator_tpu_embedding.checkpoint.model_dir import claimed
 from estimator_tpu_embedding.checkpoint.recover import candidates, recover
 from estimator_tpu_embedding.compat import notebook
 from estimator_tpu_embedding.errors import CheckpointError, SetupError, UnreadableConfigError

@@ -7,8 +7,8 @@ from harness import forged
 
 from estimator_tpu_embedding.checkpoint.bundle import Bundle
 from estimator_tpu_embedding.checkpoint.file_names import manifest_path
+from estimator_tpu_embedding.checkpoint.integrity import scan
 from estimator_tpu_embedding.checkpoint.manifest import Manifest, StoredTable
-from estimator_tpu_embedding.checkpoint.scan import scan
 from estimator_tpu_embedding.core.partition import Partition
 
 IDS, WIDTH = 11, 3

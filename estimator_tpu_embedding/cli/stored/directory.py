@@ -25,7 +25,7 @@ from typing import Any
 from ...checkpoint import file_names, pointer
 from ...checkpoint.bundle import Bundle
 from ...checkpoint.file_names import POINTER, label, manifest_path
-from ...checkpoint.layout import Held, check_manifest
+from ...checkpoint.held import Held, check_manifest
 from ...checkpoint.manifest import Manifest, read_manifest
 from ...checkpoint.rotation import steady, steady_each
 from ...errors import CorruptCheckpointError, Problem, bytes_text, shown

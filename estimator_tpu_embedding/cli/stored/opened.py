@@ -12,10 +12,10 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from ...checkpoint import bundle, file_names, layout
+from ...checkpoint import bundle, file_names, held
 from ...checkpoint.bundle import Bundle
 from ...checkpoint.file_names import manifest_path, parse
-from ...checkpoint.layout import Held, partition_of
+from ...checkpoint.held import Held, partition_of
 from ...checkpoint.manifest import StoredTable, read_manifest, tensors_of
 from ...checkpoint.options import CheckpointOptions
 from ...checkpoint.rotation import signature, steady, watch
@@ -199,7 +199,7 @@ class Stored:
     def problems(self) -> tuple[Problem, ...]:
         """Returns what its manifest says that is not so."""
         try:
-            layout.check_manifest(Held(self.bundle, self.manifest))
+            held.check_manifest(Held(self.bundle, self.manifest))
         except CorruptCheckpointError as error:
             return error.problems
         return ()

@@ -131,11 +131,11 @@ def _table(one: Stored, name: str, read: bool) -> dict[str, Any]:
         'hosts': table.hosts, 'slots': list(table.slots), 'bytes': sum(
             tensors[each].size for each in tensors_of(name, table) if each in tensors)}
     if read:
-        from ...checkpoint import rows
-        norms = rows.norms(one.bundle, name)
+        from ...checkpoint import stored_rows
+        norms = stored_rows.norms(one.bundle, name)
         growing = next((f'{name}/{slot}' for slot in table.slots if slot in _GROWING), None)
         found |= {key: json_number(value) for key, value in norms._asdict().items()}
-        found['untouched_at_most'] = None if growing is None else rows.rows_at_minimum(
+        found['untouched_at_most'] = None if growing is None else stored_rows.rows_at_minimum(
             one.bundle, growing)
     return found
 
@@ -145,8 +145,8 @@ def _samples(one: Stored, name: str, ids: list[int]) -> list[dict[str, Any]]:
     inside = [id for id in ids if id < one.tables[name].rows]
     if not inside:
         return []
-    from ...checkpoint import rows
-    ordered = rows.Ordered(one.bundle, name, one.partitions[name])
+    from ...checkpoint import stored_rows
+    ordered = stored_rows.Ordered(one.bundle, name, one.partitions[name])
     return [{'table': name, 'id': id, 'row': ordered.row_of(id),
              'values': [json_number(value) for value in ordered.values(id)]} for id in inside]
 

@@ -14,12 +14,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...checkpoint import commit, directory, file_names
+from ...checkpoint import commit, file_names, model_dir
 from ...checkpoint.bundle import Bundle
 from ...checkpoint.bundle_writer import BundleWriter, Part
-from ...checkpoint.files import Storage, free_bytes
-from ...checkpoint.layout import partition_of
+from ...checkpoint.held import partition_of
 from ...checkpoint.manifest import Manifest, StoredFile, StoredTable
+from ...checkpoint.storage import Storage, free_bytes
 from ...checkpoint.tensors import KINDS, NO_ROW, Tensor
 from ...core.partition import Partition
 from ...errors import CheckpointError, ConfigError, Problem, shown
@@ -94,7 +94,7 @@ class NewCheckpoint:
         """
         where = self._directory
         _require_free(where)
-        with directory.claimed(where) as cleaned, Storage(where) as storage:
+        with model_dir.claimed(where) as cleaned, Storage(where) as storage:
             _require_free(where)
             free = free_bytes(where)
             if free < self.bytes:

@@ -16,11 +16,11 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from ...checkpoint.bundle import Bundle
-from ...checkpoint.files import Storage, created, free_bytes
-from ...checkpoint.layout import Held, is_slot, partition_of, stored_slots
+from ...checkpoint.held import Held, is_slot, partition_of, stored_slots
 from ...checkpoint.manifest import Manifest, StoredTable
 from ...checkpoint.object_graph import Place
-from ...checkpoint.rows import Ordered
+from ...checkpoint.storage import Storage, created, free_bytes
+from ...checkpoint.stored_rows import Ordered
 from ...checkpoint.tables_meant import meant
 from ...checkpoint.tensors import NO_ROW, Tensor
 from ...core.partition import Partition

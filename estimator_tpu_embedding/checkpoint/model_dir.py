@@ -13,10 +13,10 @@ from ..errors import CheckpointError, CheckpointWriteError, Problem, shown
 from . import commit, file_names, lock, pointer, removal
 from .commit import Saved
 from .file_names import POINTER, index_of
-from .files import Storage, make_writable, set_aside
-from .layout import Held
+from .held import Held
 from .options import CheckpointOptions
 from .recover import Known, Recovered, recover
+from .storage import Storage, make_writable, set_aside
 
 
 @contextlib.contextmanager

@@ -22,7 +22,7 @@ from ..errors import (
 from ..proto import reading
 from ..proto.codec import STRATEGIES
 from .file_names import MANIFEST, base_of, graph_of, manifest_path, name_of, parse, step_of
-from .layout import Held, tables_out_of_order
+from .held import Held, tables_out_of_order
 from .manifest import read_manifest
 from .options import CheckpointOptions
 
