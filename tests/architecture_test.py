@@ -153,7 +153,7 @@ UNSAFE = {  # modules and names that nothing may have
 
 STRATEGIES = {  # where something is compared with 'div' or 'mod'
     'core/partition.py',
-    'checkpoint/row_order.py',  # the enum of a config
+    'checkpoint/held.py',  # the enum of a config
     'estimator/estimator.py',  # refuses mod without a TPU, as the original
     'doctor/traps.py'}  # reads what a script says
 

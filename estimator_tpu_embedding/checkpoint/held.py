@@ -1,34 +1,31 @@
-"""Describes the variables of a checkpoint and of a graph, and a plan that fills one from the other.
+"""Describes an opened checkpoint: what it holds, and how the rows of its tables are ordered.
 
-`compare` makes the plan, and `restore` carries it out. This module also checks that a manifest
-belongs to the checkpoint that it lies beside (E614), and finds the slots of tables by their names.
+Only a manifest says for certain how rows are ordered. If it was lost, the manifests of the
+neighbouring checkpoints may tell, or the config in the graph that the original saved. A graph
+without the engine reads row `i` for id `i`, and does not know which variables are tables. So it
+must not read a checkpoint of which anything says that its rows are `mod`.
 """
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Collection, Container, Mapping, Sequence
+import os
+from collections.abc import Iterator
 from typing import NamedTuple
 
-from ..core.partition import Partition
-from ..errors import CorruptCheckpointError, Problem, shown
+from ..core.partition import STORED_BY_ID
+from ..errors import (
+    CorruptCheckpointError,
+    IncompatibleCheckpointError,
+    Problem,
+    UnreadableConfigError,
+    shown,
+)
+from ..proto import reading
+from ..proto.codec import STRATEGIES
 from .bundle import Bundle
-from .file_names import label, step_of
+from .file_names import MANIFEST, base_of, graph_of, label, manifest_path, name_of, parse, step_of
 from .manifest import Manifest, StoredTable, read_manifest, tensors_of
-
-Shape = Sequence[int | None] | None
-
-CPU_SUFFIXES = {
-    'Adam/m': 'Adam', 'Adam/v': 'Adam_1', 'RMSProp/ms': 'RMSProp', 'RMSProp/mom': 'RMSProp_1',
-    'CenteredRMSProp/ms': 'RMSProp', 'CenteredRMSProp/mg': 'RMSProp_1',
-    'CenteredRMSProp/mom': 'RMSProp_2'}
-"""The name of a slot on the TPU -> its name in `tf.train`, as in jobs with use_tpu=False."""
-
-SUFFIXES = frozenset({
-    *CPU_SUFFIXES, *CPU_SUFFIXES.values(), 'Adagrad', 'AdagradMomentum/Accumulator',
-    'AdagradMomentum/Momentum', 'ProximalAdagrad', 'Ftrl', 'Ftrl_1', 'Momentum', 'ProximalYogi',
-    'ProximalYogi_1', 'FrequencyEstimator', 'Adadelta', 'Adadelta_1', 'Lion'})
-"""All names of slots; other tensors below a table, such as moving averages, are no slots."""
+from .options import CheckpointOptions
 
 
 class Held:
@@ -47,11 +44,7 @@ class Held:
 
     @classmethod
     def open(cls, checkpoint: str) -> Held:
-        """Reads what a checkpoint holds.
-
-        Raises:
-          CorruptCheckpointError: if it or its manifest cannot be read.
-        """
+        """Reads index and manifest; raises CorruptCheckpointError if it cannot."""
         return cls(Bundle.open(checkpoint), read_manifest(checkpoint))
 
     @property
@@ -74,80 +67,6 @@ class Held:
         return [name for name in tensors_of(variable, table)
                 if self.shapes.get(name) != (table.rows, table.width)
                 or not self.bundle.tensors[name].is_float]
-
-
-class Needed(NamedTuple):
-    """The variables that a graph has.
-
-    Attributes:
-      shapes: the full shape of every variable, by checkpoint name; a dimension or all of it may
-        be unknown.
-      tables: by variable name, as a checkpoint of the graph would hold them.
-      optional: variables that may be absent from the checkpoint, since the user restores them.
-      trains: whether the graph writes the next checkpoint. Then its tables may begin anew, and a
-        table that it lacks would be lost.
-    """
-
-    shapes: Mapping[str, Shape]
-    tables: Mapping[str, StoredTable]
-    optional: Container[str] = ()
-    trains: bool = True
-
-
-class Source(NamedTuple):
-    """Where the rows of a variable come from.
-
-    Attributes:
-      tensor: the name of the stored tensor.
-      stored: the order of its rows.
-      here: the order of the rows of the variable.
-    """
-
-    tensor: str
-    stored: Partition
-    here: Partition
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether the tensor has a value for every row."""
-        return self.stored.vocabulary_size == self.here.vocabulary_size
-
-    def is_as_here(self, variable: str) -> bool:
-        """Whether name, number of rows and order equal those of the variable."""
-        return (self.tensor == variable and self.is_whole
-                and self.stored.strategy == self.here.strategy
-                and _hosts(self.stored) == _hosts(self.here))
-
-    @property
-    def lies_alike(self) -> bool:
-        """Whether TensorFlow's own savers put every row into its place, perhaps in more memory."""
-        return self.is_whole and (self.stored.stores_by_id and self.here.stores_by_id
-                                  or self.is_as_here(self.tensor))
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class RestorePlan:
-    """How a graph gets the values of a checkpoint.
-
-    Attributes:
-      where: the checkpoint, as messages call it.
-      streamed: the sources of the variables whose rows lie otherwise there than here, by variable;
-        slots too.
-      begun: variables that begin with their initial values.
-      facts: facts for the user.
-      suits_tensorflow: whether TensorFlow's own savers give the same.
-    """
-
-    where: str
-    streamed: Mapping[str, Source]
-    begun: tuple[str, ...]
-    facts: tuple[str, ...]
-    suits_tensorflow: bool
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether the checkpoint holds everything, in the same places as here."""
-        return not self.streamed and not self.begun
 
 
 def check_manifest(held: Held) -> None:
@@ -175,50 +94,102 @@ def check_manifest(held: Held) -> None:
             'Restore both from the same copy.'))
 
 
-def partition_of(table: StoredTable) -> Partition:
-    """Returns the map between ids and stored rows."""
-    return Partition(strategy=table.strategy, vocabulary_size=table.rows, num_hosts=table.hosts)
-
-
 def tables_out_of_order(manifest: Manifest | None) -> dict[str, StoredTable]:
     """Returns the tables of a manifest whose rows are not in the order of ids, by variable name."""
     return {} if manifest is None else {
         name: table for name, table in sorted(manifest.tables.items())
-        if not partition_of(table).stores_by_id}
+        if not table.partition.stores_by_id}
 
 
-def _hosts(order: Partition) -> int:
-    """Returns the number of hosts that have rows."""
-    return min(order.num_hosts, order.vocabulary_size)
+def check_order_of_ids(held: Held, options: CheckpointOptions) -> None:
+    """Refuses a checkpoint from which training without the engine cannot continue.
 
-
-def stored_slots(held: Held, table: str, shape: Sequence[int]) -> frozenset[str]:
-    """Returns the suffixes of the slots that are stored for a table of that shape."""
-    named = held.tables[table].slots if table in held.tables else SUFFIXES
-    return frozenset(suffix for suffix in named
-                     if list(held.shapes.get(f'{table}/{suffix}', ())) == list(shape))
-
-
-def is_slot(tensor: str, tensors: Collection[str]) -> bool:
-    """Whether a tensor has the name of a slot of another one.
-
-    >>> is_slot('t/Adam/m', ['t', 't/Adam/m'])
-    True
+    Raises:
+      IncompatibleCheckpointError: E609 if a table in it is `mod` on several hosts; E608 if one
+        seems to be.
     """
-    return any(tensor.endswith(f'/{suffix}') and tensor.removesuffix(f'/{suffix}') in tensors
-               for suffix in SUFFIXES)
+    check_without_manifest(held, options)
+    problems = [
+        Problem('E609', held.where,
+                f'the rows of table "{name}" must be in the order of ids to be trained with '
+                'use_tpu=False', f'mod rows of {table.hosts} hosts', 'Train it with use_tpu=True '
+                'and partition_strategy="div" until its next checkpoint.')
+        for name, table in tables_out_of_order(held.manifest).items()]
+    if problems:
+        raise IncompatibleCheckpointError(*problems)
 
 
-def names_there(wanted: Sequence[str], stored: Collection[str]) -> dict[str, str]:
-    """Returns the names of slots in a checkpoint, by their names in the job.
+def check_without_manifest(held: Held, options: CheckpointOptions) -> None:
+    """Refuses a checkpoint without a manifest if anything says that its rows are in `mod` order.
 
-    Names of a job without a TPU count only if their number is the same: with three slots the second
-    slot of RMSProp means something else.
-
-    >>> names_there(['RMSProp/ms', 'RMSProp/mom'], ['RMSProp', 'RMSProp_1'])
-    {'RMSProp/ms': 'RMSProp', 'RMSProp/mom': 'RMSProp_1'}
-    >>> names_there(['RMSProp/ms', 'RMSProp/mom'], ['RMSProp', 'RMSProp_1', 'RMSProp_2'])
-    {'RMSProp/ms': 'RMSProp/ms', 'RMSProp/mom': 'RMSProp/mom'}
+    Raises:
+      IncompatibleCheckpointError: E608 if something says it.
     """
-    names = {slot: CPU_SUFFIXES.get(slot, slot) for slot in wanted}
-    return names if set(names.values()) == set(stored) else {slot: slot for slot in wanted}
+    if held.manifest is not None:
+        return
+    order = options.assumed_order()
+    if order is not None and order[0] not in STORED_BY_ID:
+        raise IncompatibleCheckpointError(Problem(
+            'E608', held.where, 'a graph without the engine needs the manifest that says '
+            f'which tensors are {options.assume} tables', 'no manifest', 'Train with use_tpu=True '
+            'from it for a step; the next one has it.'))
+    sign = sign_of_mod(held.prefix) if order is None else None
+    if sign is not None:
+        raise IncompatibleCheckpointError(unknown_order('E608', held.where, 'its tables', sign))
+
+
+class Sign(NamedTuple):
+    """A sign that rows are `mod`: on how many hosts, and the file that says so."""
+
+    hosts: int
+    where: str
+
+
+def unknown_order(code: str, where: str, tables: str, sign: Sign | None) -> Problem:
+    """Returns the problem that nothing says how the rows of a table are ordered."""
+    return Problem(
+        code, where, f'the rows of {tables} mean ids only with the manifest that says how they '
+        'are ordered', 'no manifest' + (
+            f', and {sign.where} says mod on {sign.hosts} hosts' if sign is not None else ''),
+        f'If you know it: --assume mod:{sign.hosts if sign is not None else "H"} for '
+        f'{"that" if sign is not None else "H hosts"}, or --assume div; '
+        'CheckpointOptions(assume=...).')
+
+
+def sign_of_mod(checkpoint: str) -> Sign | None:
+    """Returns the first sign that the rows of a checkpoint are not in the order of ids."""
+    return next(_signs(checkpoint), None)
+
+
+def _signs(checkpoint: str) -> Iterator[Sign]:
+    for other in _neighbours(checkpoint):
+        try:
+            tables = tables_out_of_order(read_manifest(other))
+        except CorruptCheckpointError:
+            continue
+        for table in tables.values():
+            yield Sign(table.hosts, shown(os.path.basename(manifest_path(other)), 255))
+    graph = graph_of(checkpoint)
+    try:
+        sources = reading.read_file(graph, follow=False)
+    except UnreadableConfigError:  # There is none, or it says nothing.
+        return
+    for source in sources:
+        if source.config.sharding_strategy == STRATEGIES['mod'] and source.config.num_hosts > 1:
+            yield Sign(source.config.num_hosts, shown(os.path.basename(graph), 255))
+
+
+def _neighbours(checkpoint: str) -> list[str]:
+    """Returns the next older and the next newer checkpoint that have a manifest.
+
+    One that is further away may be of another job, which may have put rows in another order.
+    """
+    directory, name = os.path.split(checkpoint)
+    base, own = base_of(name), step_of(name)
+    files = os.listdir(directory or '.') if os.path.isdir(directory or '.') else []
+    parts = [part for part in map(parse, files) if part is not None and part.kind == MANIFEST]
+    steps = sorted(step for part in parts if base_of(part.checkpoint) == base
+                   and (step := step_of(part.checkpoint)) is not None)
+    before = [step for step in steps if own is not None and step < own]
+    after = [step for step in steps if own is None or step > own]
+    return [os.path.join(directory, name_of(base, step)) for step in (*before[-1:], *after[:1])]

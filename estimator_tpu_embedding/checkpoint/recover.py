@@ -4,24 +4,28 @@ The manifests tell which checkpoints are complete, and the size and hash of each
 `checkpoint` is a hint for legacy tools. It counts only if it names a checkpoint in another
 directory. A checkpoint of the original has no manifest. It is read whole once, and compared with
 the checksums that TensorFlow wrote.
+
+An evaluation or prediction chooses a checkpoint, builds a graph for seconds, and then restores. By
+then a training job may have deleted it. `Following` then takes the newest one, unless the user
+named one.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from absl import logging
 
-from ..errors import CorruptCheckpointError, Problem, shown
+from ..errors import CheckpointError, CorruptCheckpointError, Problem, shown
 from . import file_names, integrity, pointer
 from .bundle import Bundle
 from .file_names import BASE, GRAPH, INDEX, MANIFEST, PARTIAL, index_of, label, manifest_path
 from .held import Held, check_manifest
 from .manifest import Manifest, digest, read_manifest
 from .options import CheckpointOptions
-from .rotation import Signature, signature, steady
+from .rotation import LOOKS, Signature, is_gone, rotated_away, signature, steady
 
 _OTHER_DIGEST = 'E625'
 
@@ -142,7 +146,7 @@ def verify(checkpoint: str, options: CheckpointOptions = CheckpointOptions(),
         _check_digest(checkpoint, options.expected_digest)
     if known.has(checkpoint):
         return Held(Bundle.open(checkpoint), manifest)
-    if manifest is not None and manifest.files:
+    if manifest is not None:
         bundle = integrity.check_files(checkpoint, manifest.files, options.verify)
     else:
         bundle = Bundle.open(checkpoint)
@@ -243,3 +247,92 @@ def _check_digest(checkpoint: str, expected: str) -> None:
             f'the SHA-256 of its manifest must be {expected}', found,
             'If this job has saved it since, leave expected_digest out; else find out who wrote '
             'it, and move it away. etpe checkpoint show prints the SHA-256 of a manifest.'))
+
+
+class Following:
+    """The checkpoint that a reader follows: the chosen one, or the one that took its place.
+
+    Attributes:
+      held: the checkpoint.
+    """
+
+    def __init__(self, directory: str, held: Held, options: CheckpointOptions, *,
+                 is_named: bool):
+        """Begins with a whole checkpoint.
+
+        Args:
+          directory: where newer checkpoints appear.
+          held: the chosen checkpoint.
+          options: as `recover` takes them.
+          is_named: whether the user named that checkpoint. Then no other takes its place.
+        """
+        self.held = held
+        self._directory, self._options, self._is_named = directory, options, is_named
+
+    @property
+    def prefix(self) -> str:
+        """The path of the checkpoint without a suffix."""
+        return self.held.prefix
+
+    def read(self, look: Callable[[Held], None]) -> None:
+        """Calls a function with the checkpoint, and again with a newer one if that is gone.
+
+        Args:
+          look: the function; an error that it raises counts if the checkpoint is still there.
+
+        Raises:
+          CheckpointError: E628 if the checkpoint was named and is gone, or if one after the other
+            is gone.
+        """
+        for _ in range(LOOKS):
+            try:
+                return look(self.held)
+            except Exception as error:
+                if not is_gone(self.prefix):
+                    raise
+                found = None if self._is_named else recover(
+                    self._directory, self._options)
+                if found is None:
+                    raise rotated_away(self.prefix) from error
+                logging.warning('%s', Problem(
+                    'W619', label(self.prefix),
+                    'a job deleted it before it was read',
+                    f'{shown(os.path.basename(found.prefix), 255)} takes its place'))
+                self.held = found.held
+        raise rotated_away(self.prefix)
+
+
+def chosen(directory: str, named: str | None, options: CheckpointOptions,
+           known: Known | None = None) -> Following | None:
+    """Returns the named checkpoint, or the newest of a directory; it is verified in both cases.
+
+    Args:
+      directory: where to look if none is named.
+      named: the prefix of the one that somebody named.
+      options: as `recover` takes them.
+      known: likewise.
+
+    Returns:
+      `None` if there is none.
+
+    Raises:
+      CorruptCheckpointError: as `verify` or `recover`.
+      CheckpointError: E628 if the named one is missing, and newer ones are there.
+    """
+    if not named:
+        found = recover(directory, options, known)
+        return found and Following(directory, found.held, options, is_named=False)
+    try:
+        return Following(directory, verify(named, options, known), options, is_named=True)
+    except CheckpointError as error:
+        if is_gone(named) and _has_newer(named):
+            raise rotated_away(named) from error
+        raise
+
+
+def _has_newer(checkpoint: str) -> bool:
+    directory = os.path.dirname(checkpoint) or '.'
+    own = file_names.step_of(checkpoint)
+    return os.path.isdir(directory) and any(
+        step is not None and (own is None or step > own)
+        for step in map(file_names.step_of, candidates(directory)))

@@ -23,12 +23,11 @@ from ..core.names import is_of_dummy
 from ..core.partition import Partition
 from ..errors import ConfigError, IncompatibleCheckpointError, Problem, quoted
 from .bundle import Bundle
-from .compare import compare
-from .held import Held, Needed, RestorePlan, Source, is_slot
+from .compare import Needed, RestorePlan, Source, compare, is_slot
+from .held import Held, check_without_manifest
 from .manifest import StoredTable
-from .options import CheckpointOptions
-from .row_order import check_without_manifest
-from .tables_meant import may_mean
+from .options import CheckpointOptions, may_mean
+from .recover import Following
 
 _CHUNK_BYTES = 2**22
 """Bytes that are read at a time; about five copies exist until they are in their places."""
@@ -278,6 +277,52 @@ class RestoringSaver:
             bundle = Bundle.open(save_path)
             for table in self._tables:
                 table.restore(session, bundle)
+
+
+def followed(scaffold: tf.train.Scaffold, following: Following) -> tf.train.Scaffold:
+    """Returns the scaffold, with a saver that restores a checkpoint that still exists."""
+    saver = scaffold.saver or next(iter(tf.get_collection(tf.GraphKeys.SAVERS)), None)
+    if isinstance(saver, (tf.train.Checkpoint, tf.compat.v2.train.Checkpoint)):
+        return scaffold
+    if saver is None:
+        saver = saver_of_all()
+        tf.add_to_collection(tf.GraphKeys.SAVERS, saver)
+    return with_saver(scaffold, _FollowingSaver(saver, following))
+
+
+class _FollowingSaver:
+    """Wraps a saver, so that it restores a checkpoint that still exists."""
+
+    def __init__(self, saver: Any, following: Following):
+        self._saver, self._following = saver, following
+        self._planned = following.held
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._saver, name)
+
+    def restore(self, session: tf.Session, save_path: str) -> None:
+        """Restores all variables from a checkpoint, or from the one that took its place."""
+        if save_path not in (self._planned.prefix, self._following.prefix):
+            self._saver.restore(session, save_path)
+            return
+        with session.graph.as_default():
+            self._saver.build()
+        self._following.read(lambda held: self._restore(session, held))
+
+    def _restore(self, session: tf.Session, held: Held) -> None:
+        _require_alike(self._planned, held)
+        if isinstance(self._saver, RestoringSaver):
+            self._saver.checkpoint = held.prefix
+        self._saver.restore(session, held.prefix)
+
+
+def _require_alike(first: Held, later: Held) -> None:
+    """Makes sure that the plan for a checkpoint suits the one that took its place."""
+    if first.shapes != later.shapes or first.tables != later.tables:
+        raise IncompatibleCheckpointError(Problem(
+            'E629', later.where, f'the checkpoint that took the place of {first.where}, which a '
+            'job deleted meanwhile, must hold what that held', 'other variables or tables',
+            'Start again: it is compared with the model then.'))
 
 
 class StreamedRows:

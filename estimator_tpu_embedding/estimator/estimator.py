@@ -11,7 +11,8 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from .. import _legacy, _process, _tf, defaults
-from ..checkpoint import following, model_dir, row_order
+from ..checkpoint import model_dir, recover
+from ..checkpoint.held import check_order_of_ids
 from ..checkpoint.recover import Known
 from ..core.deployment import Deployment
 from ..runner import loop, summaries
@@ -170,7 +171,7 @@ class TPUEstimator(WithoutTpu):
                 options = self._checkpoint_options()
                 found = model_dir.settle(self.model_dir, options, self._known)
                 if found is not None:
-                    row_order.check_order_of_ids(found, options)
+                    check_order_of_ids(found, options)
                 prefix = None if found is None else found.prefix
                 with self._saving_after(found), self._starting_warm(prefix):
                     return super()._train_model(input_fn, hooks, saving_listeners)
@@ -202,7 +203,7 @@ class TPUEstimator(WithoutTpu):
           tf.errors.OutOfRangeError: if the data ends before the last step.
         """
         _process.require_threads('evaluate')
-        found = following.chosen(
+        found = recover.chosen(
             settings.absolute(self.model_dir),
             checkpoint_path and settings.absolute(checkpoint_path), self._checkpoint_options(),
             self._known)
@@ -255,7 +256,7 @@ class TPUEstimator(WithoutTpu):
             raise TypeError('predict_keys must be a list of names of predictions, or None; got '
                             f'{predict_keys!r}.  predict takes no number of steps: it goes on to '
                             'the end of the data.')
-        found = following.chosen(
+        found = recover.chosen(
             settings.absolute(self.model_dir),
             checkpoint_path and settings.absolute(checkpoint_path), self._checkpoint_options(),
             self._known)

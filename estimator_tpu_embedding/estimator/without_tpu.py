@@ -13,11 +13,13 @@ from typing import Any, NamedTuple
 import tensorflow.compat.v1 as tf
 
 from .. import _legacy, _process, defaults
-from ..checkpoint import following, model_dir, restore, vocabularies, warm_start
-from ..checkpoint.following import Following, followed
+from ..checkpoint import model_dir, recover, restore, warm_start
+from ..checkpoint.compare import check_words
 from ..checkpoint.held import Held
+from ..checkpoint.manifest import stored_words
 from ..checkpoint.options import CheckpointOptions
-from ..checkpoint.recover import Known
+from ..checkpoint.recover import Following, Known
+from ..checkpoint.restore import followed
 from ..checkpoint.saver import CommittingSaver, Lineage, default_saver
 from ..core.vocabulary import Words
 from ..errors import CheckpointWriteError, Problem, UnsupportedError
@@ -71,7 +73,7 @@ class WithoutTpu(_Estimator):
             return
         words = settings.words_of(self._spec)
         if checkpoint is not None:
-            vocabularies.check(checkpoint, words, self._checkpoint_options())
+            check_words(checkpoint, words, self._checkpoint_options())
         self._lineage, self._words = Lineage(), words
         if checkpoint is not None:
             self._lineage.add(checkpoint.prefix)
@@ -121,7 +123,7 @@ class WithoutTpu(_Estimator):
                 'E915', 'TPUEstimator', 'export_to_cpu=False is not supported: only graphs for '
                 'the CPU can be written', remedy='Leave it out.'))
         options = self._checkpoint_options()
-        found = following.chosen(self.model_dir, checkpoint_path, options, self._known)
+        found = recover.chosen(self.model_dir, checkpoint_path, options, self._known)
         settings_of_start = self._warm_start_settings
         if found is None and settings_of_start is not None:
             start = warm_start.checkpoint_of(settings_of_start.ckpt_to_initialize_from, options)
@@ -197,7 +199,7 @@ class WithoutTpu(_Estimator):
         options = dataclasses.replace(self._checkpoint_options(), max_save_failures=1)
         restore.with_saver(restore.finalized_once(spec.scaffold), CommittingSaver(
             saver, {}, b'', options=options, lineage=self._lineage, known=self._known,
-            vocabularies=vocabularies.recorded(self._words)))
+            vocabularies=stored_words(self._words)))
         return spec
 
     def _with_messages(self, spec: Any) -> Any:
@@ -218,7 +220,7 @@ class WithoutTpu(_Estimator):
         if found is None:
             return spec
         options = self._checkpoint_options()
-        vocabularies.check(found.held, settings.words_of(self._spec), options)
+        check_words(found.held, settings.words_of(self._spec), options)
         plan = restore.plan_without_engine(found.held, options)
         if plan is not None:
             restore.scaffold_for(spec.scaffold, found.prefix, plan, restore.saver_of_all)

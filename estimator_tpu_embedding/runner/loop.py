@@ -13,9 +13,10 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from .. import _tf
-from ..checkpoint import model_dir, restore, vocabularies, warm_start
-from ..checkpoint.following import Following, followed
-from ..checkpoint.recover import recover
+from ..checkpoint import model_dir, restore, warm_start
+from ..checkpoint.compare import check_words
+from ..checkpoint.recover import Following, recover
+from ..checkpoint.restore import followed
 from ..checkpoint.saver import Lineage, default_saver
 from ..core.names import is_of_dummy
 from ..errors import InputPipelineError, Problem
@@ -287,7 +288,7 @@ def _scaffold_of(run: Run, following: Following | None,
         # A scaffold of the user may restore from elsewhere what is not in the checkpoint.
         is_optional=run.graph.outputs[0].scaffold_fn is not None)
     if job.lookups is not None:
-        vocabularies.check(following.held, job.lookups.words, job.checkpoint)
+        check_words(following.held, job.lookups.words, job.checkpoint)
     if plan.facts:
         announce(f'{job.verb}: {plan.where}: {"; ".join(plan.facts)}')
     planned = restore.scaffold_for(scaffold, following.prefix, plan, default)

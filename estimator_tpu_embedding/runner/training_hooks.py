@@ -10,8 +10,8 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from .. import _tf
+from ..checkpoint.manifest import stored_words
 from ..checkpoint.saver import CommittingSaver, Lineage
-from ..checkpoint.vocabularies import recorded
 from ..hosts.placement import worker_at
 from .finite import FiniteLoss, FiniteWeights
 from .input_state import CheckpointInputPipelineHook
@@ -116,7 +116,7 @@ def _feed_hook(run: Run) -> tf.train.SessionRunHook | None:
 def _saver_hooks(run: Run, cadence: Cadence, given: Sequence[tf.train.SessionRunHook],
                  saving: Saving) -> tuple[Hooks, Hooks]:
     """Returns the hook that saves, unless the user gave one, and hooks that come last."""
-    words = recorded(run.job.lookups.words) if run.job.lookups is not None else {}
+    words = stored_words(run.job.lookups.words) if run.job.lookups is not None else {}
     cluster = run.job.cluster
 
     def committing(saver: Any, hook: tf.train.CheckpointSaverHook | None = None

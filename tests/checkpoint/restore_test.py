@@ -6,10 +6,9 @@ import tensorflow.compat.v1 as tf
 
 from estimator_tpu_embedding.checkpoint import restore
 from estimator_tpu_embedding.checkpoint.file_names import manifest_path
-from estimator_tpu_embedding.checkpoint.held import Held
+from estimator_tpu_embedding.checkpoint.held import Held, check_order_of_ids
 from estimator_tpu_embedding.checkpoint.manifest import Applied, Manifest, StoredTable
 from estimator_tpu_embedding.checkpoint.options import CheckpointOptions
-from estimator_tpu_embedding.checkpoint.row_order import check_order_of_ids
 from estimator_tpu_embedding.checkpoint.saver import default_saver
 from estimator_tpu_embedding.core.partition import Partition
 from estimator_tpu_embedding.errors import IncompatibleCheckpointError

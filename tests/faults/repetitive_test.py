@@ -90,7 +90,7 @@ def read_profile(_, content):
         pass
 
 
-MANIFEST = (b'{"format": 2, "step": 7, "tables": {', b'}, "created_by": "x"}')
+MANIFEST = (b'{"format": 3, "step": 7, "tables": {', b'}, "created_by": "x"}')
 READERS = {  # What is read: by what, and what it begins and ends with besides nothing.
     'pointer': (read_pointer, [(b'model_checkpoint_path: "', b'"\n'),
                                (b'model_checkpoint_path: "model.ckpt-7"\n', b''),

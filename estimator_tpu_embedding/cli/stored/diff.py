@@ -33,8 +33,7 @@ import dataclasses
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from ...checkpoint.options import CheckpointOptions
-from ...checkpoint.tables_meant import tables_meant
+from ...checkpoint.options import CheckpointOptions, tables_meant
 from ...checkpoint.tensors import NO_ROW, Tensor
 from ...errors import ConfigError, CorruptCheckpointError, shown
 from ...migration import contents, naming, plan

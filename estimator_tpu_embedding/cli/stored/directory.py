@@ -70,7 +70,7 @@ class Found:
     def state(self) -> str:
         """One of the four above."""
         if self.problem is None:
-            return COMMITTED if self.manifest is not None and self.manifest.files else LEGACY
+            return COMMITTED if self.manifest is not None else LEGACY
         return V1 if file_names.is_of_format_v1(self.name, self.files) else INCOMPLETE
 
 

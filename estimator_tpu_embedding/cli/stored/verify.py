@@ -82,7 +82,7 @@ def _verified(prefix: str) -> dict[str, Any]:
     try:
         opened.check_format(prefix)
         manifest = read_manifest(prefix)
-        if manifest is not None and manifest.files:
+        if manifest is not None:
             result['by'] = 'sha256'
             bundle, scanned = _compared(prefix, manifest.files)
         else:
