@@ -116,7 +116,7 @@ HOMES = {
             'children', 'control', 'watchdog', 'worker')}),
     'files that are opened': (
         uses, {'open', 'os.open', 'os.fdopen'},
-        {'checkpoint/storage.py', 'checkpoint/lock.py', 'proto/files.py',
+        {'checkpoint/storage.py', 'checkpoint/model_dir.py', 'proto/files.py',
          'compat/old_imp.py'}),  # A module of Python opens what it is asked to.
     'code that is executed': (
         uses, {'eval', 'exec', 'io.open_code', 'runpy.run_path', 'os.chdir'},

@@ -35,11 +35,13 @@ class Held:
       bundle: its tensors.
       manifest: the one beside it; `None` if there is none.
       shapes: of all its tensors, by name.
+      skipped: the problems of newer ones, if it was chosen in their place.
     """
 
     def __init__(self, bundle: Bundle, manifest: Manifest | None):
         """Takes what was read."""
         self.bundle, self.manifest = bundle, manifest
+        self.skipped: tuple[Problem, ...] = ()
         self.shapes = {name: tensor.shape for name, tensor in bundle.tensors.items()}
 
     @classmethod
@@ -51,6 +53,11 @@ class Held:
     def prefix(self) -> str:
         """Its path without a suffix."""
         return self.bundle.prefix
+
+    @property
+    def step(self) -> int | None:
+        """The step that its name says; `None` if it says none."""
+        return step_of(self.prefix)
 
     @property
     def where(self) -> str:
@@ -86,7 +93,7 @@ def check_manifest(held: Held) -> None:
             tensors = ' and '.join(f'tensor "{shown(name)}"' for name in lacking)
             untrue.append(f'table "{shown(variable)}" of {form}, with floats of {form} in '
                           f'{tensors}')
-    if held.manifest is not None and step_of(held.prefix) != held.manifest.step:
+    if held.manifest is not None and held.step != held.manifest.step:
         untrue.append(f'step {held.manifest.step}')
     if untrue:
         raise CorruptCheckpointError(Problem(

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 from absl import logging
 
@@ -23,7 +22,7 @@ from . import file_names, integrity, pointer
 from .bundle import Bundle
 from .file_names import BASE, GRAPH, INDEX, MANIFEST, PARTIAL, index_of, label, manifest_path
 from .held import Held, check_manifest
-from .manifest import Manifest, digest, read_manifest
+from .manifest import digest, read_manifest
 from .options import CheckpointOptions
 from .rotation import LOOKS, Signature, is_gone, rotated_away, signature, steady
 
@@ -53,35 +52,8 @@ class Known:
         return self.has(checkpoint) and self._seen[os.path.realpath(checkpoint)][1]
 
 
-class Recovered(NamedTuple):
-    """A checkpoint that can be restored.
-
-    Attributes:
-      held: the checkpoint, which was opened and verified.
-      skipped: the problems of newer ones.
-    """
-
-    held: Held
-    skipped: tuple[Problem, ...] = ()
-
-    @property
-    def prefix(self) -> str:
-        """Its path without the endings of its files."""
-        return self.held.prefix
-
-    @property
-    def step(self) -> int | None:
-        """The step that its name says; `None` if it says none."""
-        return file_names.step_of(self.prefix)
-
-    @property
-    def manifest(self) -> Manifest | None:
-        """Its manifest; `None` if it has none."""
-        return self.held.manifest
-
-
 def recover(directory: str, options: CheckpointOptions = CheckpointOptions(),
-            known: Known | None = None) -> Recovered | None:
+            known: Known | None = None) -> Held | None:
     """Finds the newest checkpoint of a directory that can be restored.
 
     Args:
@@ -105,7 +77,7 @@ def recover(directory: str, options: CheckpointOptions = CheckpointOptions(),
     return found
 
 
-def _recovered(directory: str, options: CheckpointOptions, known: Known) -> Recovered | None:
+def _recovered(directory: str, options: CheckpointOptions, known: Known) -> Held | None:
     elsewhere = _named_elsewhere(directory)
     if elsewhere is not None:
         if not options.follow_pointer:
@@ -120,7 +92,7 @@ def _recovered(directory: str, options: CheckpointOptions, known: Known) -> Reco
                 'E619', f'model_dir {directory}', 'to begin from elsewhere it must hold no '
                 'checkpoint of its own', ', '.join(map(shown, own[-5:])),
                 'Move them away; or to go on from them, remove the file "checkpoint".'))
-        return Recovered(verify(elsewhere, options, known))
+        return verify(elsewhere, options, known)
     return steady(lambda: _newest_whole(directory, candidates(directory), options, known),
                   lambda: candidates(directory), lambda found: found is not None and found.skipped)
 
@@ -204,13 +176,15 @@ def candidates(directory: str) -> list[str]:
 
 
 def _newest_whole(directory: str, names: Sequence[str], options: CheckpointOptions, known: Known
-                  ) -> Recovered | None:
+                  ) -> Held | None:
     """Finds the newest whole checkpoint of several; returns `None` if there is none to look at."""
     skipped: list[Problem] = []
     for name in reversed(names):
         prefix = os.path.join(directory, name)
         try:
-            return Recovered(verify(prefix, options, known), tuple(skipped))
+            found = verify(prefix, options, known)
+            found.skipped = tuple(skipped)
+            return found
         except CorruptCheckpointError as error:
             if os.path.lexists(file_names.partial_of(prefix)):
                 continue  # It is being published or deleted; some storage renames by copying.
@@ -298,7 +272,7 @@ class Following:
                     'W619', label(self.prefix),
                     'a job deleted it before it was read',
                     f'{shown(os.path.basename(found.prefix), 255)} takes its place'))
-                self.held = found.held
+                self.held = found
         raise rotated_away(self.prefix)
 
 
@@ -321,7 +295,7 @@ def chosen(directory: str, named: str | None, options: CheckpointOptions,
     """
     if not named:
         found = recover(directory, options, known)
-        return found and Following(directory, found.held, options, is_named=False)
+        return None if found is None else Following(directory, found, options, is_named=False)
     try:
         return Following(directory, verify(named, options, known), options, is_named=True)
     except CheckpointError as error:

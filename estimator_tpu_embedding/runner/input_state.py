@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from .. import _tf
-from ..checkpoint.iterators import IteratorStates
+from ..checkpoint.saver import IteratorStates
 from ..hosts.placement import on
 
 _ITERATORS = 'iterators'  # the collection to which tf.data adds every iterator that is made

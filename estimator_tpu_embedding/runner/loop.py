@@ -57,8 +57,8 @@ def train(job: Job, *, stop: StopAtStep, hooks: Sequence[tf.train.SessionRunHook
         run = Run(job)
         default = functools.partial(
             default_saver, cadence.keep_max, cadence.keep_every_n_hours, job.placement.client)
-        scaffold = _scaffold_of(run, found and Following(
-            job.model_dir, found.held, job.checkpoint, is_named=True), default)
+        scaffold = _scaffold_of(run, None if found is None else Following(
+            job.model_dir, found, job.checkpoint, is_named=True), default)
         if found is not None:
             for fact in model_dir.continue_from(job.model_dir, found):
                 announce(f'train: {fact}')
@@ -68,7 +68,7 @@ def train(job: Job, *, stop: StopAtStep, hooks: Sequence[tf.train.SessionRunHook
         with _tf.without_deprecation_warnings():
             parts = training_parts(run, cadence, stop, hooks, Saving(
                 scaffold=scaffold, listeners=listeners, lineage=Lineage(), background=background),
-                found and found.prefix)
+                None if found is None else found.prefix)
         del found  # An index may take much memory.
         return run.execute(parts, wanted=lambda: stop.final_step)['loss']
 
