@@ -64,11 +64,9 @@ def keep_every_steps(steps: int) -> Policy:
 
 
 def keep_every_hours(hours: float, now: float) -> Policy:
-    """Keeps about one checkpoint in so many hours: `keep_checkpoint_every_n_hours`.
+    """Keeps about one checkpoint in so many hours after `now`, a time of the clock of `Saved.at`.
 
-    Args:
-      hours: it keeps the first checkpoint that comes more than that after `now`, and so on.
-      now: in seconds of the clock of `Saved.at`.
+    It is `keep_checkpoint_every_n_hours`: the first checkpoint is kept that comes later than that.
     """
     due = now + hours * 3600
 
@@ -82,22 +80,16 @@ def keep_every_hours(hours: float, now: float) -> Policy:
     return keeps
 
 
-class Retention:
-    """Keeps the newest checkpoints, and others if a policy keeps them.
+class Retention(NamedTuple):
+    """Keeps so many of the newest checkpoints (0 for all), and others if a policy keeps them.
 
     >>> retention = Retention(2, [keep_every_steps(10)])
     >>> retention.split([Saved(step) for step in (10, 15, 20, 25)])
     ([Saved(step=20, at=None), Saved(step=25, at=None)], [Saved(step=15, at=None)])
     """
 
-    def __init__(self, newest: int = 0, others: Sequence[Policy] = ()):
-        """Sets the rules.
-
-        Args:
-          newest: number of checkpoints that are kept in any case; 0 for all.
-          others: policies for the rest.
-        """
-        self._newest, self._others = newest, others
+    newest: int = 0
+    others: Sequence[Policy] = ()
 
     def split(self, saved: Sequence[Saved]) -> tuple[list[Saved], list[Saved]]:
         """Decides about checkpoints in the order of their steps.
@@ -106,20 +98,14 @@ class Retention:
           `(undecided, released)`: the checkpoints to decide about another time, and the ones to
           delete. A checkpoint in neither list is kept forever.
         """
-        count = len(saved) - self._newest if self._newest else 0
+        count = len(saved) - self.newest if self.newest else 0
         older = saved[:max(0, count)]
         return list(saved[len(older):]), [
-            one for one in older if not any(keeps(one) for keeps in self._others)]
+            one for one in older if not any(keeps(one) for keeps in self.others)]
 
 
 class Staged(NamedTuple):
-    """Files that wait in a stage.
-
-    Attributes:
-      folder: the name of the stage.
-      base: the base of the checkpoint's name.
-      step: of the model.
-    """
+    """Files that wait in the folder of a stage, of a checkpoint with this base and step."""
 
     folder: str
     base: str
@@ -167,8 +153,7 @@ def keep(storage: Storage, step: int, saved: Sequence[Saved], *, base: str = BAS
          known: Known | None = None) -> list[Saved] | None:
     """Leaves a whole checkpoint as it is, and makes the file `checkpoint` name it.
 
-    Returns:
-      As `commit`; `None` if there is no whole one of that step.
+    It returns as `commit` does; `None` if there is no whole one of that step.
     """
     name = file_names.name_of(base, step)
     if not is_whole(storage.path(name), known):
@@ -307,12 +292,8 @@ def _complete_manifest(prefix: str, step: int, last: str | None,
                        manifest: Callable[[dict[str, StoredFile]], Manifest]) -> Manifest:
     """Returns the manifest of files that may be published.
 
-    Args:
-      prefix: of the files.
-      step: of the model.
-      last: the name of the last good checkpoint, for messages; `None` if there is none.
-      manifest: makes the manifest from the sizes and hashes of the files. Tables that the files
-        do not hold are left out: a saver of the user may save a part of the model.
+    Tables that the files do not hold are left out: a saver of the user may save a part of the
+    model. `last` names the last good checkpoint in messages.
 
     Raises:
       NonFiniteCheckpointError: E620 if a number is not finite.

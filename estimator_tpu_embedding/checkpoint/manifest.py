@@ -77,9 +77,7 @@ class StoredFile:
 class Applied:
     """The options that the job of a checkpoint has carried out, and that must be done only once.
 
-    Attributes:
-      rename: as in `CheckpointOptions`, with names as they were given.
-      reset_slots: likewise.
+    They are as in `CheckpointOptions`, with names as they were given.
     """
 
     rename: dict[str, str] = dataclasses.field(default_factory=dict)
@@ -158,21 +156,13 @@ def tensors_of(variable: str, table: StoredTable) -> list[str]:
 
 
 def read_manifest(checkpoint: str) -> Manifest | None:
-    """Reads the manifest beside a checkpoint; returns `None` if there is none.
-
-    Raises:
-      CorruptCheckpointError: E611 if there is one that cannot be read.
-    """
+    """Reads the manifest beside a checkpoint; `None` if there is none, E611 if it is unreadable."""
     path = manifest_path(checkpoint)
     return read_file(path, os.path.basename(checkpoint)) if os.path.lexists(path) else None
 
 
 def read_file(path: str, name: str) -> Manifest:
-    """Reads the manifest at a path, which belongs to the checkpoint of that name.
-
-    Raises:
-      CorruptCheckpointError: E611 if it cannot be read.
-    """
+    """Reads the manifest at a path, of the checkpoint of that name; E611 if it cannot."""
     try:
         return _from_json(_content(path), name)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError,
@@ -185,11 +175,7 @@ def read_file(path: str, name: str) -> Manifest:
 
 
 def digest(checkpoint: str) -> str:
-    """Returns the SHA-256 of a manifest, which covers the hashes of all files.
-
-    Raises:
-      OSError: if it cannot be read.
-    """
+    """Returns the SHA-256 of a manifest, which covers the hashes of all files."""
     return hashlib.sha256(_content(manifest_path(checkpoint))).hexdigest()
 
 

@@ -36,12 +36,9 @@ _open: set[FileIO] = set()
 
 @contextlib.contextmanager
 def claimed(directory: str) -> Iterator[int]:
-    """Keeps a directory for this job alone while the body runs.
+    """Keeps a directory for this job alone while the body runs; makes it if it is missing.
 
     It first deletes what killed jobs left there.
-
-    Args:
-      directory: is made if it is missing.
 
     Yields:
       How many saves or deletions that did not end had left something.
@@ -90,11 +87,7 @@ def _tidy(storage: Storage) -> int:
 
 
 def require_writable(directory: str) -> None:
-    """Makes a directory of this machine if it is missing, and checks that it can be written to.
-
-    Raises:
-      CheckpointWriteError: E621 if not.
-    """
+    """Makes a directory of this machine if it is missing; E621 if it cannot be written to."""
     try:
         if '://' not in directory:
             make_writable(directory)
@@ -141,13 +134,9 @@ def continue_from(directory: str, found: Held) -> list[str]:
 
 def settle(directory: str, options: CheckpointOptions, known: Known | None = None
            ) -> Held | None:
-    """Makes the file `checkpoint` name the newest checkpoint that is whole.
+    """Makes the file `checkpoint` name the newest whole checkpoint, which it returns.
 
-    Returns:
-      That checkpoint, if there is one.
-
-    Raises:
-      CheckpointError: as `recover`.
+    Raises as `recover`.
     """
     found = recover(directory, options, known)
     if found is not None:
@@ -158,11 +147,7 @@ def settle(directory: str, options: CheckpointOptions, known: Known | None = Non
 
 
 def _set_pointer_aside(directory: str) -> None:
-    """Renames a file `checkpoint` that names no checkpoint.
-
-    Raises:
-      CheckpointWriteError: E621 if it cannot be renamed.
-    """
+    """Renames a file `checkpoint` that names no checkpoint; E621 if it cannot."""
     try:
         aside = set_aside(os.path.join(directory, POINTER))
     except OSError as error:
@@ -179,13 +164,7 @@ def _unwritable(directory: str, error: OSError) -> Problem:
 
 @contextlib.contextmanager
 def _locked(directory: str) -> Iterator[None]:
-    """Holds the lock of a directory while the body runs; no other process or thread can.
-
-    The system releases the lock when a process ends, in whatever way. A note in the file then tells
-    the next process who had it.
-
-    Args:
-      directory: which must exist.
+    """Holds the lock of a directory; no other process or thread can.
 
     Raises:
       CheckpointError: E622 if another job holds it; says which process, on which host, since when.

@@ -56,13 +56,8 @@ def recover(directory: str, options: CheckpointOptions = CheckpointOptions(),
             known: Known | None = None) -> Held | None:
     """Finds the newest checkpoint of a directory that can be restored.
 
-    Args:
-      directory: need not exist.
-      options: `follow_pointer`, `verify` and `expected_digest` count here.
-      known: what the job knows already; gets what is found.
-
-    Returns:
-      `None` if there is no checkpoint at all.
+    `known` is what the job knows already; it gets what is found. A directory that is not there has
+    no checkpoint.
 
     Raises:
       CorruptCheckpointError: E619 if the file `checkpoint` leads elsewhere. E612 if there are
@@ -224,22 +219,11 @@ def _check_digest(checkpoint: str, expected: str) -> None:
 
 
 class Following:
-    """The checkpoint that a reader follows: the chosen one, or the one that took its place.
-
-    Attributes:
-      held: the checkpoint.
-    """
+    """The checkpoint that a reader follows: the chosen one, or the one that took its place."""
 
     def __init__(self, directory: str, held: Held, options: CheckpointOptions, *,
                  is_named: bool):
-        """Begins with a whole checkpoint.
-
-        Args:
-          directory: where newer checkpoints appear.
-          held: the chosen checkpoint.
-          options: as `recover` takes them.
-          is_named: whether the user named that checkpoint. Then no other takes its place.
-        """
+        """Begins with a whole checkpoint; if the user named it, no other takes its place."""
         self.held = held
         self._directory, self._options, self._is_named = directory, options, is_named
 
@@ -251,12 +235,10 @@ class Following:
     def read(self, look: Callable[[Held], None]) -> None:
         """Calls a function with the checkpoint, and again with a newer one if that is gone.
 
-        Args:
-          look: the function; an error that it raises counts if the checkpoint is still there.
+        An error of the function counts if the checkpoint is still there.
 
         Raises:
-          CheckpointError: E628 if the checkpoint was named and is gone, or if one after the other
-            is gone.
+          CheckpointError: E628 if the checkpoint was named and is gone, or each one is.
         """
         for _ in range(LOOKS):
             try:
@@ -279,12 +261,6 @@ class Following:
 def chosen(directory: str, named: str | None, options: CheckpointOptions,
            known: Known | None = None) -> Following | None:
     """Returns the named checkpoint, or the newest of a directory; it is verified in both cases.
-
-    Args:
-      directory: where to look if none is named.
-      named: the prefix of the one that somebody named.
-      options: as `recover` takes them.
-      known: likewise.
 
     Returns:
       `None` if there is none.

@@ -49,17 +49,10 @@ def saver_of_all() -> tf.train.Saver:
 
 def plan_for(held: Held, tables: Mapping[str, StoredTable], options: CheckpointOptions, *,
              is_optional: bool = False, trains: bool) -> RestorePlan:
-    """Plans how the default graph, which has an engine, gets the values of a checkpoint.
+    """Plans how the default graph, which has an engine with `tables`, gets a checkpoint's values.
 
-    Args:
-      held: the checkpoint.
-      tables: of the engine, by variable name.
-      options: of the job.
-      is_optional: whether any variable may be absent from the checkpoint.
-      trains: see `Needed`.
-
-    Raises:
-      IncompatibleCheckpointError: with all differences.
+    `is_optional` says whether any variable may be absent from the checkpoint; for `trains` see
+    `Needed`. IncompatibleCheckpointError has all differences.
     """
     shapes = {name: shape for name, (shape, _) in variables_by_name().items()}
     return compare(held, Needed(shapes, {**_whole_tables(held, options), **tables},
@@ -69,13 +62,8 @@ def plan_for(held: Held, tables: Mapping[str, StoredTable], options: CheckpointO
 def plan_without_engine(held: Held, options: CheckpointOptions) -> RestorePlan | None:
     """Plans how the tables in the default graph, which has no engine, get the rows of a checkpoint.
 
-    It looks at tables only.
-
-    Returns:
-      `None` if nothing says that the checkpoint has tables.
-
-    Raises:
-      IncompatibleCheckpointError: with all differences.
+    It returns `None` if nothing says that the checkpoint has tables. IncompatibleCheckpointError
+    has all differences of tables; it looks at nothing else.
     """
     check_without_manifest(held, options)
     if held.manifest is None:
@@ -89,11 +77,7 @@ def scaffold_for(scaffold: tf.train.Scaffold, checkpoint: str, plan: RestorePlan
                  default: Callable[[], tf.train.Saver]) -> tf.train.Scaffold:
     """Makes a scaffold restore a checkpoint as planned, and returns it.
 
-    Args:
-      scaffold: of the model; it or the graph may have a saver of the user.
-      checkpoint: its prefix.
-      plan: of `plan_for`.
-      default: makes the saver of a graph that has none.
+    It or the graph may have a saver of the user; otherwise `default` makes one.
 
     Raises:
       IncompatibleCheckpointError: if a saver of the user cannot restore by the plan.
@@ -223,12 +207,7 @@ class RestoringSaver:
                  is_users: bool):
         """Wraps `saver`.
 
-        Args:
-          saver: of the graph.
-          checkpoint: the prefix of the one to restore by the plan.
-          plan: of `plan_for`.
-          is_users: whether the saver is the user's, who may have left variables out. Then it first
-            restores all its variables.
+        If it is the user's, who may have left variables out, it first restores all its variables.
         """
         self._saver, self._plan, self._is_users = saver, plan, is_users
         self.checkpoint = checkpoint
@@ -259,11 +238,7 @@ class RestoringSaver:
             if id(one) not in planned], sharded=True, allow_empty=True)
 
     def restore(self, session: tf.Session, save_path: str) -> None:
-        """Restores all variables from the checkpoint `save_path`.
-
-        Raises:
-          CorruptCheckpointError: if its rows cannot be read.
-        """
+        """Restores all variables; CorruptCheckpointError if rows cannot be read."""
         with session.graph.as_default():
             self.build()
         if os.path.realpath(save_path) != os.path.realpath(self.checkpoint):
@@ -301,7 +276,7 @@ class _FollowingSaver:
         return getattr(self._saver, name)
 
     def restore(self, session: tf.Session, save_path: str) -> None:
-        """Restores all variables from a checkpoint, or from the one that took its place."""
+        """Restores a checkpoint, or the one that took its place."""
         if save_path not in (self._planned.prefix, self._following.prefix):
             self._saver.restore(session, save_path)
             return
@@ -329,11 +304,7 @@ class StreamedRows:
     """The parts of one variable, and the operations that fill them."""
 
     def __init__(self, name: str, parts: Sequence[tf.Variable], source: Source):
-        """Makes the operations in the default graph.
-
-        Raises:
-          IncompatibleCheckpointError: E609 if the parts do not have the rows of the hosts.
-        """
+        """Makes the operations; E609 if the parts do not have the rows of the hosts."""
         here, width = source.here, parts[0].shape.as_list()[-1]
         wanted = [[here.rows_on(host), width] for host in range(len(parts))]
         if [part.shape.as_list() for part in parts] != wanted:
@@ -363,13 +334,9 @@ class StreamedRows:
 class _Part:
     """The operations that fill a part of a variable, on the device of that part.
 
-    Attributes:
-      begin: gives it a buffer of its own.
-      places: feeds the numbers of rows.
-      values: feeds the rows.
-      write: writes them.
-      end: ends the mode in which TensorFlow copies all of a variable whenever it is read as a
-        whole, after rows of it were written; `None` if it has no such mode.
+    `begin` gives it a buffer of its own. `write` writes the rows that are fed as `places` and
+    `values`. `end` ends the mode in which TensorFlow copies all of a variable whenever it is read
+    as a whole, after rows of it were written; `None` if it has no such mode.
     """
 
     def __init__(self, part: tf.Variable, *, is_whole: bool):

@@ -207,11 +207,7 @@ class CommittingSaver:
         return file_names.name_of(save_path, global_step)
 
     def finish(self) -> None:
-        """Waits for the last save.
-
-        Raises:
-          CheckpointError: if it failed, whatever `max_save_failures` is.
-        """
+        """Waits for the last save, and raises its error, whatever `max_save_failures` is."""
         self._wait()
         if self._failure is not None:
             raise self._failure
@@ -282,12 +278,7 @@ class CommittingSaver:
             vocabularies=self._vocabularies)
 
     def _write(self, session: tf.Session, write_meta_graph: bool, step: int, prefix: str) -> None:
-        """Lets TensorFlow write the files of a checkpoint, and no file `checkpoint`.
-
-        Raises:
-          OSError: if it cannot.
-          ConfigError: E743 if a table cannot leave its task, and the saver wants it to.
-        """
+        """Lets TensorFlow write the files of a checkpoint, and no file `checkpoint`."""
         self._require_sharded()
         try:
             self._saver.save(session, file_names.base_of(prefix), global_step=step,
@@ -344,11 +335,7 @@ class SaverBuilder(_TensorFlowsBuilder):
     """
 
     def __init__(self, client: str = ''):
-        """Makes a builder.
-
-        Args:
-          client: the device of the client of a cluster; `''` without one.
-        """
+        """Takes the device of the client of a cluster; `''` without one."""
         super().__init__()
         self.merging_device = client
 
@@ -403,10 +390,7 @@ def _pieces(name: str, slice_spec: str, part: tf.Tensor
             ) -> Iterator[tuple[str, str, tf.Tensor]]:
     """Yields (name, slice, value) of the pieces of a part, which share its memory.
 
-    Args:
-      name: of the whole tensor.
-      slice_spec: the part, such as `'70 2 35,35:0,2'`; empty for all of it.
-      part: its value.
+    The slice of a part is such as `'70 2 35,35:0,2'`, and empty for all of a tensor.
     """
     if not slice_spec or part.shape.rank != 2:
         yield name, slice_spec, part
@@ -435,10 +419,8 @@ class IteratorStates:
     def __init__(self, directory: str, name: str, max_to_keep: int):
         """Names the files.
 
-        Args:
-          directory: of the checkpoints.
-          name: `'input'`, or another one for each process that has an input.
-          max_to_keep: number of states that are kept; older ones are deleted.
+        `name` is `'input'`, or another one for each process that has an input. So many states are
+        kept; older ones are deleted.
         """
         self._directory = directory
         self._prefix = os.path.join(directory, file_names.base_of_states(name))
@@ -455,13 +437,9 @@ class IteratorStates:
             saveables, sharded=True, max_to_keep=self._keep, save_relative_paths=True)
 
     def restore(self, session: tf.Session, step: int) -> bool:
-        """Restores the state of a step, or the newest state if that step has none.
+        """Restores the state of a step, or the newest one if that step has none, if there is any.
 
-        Returns:
-          Whether there was any.
-
-        Raises:
-          CorruptCheckpointError: E627 if one of its files is no regular file.
+        E627 if one of its files is no regular file.
         """
         state = pointer.read(self._directory, self._pointer)
         wanted = file_names.name_of(self._prefix, step)
@@ -511,9 +489,8 @@ class IteratorStates:
 def _has_state(prefix: str) -> bool:
     """Whether there is a state.
 
-    Raises:
-      CorruptCheckpointError: E627 if one of its files is a pipe or the like. TensorFlow would wait
-        for it when it reads the state, or saves that step again.
+    E627 if one of its files is a pipe or the like. TensorFlow would wait for it when it reads the
+    state, or saves that step again.
     """
     directory, base = os.path.split(prefix)
     names = [name for name in os.listdir(directory or '.')

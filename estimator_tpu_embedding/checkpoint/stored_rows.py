@@ -15,14 +15,9 @@ _CHUNK = 2**21
 
 
 class Norms(NamedTuple):
-    """The Euclidean norms of the finite rows of a table.
+    """The Euclidean norms of the finite rows of a table; NaN if no row is finite.
 
-    Attributes:
-      least: the smallest; NaN if no row is finite.
-      mean: their mean; NaN likewise.
-      most: the largest; NaN likewise.
-      zero: number of rows of zeros.
-      nonfinite: number of rows with a number that is not finite.
+    `zero` is the number of rows of zeros, `nonfinite` of those with a number that is not finite.
     """
 
     least: float
@@ -47,15 +42,10 @@ class Difference(NamedTuple):
 
 
 class Ordered:
-    """A tensor whose rows are read by their ids.
-
-    Attributes:
-      bundle: the checkpoint.
-      name: of the tensor.
-    """
+    """A tensor whose rows are read by their ids; without a partition they are in that order."""
 
     def __init__(self, bundle: Bundle, name: str, partition: Partition | None):
-        """Takes the partition of the rows; `None` if they are in the order of ids."""
+        """Takes the checkpoint and the name of the tensor."""
         self.bundle = bundle
         self.name = name
         self._partition = partition
@@ -73,17 +63,7 @@ class Ordered:
         return [float(value) for value in self.read(np.array([id]))[0]]
 
     def read(self, ids: np.ndarray) -> np.ndarray:
-        """Reads the rows of some ids, in their order.
-
-        Args:
-          ids: int64 `[n]`.
-
-        Returns:
-          `[n, ...]`.
-
-        Raises:
-          CorruptCheckpointError: if they cannot be read as rows of numbers.
-        """
+        """Reads the rows of ids, int64 `[n]`, in their order: `[n, ...]`."""
         return self._gathered(ids, self.bundle.read)
 
     def read_bytes(self, ids: np.ndarray) -> np.ndarray:
@@ -109,10 +89,7 @@ class Ordered:
 
 
 def evenly(positions: np.ndarray) -> np.ndarray | slice:
-    """Returns the same positions, as a slice if they rise evenly: NumPy copies faster by one.
-
-    Args:
-      positions: int64 `[n]`, each >= 0, n >= 1.
+    """Returns positions as a slice if they rise evenly: NumPy copies faster by one.
 
     >>> evenly(np.array([1, 4, 7])), evenly(np.array([1, 4, 5]))
     (slice(1, 8, 3), array([1, 4, 5]))
@@ -159,13 +136,9 @@ def rows_at_minimum(bundle: Bundle, name: str) -> int:
 
 
 def difference(a: Ordered, b: Ordered, most_ids: int, tolerance: float = 0.) -> Difference:
-    """Compares two tensors of numbers, of one shape, id by id.
+    """Compares two tensors of numbers, of one shape, id by id; returns at most so many ids.
 
-    Args:
-      a: one.
-      b: the other.
-      most_ids: the most ids to return.
-      tolerance: rows count as different if two of their numbers are further apart.
+    Rows count as different if two of their numbers are further apart than the tolerance.
     """
     tensor = a.bundle.tensors[a.name]
     count, most = 0, 0.0

@@ -30,9 +30,7 @@ def resolved(settings: Any, options: CheckpointOptions) -> Any:
 
     TensorFlow would take the one that the file `checkpoint` names, which may be another one. A path
     on a disk becomes absolute, since the tasks of a cluster have other working directories.
-
-    Raises:
-      CorruptCheckpointError: if it is not whole.
+    CorruptCheckpointError if it is not whole.
     """
     source = settings.ckpt_to_initialize_from
     checkpoint = checkpoint_of(source if '://' in source else os.path.abspath(source), options)
@@ -43,9 +41,7 @@ def resolved(settings: Any, options: CheckpointOptions) -> Any:
 def checkpoint_of(source: str, options: CheckpointOptions) -> str | None:
     """Returns the prefix of the checkpoint that a warm start names, after verifying it.
 
-    Args:
-      source: a checkpoint, or a directory of checkpoints.
-      options: all count but `expected_digest`, which is about the job's own checkpoint.
+    Of the options all count but `expected_digest`, which is about the job's own checkpoint.
 
     Returns:
       `None` if a directory has no checkpoint.
@@ -75,12 +71,7 @@ def _require_file(source: str) -> None:
 
 
 def check_order_for_warm_start(checkpoint: str, options: CheckpointOptions) -> None:
-    """Refuses a warm start without the engine if it would give ids the rows of other ids.
-
-    Raises:
-      IncompatibleCheckpointError: E610 if not.
-      CorruptCheckpointError: if its manifest cannot be read.
-    """
+    """Refuses (E610) a warm start without the engine that would give ids the rows of others."""
     problems = [
         Problem('E610', f'warm start from {checkpoint}', 'with use_tpu=False rows must be in the '
                 'order of ids', f'mod rows of {table.hosts} hosts for table "{name}"',
