@@ -1,4 +1,4 @@
-"""Computes norms and differences of the rows of stored tensors, a few MB at a time."""
+"""Reads rows of stored tensors by their ids, and compares them, a few MB at a time."""
 
 from __future__ import annotations
 
@@ -12,19 +12,6 @@ from ..core.partition import Partition
 from .bundle import Bundle
 
 _CHUNK = 2**21
-
-
-class Norms(NamedTuple):
-    """The Euclidean norms of the finite rows of a table; NaN if no row is finite.
-
-    `zero` is the number of rows of zeros, `nonfinite` of those with a number that is not finite.
-    """
-
-    least: float
-    mean: float
-    most: float
-    zero: int
-    nonfinite: int
 
 
 class Difference(NamedTuple):
@@ -98,41 +85,6 @@ def evenly(positions: np.ndarray) -> np.ndarray | slice:
     if len(steps) and (steps[0] < 1 or (steps != steps[0]).any()):
         return positions
     return slice(int(positions[0]), int(positions[-1]) + 1, int(steps[0]) if len(steps) else 1)
-
-
-def norms(bundle: Bundle, name: str) -> Norms:
-    """Returns the norms of all rows of a tensor of real numbers."""
-    least, most, total, count, zero, nonfinite = math.inf, 0.0, 0.0, 0, 0, 0
-    for _, rows in bundle.chunks(name, _CHUNK):
-        flat = rows.reshape(len(rows), -1).astype(np.float64)
-        flat = flat[np.isfinite(flat).all(axis=1)]
-        nonfinite += len(rows) - len(flat)
-        zero += len(flat) - int(np.count_nonzero(flat.any(axis=1)))
-        with np.errstate(over='ignore', under='ignore'):
-            finite = np.sqrt(np.einsum('ij,ij->i', flat, flat))
-        total, count = total + float(finite.sum()), count + len(finite)
-        if len(finite):
-            least, most = min(least, float(finite.min())), max(most, float(finite.max()))
-    if not count:
-        return Norms(math.nan, math.nan, math.nan, zero, nonfinite)
-    return Norms(least, total / count, most, zero, nonfinite)
-
-
-def rows_at_minimum(bundle: Bundle, name: str) -> int:
-    """Counts the rows of a tensor that consist of nothing but its smallest finite number.
-
-    If the tensor is an accumulator that starts equal everywhere and only grows, every row that was
-    never updated is among these.
-    """
-    least, count = math.inf, 0
-    for _, rows in bundle.chunks(name, _CHUNK):
-        flat = rows.reshape(len(rows), -1)
-        flat = flat[np.isfinite(flat).all(axis=1)]
-        highest, lowest = flat.max(axis=1), float(flat.min(initial=math.inf))
-        if lowest < least:
-            least, count = lowest, 0
-        count += int(np.count_nonzero(highest == least))
-    return count
 
 
 def difference(a: Ordered, b: Ordered, most_ids: int, tolerance: float = 0.) -> Difference:

@@ -44,17 +44,6 @@ def test_differences_are_found_in_all_chunks_and_counted_once(tmp_path):
     assert stored_rows.difference(a, a, 10) == (0, 0, [])
 
 
-def test_norms_and_minima_are_those_of_all_chunks(tmp_path):
-    values = VALUES + 1
-    values[[3, 20]], values[7] = 0, [np.nan, 1]
-    table = ordered(tmp_path / 'm', 'div', 2, values)
-    least, mean, most, zero, nonfinite = stored_rows.norms(table.bundle, 't')
-    finite = np.linalg.norm(np.delete(values, 7, axis=0), axis=1)
-    assert (least, zero, nonfinite) == (0, 2, 1)
-    assert (mean, most) == pytest.approx((finite.mean(), finite.max()))
-    assert stored_rows.rows_at_minimum(table.bundle, 't') == 2
-
-
 def test_large_tables_are_compared_in_little_memory(tmp_path):
     """40 MB each, of which nothing is on the disk."""
     count, tables = 10_000, []
@@ -66,7 +55,6 @@ def test_large_tables_are_compared_in_little_memory(tmp_path):
             strategy=strategy, vocabulary_size=count, num_hosts=4)))
     tracemalloc.start()
     assert stored_rows.difference(*tables, 10) == (0, 0, [])
-    stored_rows.norms(tables[0].bundle, 't')
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 40e6
