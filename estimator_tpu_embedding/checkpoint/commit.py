@@ -174,7 +174,7 @@ def stage(storage: Storage, step: int, write: Write, *,
           base: str = BASE, on_phase: OnPhase = lambda phase: None) -> Staged:
     """Writes the files of a checkpoint into a folder of their own; see `commit`."""
     staged = Staged(file_names.new_stage(step), base, step)
-    with _stage_removed(storage, staged), _writing(storage, step, staged.folder):
+    with _writing(storage, step, staged.folder):
         storage.make_folder(staged.folder)
         on_phase('stage')
         write(storage.path(f'{staged.folder}/{staged.name}'))
@@ -188,7 +188,7 @@ def publish(storage: Storage, staged: Staged,
             on_phase: OnPhase = lambda phase: None) -> list[Saved]:
     """Makes a checkpoint of staged files; see `commit`."""
     last = file_names.name_of(staged.base, saved[-1].step) if saved else None
-    with _stage_removed(storage, staged), _writing(storage, staged.step, staged.folder):
+    with _writing(storage, staged.step, staged.folder):
         complete = _complete_manifest(
             storage.path(f'{staged.folder}/{staged.name}'), staged.step, last, manifest)
         on_phase('guarded')
@@ -260,30 +260,27 @@ def _point(storage: Storage, newest: str, base: str, saved: Sequence[Saved]) -> 
 
 
 @contextlib.contextmanager
-def _stage_removed(storage: Storage, staged: Staged) -> Iterator[None]:
-    """Removes the stage if the body fails."""
+def _writing(storage: Storage, step: int, stage: str = '') -> Iterator[None]:
+    """Turns an OSError of the body into E621, which says how much room there was.
+
+    Whatever the body fails with, it removes the stage.
+    """
     try:
         yield
-    except BaseException:
+    except BaseException as error:
+        written = storage.size_of(f'{stage}/') if stage else 0
+        free = free_bytes(storage.path('')) if isinstance(error, OSError) else 0
         with contextlib.suppress(OSError):
-            storage.remove_folder(staged.folder)
-        raise
-
-
-@contextlib.contextmanager
-def _writing(storage: Storage, step: int, folder: str = '') -> Iterator[None]:
-    """Turns an OSError of the body into E621, which says how much room there was."""
-    try:
-        yield
-    except OSError as error:
-        free = free_bytes(storage.path(''))
-        size = storage.size_of(f'{folder}/') if folder else 0
+            if stage:
+                storage.remove_folder(stage)
+        if not isinstance(error, OSError):
+            raise
         named = pointer.read(storage.path(''))
         last = (storage.size_of(file_names.beginning_of_files(named.newest)) if named is not None
                 else 0)
         raise CheckpointWriteError(Problem(
             'E621', f'step {step}', f'a checkpoint must be written to {storage.path("")}',
-            f'{shown(error, 300)}; {size:,} bytes were written, {free:,} '
+            f'{shown(error, 300)}; {written:,} bytes were written, {free:,} '
             f'are free, the last checkpoint has {last:,}', 'What was saved before is as it was.'
             )) from error
 

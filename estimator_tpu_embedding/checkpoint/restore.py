@@ -29,6 +29,9 @@ from .manifest import StoredTable
 from .options import CheckpointOptions, may_mean
 from .recover import Following
 
+OBJECT_SAVERS = (tf.train.Checkpoint, tf.compat.v2.train.Checkpoint)
+"""Savers that a scaffold may have, and which name what they save by objects."""
+
 _CHUNK_BYTES = 2**22
 """Bytes that are read at a time; about five copies exist until they are in their places."""
 
@@ -45,6 +48,11 @@ def variables_by_name() -> dict[str, tuple[list[int | None] | None, list[tf.Vari
 def saver_of_all() -> tf.train.Saver:
     """Returns the saver that an Estimator makes for a graph whose scaffold has none."""
     return tf.train.Saver(sharded=True, allow_empty=True, defer_build=True)
+
+
+def saver_of(scaffold: tf.train.Scaffold) -> Any:
+    """Returns the saver that the scaffold or the graph has; `None` if there is none."""
+    return scaffold.saver or next(iter(tf.get_collection(tf.GraphKeys.SAVERS)), None)
 
 
 def plan_for(held: Held, tables: Mapping[str, StoredTable], options: CheckpointOptions, *,
@@ -82,17 +90,15 @@ def scaffold_for(scaffold: tf.train.Scaffold, checkpoint: str, plan: RestorePlan
     Raises:
       IncompatibleCheckpointError: if a saver of the user cannot restore by the plan.
     """
-    given = scaffold.saver or next(iter(tf.get_collection(tf.GraphKeys.SAVERS)), None)
+    given = saver_of(scaffold)
     if plan.is_plain or given is not None and plan.suits_tensorflow:
         return scaffold
     if given is not None:
         _check_saver(given, plan)
-        saver = RestoringSaver(given, checkpoint, plan, is_users=True)
-    else:
-        own = default()
-        tf.add_to_collection(tf.GraphKeys.SAVERS, own)  # Hooks look for savers there.
-        saver = RestoringSaver(own, checkpoint, plan, is_users=False)
-    return with_saver(scaffold, saver)
+        return with_saver(scaffold, RestoringSaver(given, checkpoint, plan, is_users=True))
+    own = default()
+    tf.add_to_collection(tf.GraphKeys.SAVERS, own)  # Hooks look for savers there.
+    return with_saver(scaffold, RestoringSaver(own, checkpoint, plan, is_users=False))
 
 
 def _whole_tables(held: Held, options: CheckpointOptions) -> dict[str, StoredTable]:
@@ -117,7 +123,7 @@ def _whole_tables(held: Held, options: CheckpointOptions) -> dict[str, StoredTab
 
 def _check_saver(saver: Any, plan: RestorePlan) -> None:
     """Makes sure that the plan works after a saver of the user has restored."""
-    if isinstance(saver, (tf.train.Checkpoint, tf.compat.v2.train.Checkpoint)):
+    if isinstance(saver, OBJECT_SAVERS):
         raise IncompatibleCheckpointError(Problem(
             'E609', 'scaffold', 'its saver must restore by names where rows change places',
             'a tf.train.Checkpoint', 'Let it make a tf.train.Saver.'))
@@ -143,11 +149,10 @@ def keep_saver(scaffold: tf.train.Scaffold) -> None:
     finalize = scaffold.finalize
 
     def checked() -> tf.train.Scaffold:
-        saver = scaffold.saver or next(iter(tf.get_collection(tf.GraphKeys.SAVERS)), None)
+        saver = saver_of(scaffold)
         finalize()
         # TensorFlow itself replaces a Checkpoint by a saver.
-        if scaffold.saver is not saver and not isinstance(
-                saver, (tf.train.Checkpoint, tf.compat.v2.train.Checkpoint)):
+        if scaffold.saver is not saver and not isinstance(saver, OBJECT_SAVERS):
             raise ConfigError(Problem(
                 'E928', 'scaffold', 'its finalize must leave the saver that is there, around which '
                 'is what restores tables and commits checkpoints', 'another',
@@ -256,8 +261,8 @@ class RestoringSaver:
 
 def followed(scaffold: tf.train.Scaffold, following: Following) -> tf.train.Scaffold:
     """Returns the scaffold, with a saver that restores a checkpoint that still exists."""
-    saver = scaffold.saver or next(iter(tf.get_collection(tf.GraphKeys.SAVERS)), None)
-    if isinstance(saver, (tf.train.Checkpoint, tf.compat.v2.train.Checkpoint)):
+    saver = saver_of(scaffold)
+    if isinstance(saver, OBJECT_SAVERS):
         return scaffold
     if saver is None:
         saver = saver_of_all()

@@ -190,10 +190,9 @@ class WithoutTpu(_Estimator):
         """Returns the EstimatorSpec with a saver that commits: no step twice, nothing in parts."""
         if self._lineage is None:
             return spec
-        saver = spec.scaffold.saver or next(
-            iter(tf.get_collection(tf.GraphKeys.SAVERS)), None) or default_saver(
-                self.config.keep_checkpoint_max, self.config.keep_checkpoint_every_n_hours)
-        if isinstance(saver, (tf.train.Checkpoint, tf.compat.v2.train.Checkpoint)):
+        saver = restore.saver_of(spec.scaffold) or default_saver(
+            self.config.keep_checkpoint_max, self.config.keep_checkpoint_every_n_hours)
+        if isinstance(saver, restore.OBJECT_SAVERS):
             return spec
         # Nobody asks here whether the last save failed.
         options = dataclasses.replace(self._checkpoint_options(), max_save_failures=1)

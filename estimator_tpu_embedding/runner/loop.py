@@ -62,7 +62,7 @@ def train(job: Job, *, stop: StopAtStep, hooks: Sequence[tf.train.SessionRunHook
         if found is not None:
             for fact in model_dir.continue_from(job.model_dir, found):
                 announce(f'train: {fact}')
-        if scaffold.saver is None and not tf.get_collection(tf.GraphKeys.SAVERS):
+        if restore.saver_of(scaffold) is None:
             tf.add_to_collection(tf.GraphKeys.SAVERS, default())
         restore.keep_saver(scaffold)
         with _tf.without_deprecation_warnings():
