@@ -98,14 +98,14 @@ HOMES = {
         names, {'STORED_BY_ID[]', 'partition.STORED_BY_ID[]'}, {'core/partition.py'}),
     'how messages call a checkpoint': (strings, {'checkpoint '}, {'checkpoint/file_names.py'}),
     'a manifest of another checkpoint': (
-        strings, {'E614'}, {'checkpoint/layout.py'}),
+        strings, {'E614'}, {'checkpoint/held.py'}),
     'environment': (
         uses, {'os.environ', 'os.getenv', 'os.putenv'},
         {'compat/environment.py', 'cluster/children.py', 'cluster/server.py'}),
     'files that change': (
         uses,
         {'os.rename', 'os.replace', 'os.remove', 'os.unlink', 'shutil.rmtree', 'tf.train.Saver'},
-        {'checkpoint/files.py', 'checkpoint/saver.py', 'checkpoint/restore.py'}),
+        {'checkpoint/storage.py', 'checkpoint/saver.py', 'checkpoint/restore.py'}),
     'threads and signals': (
         uses, {'threading.Thread', 'threading.Timer', 'signal.signal', 'signal.set_wakeup_fd'},
         {f'runner/{name}.py' for name in (
@@ -115,7 +115,7 @@ HOMES = {
             'children', 'control', 'watchdog', 'worker')}),
     'files that are opened': (
         uses, {'open', 'os.open', 'os.fdopen'},
-        {'checkpoint/files.py', 'checkpoint/lock.py', 'proto/files.py',
+        {'checkpoint/storage.py', 'checkpoint/model_dir.py', 'proto/files.py',
          'compat/old_imp.py'}),  # A module of Python opens what it is asked to.
     'code that is executed': (
         uses, {'eval', 'exec', 'io.open_code', 'runpy.run_path', 'os.chdir'},
@@ -152,7 +152,7 @@ UNSAFE = {  # modules and names that nothing may have
 
 STRATEGIES = {  # where something is compared with 'div' or 'mod'
     'core/partition.py',
-    'checkpoint/evidence.py',  # the enum of a config
+    'checkpoint/held.py',  # the enum of a config
     'estimator/tpu_estimator.py',  # refuses mod without a TPU, as the original
     'doctor/traps.py'}  # reads what a script says
 

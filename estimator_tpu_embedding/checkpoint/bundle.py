@@ -34,12 +34,10 @@ if TYPE_CHECKING:  # Tools that only list tensors start without NumPy.
     import numpy as np
 
 _MAX_ROW_BYTES = 2**28
-_MAX_TEXT_BYTES = 2**28
+_MAX_TEXT_BYTES = 2**27
 _CHUNK = 2**20
-_MOST_VARINT = 10
 _MOST_STRINGS = 2**24
 """A piece with more strings is not checked; each takes a microsecond."""
-_CRC_BYTES = 4
 
 
 class Bundle:
@@ -59,10 +57,7 @@ class Bundle:
 
     @classmethod
     def open(cls, prefix: str) -> Bundle:
-        """Reads the index of a checkpoint, and the sizes of its data files.
-
-        Args:
-          prefix: its path without a suffix, for example `dir/model.ckpt-7`.
+        """Reads the index of a checkpoint, such as `dir/model.ckpt-7`, and the sizes of its files.
 
         Raises:
           CorruptCheckpointError: E613, if a file is missing or a link, or a checksum in the index
@@ -90,12 +85,7 @@ class Bundle:
         return cls(prefix, tensors, (index_file, *sizes))
 
     def read(self, name: str, first: int, stop: int) -> np.ndarray:
-        """Returns rows of a tensor of numbers, in the order in which they are stored.
-
-        Args:
-          name: of the tensor, a key of `tensors`.
-          first: the first row.
-          stop: the row after the last.
+        """Returns rows `first` to `stop` of a tensor of numbers, as they are stored.
 
         Returns:
           `[stop - first, ...]`; `[1]` for a single number. bfloat16 is returned as float32.
@@ -112,14 +102,7 @@ class Bundle:
         return rows
 
     def read_bytes(self, name: str, first: int, stop: int) -> np.ndarray:
-        """Returns the bytes of rows of a tensor of numbers, as `read` takes and orders them.
-
-        Returns:
-          uint8 `[stop - first, row_bytes]`.
-
-        Raises:
-          CorruptCheckpointError: if they cannot be read as rows of numbers.
-        """
+        """Returns the bytes of such rows: uint8 `[stop - first, row_bytes]`."""
         import numpy as np
         tensor = self.tensors[name]
         if not 0 <= first <= stop <= tensor.rows:
@@ -140,11 +123,7 @@ class Bundle:
         return raw.reshape(stop - first, tensor.row_bytes)
 
     def read_text(self, name: str) -> bytes:
-        """Returns the string in a tensor that holds one.
-
-        Raises:
-          CorruptCheckpointError: if it holds something else.
-        """
+        """Returns the string in a tensor; CorruptCheckpointError if it holds something else."""
         tensor = self.tensors[name]
         if tensor.dtype != STRING or tensor.shape or tensor.size > _MAX_TEXT_BYTES:
             raise corrupt(self.prefix, f'tensor "{shown(name)}" must be one string of at most '
@@ -173,12 +152,7 @@ class Bundle:
                 yield content
 
     def chunks(self, name: str, most: int = 2**24) -> Iterator[tuple[int, np.ndarray]]:
-        """Yields (first row, rows) of all rows of a tensor of numbers, as `read` gives them.
-
-        Args:
-          name: of the tensor, a key of `tensors`.
-          most: about so many bytes at once, but at least a row.
-        """
+        """Yields (first row, rows) of all rows, as `read` gives them, some `most` bytes at once."""
         tensor = self.tensors[name]
         self._check_readable(tensor)
         step = max(most // max(tensor.row_bytes, 1), 1)
@@ -221,11 +195,7 @@ def shortened(prefix: str, name: str) -> CorruptCheckpointError:
 
 @contextlib.contextmanager
 def opened(prefix: str, name: str) -> Iterator[BinaryIO]:
-    """Opens a file of a checkpoint.
-
-    Raises:
-      CorruptCheckpointError: E613, if it is missing, no regular file, or reading fails.
-    """
+    """Opens a file of a checkpoint; E613 if it is missing, no regular file, or reading fails."""
     try:
         path = os.path.join(os.path.dirname(prefix), name)
         try:
@@ -242,18 +212,18 @@ def opened(prefix: str, name: str) -> Iterator[BinaryIO]:
 def holds(file: BinaryIO, piece: Piece, tensor: Tensor) -> bool | None:
     """Whether a piece of a tensor has the bytes that were written.
 
-    Returns:
-      `None` if that cannot be told: the tensor is of a kind that is not understood here, or it
-      has too many strings.
+    `None` if that cannot be told: the tensor is of a kind that is not understood here, or its
+    strings are too large.
     """
     file.seek(piece.offset)
     if tensor.code:
         return sstable.masked(_extended(0, file, piece.size)) == piece.crc
     count = piece.rows * math.prod(tensor.shape[1:])
-    if tensor.dtype != STRING or piece.first_row == NO_ROW or count > _MOST_STRINGS:
+    if tensor.dtype != STRING or piece.first_row == NO_ROW or (
+            count > _MOST_STRINGS or piece.size > _MAX_TEXT_BYTES):
         return None
     try:
-        return sstable.masked(_of_strings(file, piece.size, count)) == piece.crc
+        return sstable.masked(_of_strings(file.read(piece.size), count)) == piece.crc
     except Malformed:
         return False
 
@@ -266,24 +236,16 @@ def _extended(crc: int, file: BinaryIO, size: int) -> int:
     return crc
 
 
-def _of_strings(file: BinaryIO, size: int, count: int) -> int:
-    """Returns the checksum of `count` strings in the next `size` bytes of a file.
-
-    Raises:
-      Malformed: if these bytes are not so many strings.
-    """
-    crc, chars, at, buffer, read = 0, 0, 0, b'', 0
+def _of_strings(content: bytes, count: int) -> int:
+    """Returns the checksum of a piece of `count` strings; Malformed if it does not hold so many."""
+    wire, crc, chars, at = Wire(content), 0, 0, 0
     for _ in range(count):
-        if len(buffer) - at < _MOST_VARINT and read < size:
-            chunk = file.read(min(_CHUNK, size - read))
-            buffer, at, read = buffer[at:] + chunk, 0, read + len(chunk)
-        length, at = Wire(buffer).varint(at, len(buffer))
+        length, at = wire.varint(at, len(content))
         crc = google_crc32c.extend(crc, struct.pack('<I' if length < 2**32 else '<Q',
                                                     length % 2**64))
         chars += length
     lengths_crc = struct.pack('<I', sstable.masked(crc))
-    file.seek(at - len(buffer), 1)
-    read -= len(buffer) - at
-    if file.read(_CRC_BYTES) != lengths_crc or read + _CRC_BYTES + chars != size:
+    if content[at:at + len(lengths_crc)] != lengths_crc or (
+            at + len(lengths_crc) + chars != len(content)):
         raise Malformed('it does not hold so many strings')
-    return _extended(google_crc32c.extend(crc, lengths_crc), file, chars)
+    return google_crc32c.extend(crc, content[at:])

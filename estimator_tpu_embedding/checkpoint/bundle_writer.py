@@ -11,8 +11,9 @@ from typing import Any, BinaryIO
 import google_crc32c
 
 from ..proto.checkpoint_format_pb2 import BundleEntry, BundleHeader
-from . import files, sstable
+from . import sstable
 from .file_names import data_of, index_of
+from .storage import created
 from .tensors import KINDS, STRING, slice_key
 
 _CHUNK = 2**20
@@ -22,14 +23,7 @@ class Part:
     """Bytes of the data file that belong together, which are appended one after another."""
 
     def __init__(self, file: BinaryIO, offset: int, size: int, crc: int | None):
-        """Reserves bytes.
-
-        Args:
-          file: the data file.
-          offset: where they begin.
-          size: their number.
-          crc: their masked checksum if it is known, as for strings; `None` if it is to be computed.
-        """
+        """Reserves `size` bytes from `offset` on; `crc` is their masked checksum if it is known."""
         self.offset, self.size, self.written = offset, size, 0
         self._file, self._known, self._crc = file, crc, 0
 
@@ -39,14 +33,7 @@ class Part:
         return sstable.masked(self._crc) if self._known is None else self._known
 
     def append(self, content: Any) -> None:
-        """Writes the next bytes.
-
-        Args:
-          content: a contiguous buffer; not more bytes than are left.
-
-        Raises:
-          OSError: if they cannot be written.
-        """
+        """Writes the next bytes, a contiguous buffer; not more than are left."""
         view = memoryview(content)
         if not view.nbytes:  # It cannot be cast.
             return
@@ -71,16 +58,9 @@ class BundleWriter:
     """
 
     def __init__(self, prefix: str):
-        """Makes the data file.
-
-        Args:
-          prefix: path of the checkpoint, without a suffix. None of its files may exist.
-
-        Raises:
-          OSError: if it cannot be made.
-        """
+        """Makes the data file; no file of the checkpoint `prefix` may exist."""
         self._prefix = prefix
-        self._file = files.created(data_of(prefix, 1)[0])
+        self._file = created(data_of(prefix, 1)[0])
         self._entries: dict[bytes, BundleEntry] = {}
         self._parts: list[tuple[bytes, Part]] = []
         self._end = 0
@@ -93,11 +73,11 @@ class BundleWriter:
 
     def rows(self, name: str, dtype: int, shape: Sequence[int], pieces: Sequence[int] = ()
              ) -> list[Part]:
-        """Reserves a tensor of numbers.
+        """Reserves a tensor of numbers, of a type of the enum `DataType`.
 
         Args:
           name: its key.
-          dtype: a number of the enum `DataType`.
+          dtype: a number of the enum.
           shape: of the whole.
           pieces: the rows of each slice, > 0, if it is to be stored in slices, as TensorFlow
             stores a partitioned variable; their sum is `shape[0]`. One slice is no slice.
@@ -128,15 +108,7 @@ class BundleWriter:
     def copied(self, name: str, dtype: int, shape: Sequence[int], size: int, crc: int) -> Part:
         """Reserves a tensor of any kind whose bytes come from another checkpoint as they are.
 
-        Args:
-          name: its key.
-          dtype: a number of the enum `DataType`.
-          shape: of the whole.
-          size: number of bytes.
-          crc: their masked checksum there.
-
-        Raises:
-          ValueError: if no reader would take the name, or it is in use.
+        `crc` is their masked checksum there. Raises as `rows`.
         """
         return self._reserve(_key(name), dtype, shape, size, crc)
 
@@ -150,12 +122,7 @@ class BundleWriter:
         self.copied(name, STRING, (), len(stored), sstable.masked(crc)).append(stored)
 
     def finish(self) -> None:
-        """Writes the index.
-
-        Raises:
-          ValueError: if a part was not filled.
-          OSError: if the index cannot be written.
-        """
+        """Writes the index; raises ValueError if a part was not filled."""
         for key, part in self._parts:
             if part.written != part.size:
                 raise ValueError(f'{key!r}: {part.written} of {part.size} bytes')
@@ -164,7 +131,7 @@ class BundleWriter:
         content = sstable.content_of([
             (b'', header.SerializeToString()),
             *((key, entry.SerializeToString()) for key, entry in sorted(self._entries.items()))])
-        with files.created(index_of(self._prefix)) as file:
+        with created(index_of(self._prefix)) as file:
             file.write(content)
 
     def _reserve(self, key: bytes, dtype: int, shape: Sequence[int], size: int,

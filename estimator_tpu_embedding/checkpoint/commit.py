@@ -33,11 +33,11 @@ from ..errors import CheckpointWriteError, NonFiniteCheckpointError, Problem, sh
 from . import file_names, pointer, removal
 from .bundle import Bundle
 from .file_names import BASE, manifest_path, partial_of
-from .files import Storage, free_bytes
-from .layout import Held
+from .held import Held
+from .integrity import scan
 from .manifest import Manifest, StoredFile
 from .recover import Known, is_whole
-from .scan import scan
+from .storage import Storage, free_bytes
 
 OnPhase = Callable[[str], None]
 Write = Callable[[str], None]
@@ -64,11 +64,9 @@ def keep_every_steps(steps: int) -> Policy:
 
 
 def keep_every_hours(hours: float, now: float) -> Policy:
-    """Keeps about one checkpoint in so many hours: `keep_checkpoint_every_n_hours`.
+    """Keeps about one checkpoint in so many hours after `now`, a time of the clock of `Saved.at`.
 
-    Args:
-      hours: it keeps the first checkpoint that comes more than that after `now`, and so on.
-      now: in seconds of the clock of `Saved.at`.
+    It is `keep_checkpoint_every_n_hours`: the first checkpoint is kept that comes later than that.
     """
     due = now + hours * 3600
 
@@ -82,22 +80,16 @@ def keep_every_hours(hours: float, now: float) -> Policy:
     return keeps
 
 
-class Retention:
-    """Keeps the newest checkpoints, and others if a policy keeps them.
+class Retention(NamedTuple):
+    """Keeps so many of the newest checkpoints (0 for all), and others if a policy keeps them.
 
     >>> retention = Retention(2, [keep_every_steps(10)])
     >>> retention.split([Saved(step) for step in (10, 15, 20, 25)])
     ([Saved(step=20, at=None), Saved(step=25, at=None)], [Saved(step=15, at=None)])
     """
 
-    def __init__(self, newest: int = 0, others: Sequence[Policy] = ()):
-        """Sets the rules.
-
-        Args:
-          newest: number of checkpoints that are kept in any case; 0 for all.
-          others: policies for the rest.
-        """
-        self._newest, self._others = newest, others
+    newest: int = 0
+    others: Sequence[Policy] = ()
 
     def split(self, saved: Sequence[Saved]) -> tuple[list[Saved], list[Saved]]:
         """Decides about checkpoints in the order of their steps.
@@ -106,20 +98,14 @@ class Retention:
           `(undecided, released)`: the checkpoints to decide about another time, and the ones to
           delete. A checkpoint in neither list is kept forever.
         """
-        count = len(saved) - self._newest if self._newest else 0
+        count = len(saved) - self.newest if self.newest else 0
         older = saved[:max(0, count)]
         return list(saved[len(older):]), [
-            one for one in older if not any(keeps(one) for keeps in self._others)]
+            one for one in older if not any(keeps(one) for keeps in self.others)]
 
 
 class Staged(NamedTuple):
-    """Files that wait in a stage.
-
-    Attributes:
-      folder: the name of the stage.
-      base: the base of the checkpoint's name.
-      step: of the model.
-    """
+    """Files that wait in the folder of a stage, of a checkpoint with this base and step."""
 
     folder: str
     base: str
@@ -167,8 +153,7 @@ def keep(storage: Storage, step: int, saved: Sequence[Saved], *, base: str = BAS
          known: Known | None = None) -> list[Saved] | None:
     """Leaves a whole checkpoint as it is, and makes the file `checkpoint` name it.
 
-    Returns:
-      As `commit`; `None` if there is no whole one of that step.
+    It returns as `commit` does; `None` if there is no whole one of that step.
     """
     name = file_names.name_of(base, step)
     if not is_whole(storage.path(name), known):
@@ -189,7 +174,7 @@ def stage(storage: Storage, step: int, write: Write, *,
           base: str = BASE, on_phase: OnPhase = lambda phase: None) -> Staged:
     """Writes the files of a checkpoint into a folder of their own; see `commit`."""
     staged = Staged(file_names.new_stage(step), base, step)
-    with _stage_removed(storage, staged), _writing(storage, step, staged.folder):
+    with _writing(storage, step, staged.folder):
         storage.make_folder(staged.folder)
         on_phase('stage')
         write(storage.path(f'{staged.folder}/{staged.name}'))
@@ -203,7 +188,7 @@ def publish(storage: Storage, staged: Staged,
             on_phase: OnPhase = lambda phase: None) -> list[Saved]:
     """Makes a checkpoint of staged files; see `commit`."""
     last = file_names.name_of(staged.base, saved[-1].step) if saved else None
-    with _stage_removed(storage, staged), _writing(storage, staged.step, staged.folder):
+    with _writing(storage, staged.step, staged.folder):
         complete = _complete_manifest(
             storage.path(f'{staged.folder}/{staged.name}'), staged.step, last, manifest)
         on_phase('guarded')
@@ -275,30 +260,27 @@ def _point(storage: Storage, newest: str, base: str, saved: Sequence[Saved]) -> 
 
 
 @contextlib.contextmanager
-def _stage_removed(storage: Storage, staged: Staged) -> Iterator[None]:
-    """Removes the stage if the body fails."""
+def _writing(storage: Storage, step: int, stage: str = '') -> Iterator[None]:
+    """Turns an OSError of the body into E621, which says how much room there was.
+
+    Whatever the body fails with, it removes the stage.
+    """
     try:
         yield
-    except BaseException:
+    except BaseException as error:
+        written = storage.size_of(f'{stage}/') if stage else 0
+        free = free_bytes(storage.path('')) if isinstance(error, OSError) else 0
         with contextlib.suppress(OSError):
-            storage.remove_folder(staged.folder)
-        raise
-
-
-@contextlib.contextmanager
-def _writing(storage: Storage, step: int, folder: str = '') -> Iterator[None]:
-    """Turns an OSError of the body into E621, which says how much room there was."""
-    try:
-        yield
-    except OSError as error:
-        free = free_bytes(storage.path(''))
-        size = storage.size_of(f'{folder}/') if folder else 0
+            if stage:
+                storage.remove_folder(stage)
+        if not isinstance(error, OSError):
+            raise
         named = pointer.read(storage.path(''))
         last = (storage.size_of(file_names.beginning_of_files(named.newest)) if named is not None
                 else 0)
         raise CheckpointWriteError(Problem(
             'E621', f'step {step}', f'a checkpoint must be written to {storage.path("")}',
-            f'{shown(error, 300)}; {size:,} bytes were written, {free:,} '
+            f'{shown(error, 300)}; {written:,} bytes were written, {free:,} '
             f'are free, the last checkpoint has {last:,}', 'What was saved before is as it was.'
             )) from error
 
@@ -307,12 +289,8 @@ def _complete_manifest(prefix: str, step: int, last: str | None,
                        manifest: Callable[[dict[str, StoredFile]], Manifest]) -> Manifest:
     """Returns the manifest of files that may be published.
 
-    Args:
-      prefix: of the files.
-      step: of the model.
-      last: the name of the last good checkpoint, for messages; `None` if there is none.
-      manifest: makes the manifest from the sizes and hashes of the files. Tables that the files
-        do not hold are left out: a saver of the user may save a part of the model.
+    Tables that the files do not hold are left out: a saver of the user may save a part of the
+    model. `last` names the last good checkpoint in messages.
 
     Raises:
       NonFiniteCheckpointError: E620 if a number is not finite.

@@ -2,36 +2,123 @@
 
 TensorFlow silently restores another shape into a resource variable. It restores `mod` rows of
 another number of hosts into the wrong rows. So everything is compared before a tensor is read.
+`restore` carries out the plan.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 import functools
-from collections.abc import Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from absl import logging
 
 from ..core.names import is_of_dummy
 from ..core.partition import STORED_BY_ID, Partition
+from ..core.vocabulary_digests import Vocabulary, Words
 from ..errors import IncompatibleCheckpointError, Problem, quoted, shown
-from . import evidence
-from .layout import (
-    Held,
-    Needed,
-    RestorePlan,
-    Shape,
-    Source,
-    is_slot,
-    names_there,
-    partition_of,
-    stored_slots,
-)
+from .held import Held, Sign, sign_of_mod, unknown_order
 from .manifest import Applied, StoredTable, tensors_of
-from .options import CheckpointOptions
-from .tables_meant import tables_meant, unknown_drops
+from .options import CheckpointOptions, tables_meant, unknown_drops
+
+Shape = Sequence[int | None] | None
+
+CPU_SUFFIXES = {
+    'Adam/m': 'Adam', 'Adam/v': 'Adam_1', 'RMSProp/ms': 'RMSProp', 'RMSProp/mom': 'RMSProp_1',
+    'CenteredRMSProp/ms': 'RMSProp', 'CenteredRMSProp/mg': 'RMSProp_1',
+    'CenteredRMSProp/mom': 'RMSProp_2'}
+"""The name of a slot on the TPU -> its name in `tf.train`, as in jobs with use_tpu=False."""
+
+SUFFIXES = frozenset({
+    *CPU_SUFFIXES, *CPU_SUFFIXES.values(), 'Adagrad', 'AdagradMomentum/Accumulator',
+    'AdagradMomentum/Momentum', 'ProximalAdagrad', 'Ftrl', 'Ftrl_1', 'Momentum', 'ProximalYogi',
+    'ProximalYogi_1', 'FrequencyEstimator', 'Adadelta', 'Adadelta_1', 'Lion'})
+"""All names of slots; other tensors below a table, such as moving averages, are no slots."""
 
 _DENSE_PART = (
     ' Other tables than before change what reads them too: warm_start_from in a new model_dir, '
     'with vars_to_warm_start, takes what still fits.')
+
+
+class Needed(NamedTuple):
+    """The variables that a graph has.
+
+    Attributes:
+      shapes: the full shape of every variable, by checkpoint name; a dimension or all of it may
+        be unknown.
+      tables: by variable name, as a checkpoint of the graph would hold them.
+      optional: variables that may be absent from the checkpoint, since the user restores them.
+      trains: whether the graph writes the next checkpoint. Then its tables may begin anew, and a
+        table that it lacks would be lost.
+    """
+
+    shapes: Mapping[str, Shape]
+    tables: Mapping[str, StoredTable]
+    optional: Container[str] = ()
+    trains: bool = True
+
+
+class Source(NamedTuple):
+    """Where the rows of a variable come from.
+
+    Attributes:
+      tensor: the name of the stored tensor.
+      stored: the order of its rows.
+      here: the order of the rows of the variable.
+    """
+
+    tensor: str
+    stored: Partition
+    here: Partition
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the tensor has a value for every row."""
+        return self.stored.vocabulary_size == self.here.vocabulary_size
+
+    def is_as_here(self, variable: str) -> bool:
+        """Whether name, number of rows and order equal those of the variable."""
+        return (self.tensor == variable and self.is_whole
+                and self.stored.strategy == self.here.strategy
+                and _hosts(self.stored) == _hosts(self.here))
+
+    @property
+    def lies_alike(self) -> bool:
+        """Whether TensorFlow's own savers put every row into its place, perhaps in more memory."""
+        return self.is_whole and (self.stored.stores_by_id and self.here.stores_by_id
+                                  or self.is_as_here(self.tensor))
+
+
+def _hosts(order: Partition) -> int:
+    """Returns the number of hosts that have rows."""
+    return min(order.num_hosts, order.vocabulary_size)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class RestorePlan:
+    """How a graph gets the values of a checkpoint.
+
+    Attributes:
+      where: the checkpoint, as messages call it.
+      streamed: the sources of the variables whose rows lie otherwise there than here, by variable;
+        slots too.
+      begun: variables that begin with their initial values.
+      facts: facts for the user.
+      suits_tensorflow: whether TensorFlow's own savers give the same.
+    """
+
+    where: str
+    streamed: Mapping[str, Source]
+    begun: tuple[str, ...]
+    facts: tuple[str, ...]
+    suits_tensorflow: bool
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the checkpoint holds everything, in the same places as here."""
+        return not self.streamed and not self.begun
 
 
 def compare(held: Held, needed: Needed, options: CheckpointOptions) -> RestorePlan:
@@ -96,7 +183,7 @@ class _Comparison:
         order = self._order_of(source, stored[0], table)
         if order is None:
             return
-        here = partition_of(table)
+        here = table.partition
         self._sources[name] = Source(source, order, here)
         if source != name:
             self._facts.append(f'table "{name}" is "{source}" there')
@@ -136,10 +223,10 @@ class _Comparison:
         manifest, assumed = self._held.manifest, self._options.assumed_order()
         if manifest is not None:
             stored = manifest.tables.get(source)  # A variable of the model has its rows by id.
-            return partition_of(stored) if stored is not None else Partition.by_id(rows)
+            return stored.partition if stored is not None else Partition.by_id(rows)
         if assumed is None:
             if self._sign is not None or table.strategy not in STORED_BY_ID:
-                self._problems.append(evidence.problem(
+                self._problems.append(unknown_order(
                     'E608', self._held.where, f'table "{shown(source, 255)}"', self._sign))
                 return None
             fact = ('it has no manifest, and its rows are taken in the order of ids; if they are '
@@ -150,13 +237,13 @@ class _Comparison:
         return Partition(strategy=strategy, vocabulary_size=rows, num_hosts=hosts)
 
     @functools.cached_property
-    def _sign(self) -> evidence.Found | None:
-        return evidence.of_mod(self._held.prefix)
+    def _sign(self) -> Sign | None:
+        return sign_of_mod(self._held.prefix)
 
     def _compare_slots(self, name: str, source: str, stored: list[int], table: StoredTable
                        ) -> None:
         found = stored_slots(self._held, source, stored)
-        names = names_there(table.slots, found)
+        names = _names_there(table.slots, found)
         missing = [slot for slot, suffix in names.items() if suffix not in found
                    and f'{name}/{slot}' not in self._needed.optional]
         lost = sorted(found - set(names.values())) if self._needed.trains else []
@@ -242,3 +329,72 @@ class _Comparison:
 
 def _text(order: Partition) -> str:
     return f'{order.strategy} on {order.num_hosts} hosts'
+
+
+def is_slot(tensor: str, tensors: Collection[str]) -> bool:
+    """Whether a tensor has the name of a slot of another one.
+
+    >>> is_slot('t/Adam/m', ['t', 't/Adam/m'])
+    True
+    """
+    return any(tensor.endswith(f'/{suffix}') and tensor.removesuffix(f'/{suffix}') in tensors
+               for suffix in SUFFIXES)
+
+
+def stored_slots(held: Held, table: str, shape: Sequence[int]) -> frozenset[str]:
+    """Returns the suffixes of the slots that are stored for a table of that shape."""
+    named = held.tables[table].slots if table in held.tables else SUFFIXES
+    return frozenset(suffix for suffix in named
+                     if list(held.shapes.get(f'{table}/{suffix}', ())) == list(shape))
+
+
+def _names_there(wanted: Sequence[str], stored: Collection[str]) -> dict[str, str]:
+    """Returns the names of slots in a checkpoint, by their names in the job.
+
+    Names of a job without a TPU count only if their number is the same: with three slots the second
+    slot of RMSProp means something else.
+
+    >>> _names_there(['RMSProp/ms', 'RMSProp/mom'], ['RMSProp', 'RMSProp_1'])
+    {'RMSProp/ms': 'RMSProp', 'RMSProp/mom': 'RMSProp_1'}
+    >>> _names_there(['RMSProp/ms', 'RMSProp/mom'], ['RMSProp', 'RMSProp_1', 'RMSProp_2'])
+    {'RMSProp/ms': 'RMSProp/ms', 'RMSProp/mom': 'RMSProp/mom'}
+    """
+    names = {slot: CPU_SUFFIXES.get(slot, slot) for slot in wanted}
+    return names if set(names.values()) == set(stored) else {slot: slot for slot in wanted}
+
+
+def check_words(held: Held, words: Iterable[Words], options: CheckpointOptions) -> None:
+    """Warns of each feature whose words have other ids than in a checkpoint.
+
+    A word with another id would get the row of another word, and no shape would show it. A feature
+    that only one of both has is no difference. The name of a file does not matter.
+
+    Raises:
+      IncompatibleCheckpointError: E641 for all such features, with `strict_vocabulary`.
+    """
+    stored = held.manifest.vocabularies if held.manifest is not None else {}
+    code = 'E641' if options.strict_vocabulary else 'W631'
+    found = list(_other_words(code, held.where, stored, words))
+    if found and options.strict_vocabulary:
+        raise IncompatibleCheckpointError(*found)
+    for problem in found:
+        logging.warning('%s', problem)
+
+
+def _other_words(code: str, where: str, stored: dict[str, Vocabulary], words: Iterable[Words]
+                 ) -> Iterator[Problem]:
+    for one in words:
+        there = stored.get(one.feature)
+        if there is None:
+            continue
+        try:
+            here = one.as_in(there)
+        except OSError as error:
+            logging.debug('%s: %s', one.source, error)
+            continue
+        if here != there:
+            yield Problem(
+                code, f'column "{shown(one.feature, 255)}"',
+                f'its words must have the ids that they have in {where}, or they get the rows of '
+                'others', f'{here}, by {one.source}, and there {there}',
+                'Restore the vocabulary it was trained with, or train in another model_dir.')

@@ -13,24 +13,23 @@ import json
 import math
 import os
 import re
+from collections.abc import Iterable
 from typing import Any
+
+from absl import logging
 
 from ..core import limits
 from ..core.names import name_problems
-from ..core.partition import STRATEGIES
+from ..core.partition import STRATEGIES, Partition
 from ..core.plan import Plan
 from ..core.specs import is_count
-from ..core.vocabulary_digests import Vocabulary
+from ..core.vocabulary_digests import Vocabulary, Words
 from ..errors import CorruptCheckpointError, Problem, shown
 from ..proto import files
 from ..version import VERSION
 from .file_names import MANIFEST, PARTIAL, label, manifest_path, parse
 
 FORMAT = 3
-_WITHOUT_FILES = 1
-"""An older format without hashes of the files; checksums of TensorFlow take their place."""
-_WITHOUT_WORDS = 2
-"""An older format without vocabularies; the one before it has none either."""
 _OWN = 'sha256'
 """The field that holds the SHA-256 of all others. Without it a flipped bit could turn 3 hosts into
 2, and give every id the row of another."""
@@ -59,6 +58,12 @@ class StoredTable:
     hosts: int
     slots: tuple[str, ...]
 
+    @property
+    def partition(self) -> Partition:
+        """The map between ids and stored rows."""
+        return Partition(
+            strategy=self.strategy, vocabulary_size=self.rows, num_hosts=self.hosts)
+
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class StoredFile:
@@ -72,9 +77,7 @@ class StoredFile:
 class Applied:
     """The options that the job of a checkpoint has carried out, and that must be done only once.
 
-    Attributes:
-      rename: as in `CheckpointOptions`, with names as they were given.
-      reset_slots: likewise.
+    They are as in `CheckpointOptions`, with names as they were given.
     """
 
     rename: dict[str, str] = dataclasses.field(default_factory=dict)
@@ -93,10 +96,9 @@ class Manifest:
         empty. Nothing that is restored depends on it.
       plan_digest: SHA-256 of the plan in hexadecimal digits; may be empty.
       created: time in seconds since 1970, for people.
-      files: all files of the checkpoint but this one, by their names in its directory; empty in
-        format 1.
+      files: all files of the checkpoint but this one, by their names in its directory.
       applied: options that a job must not carry out again when it is started again.
-      vocabularies: which words have which ids, by feature that has words; empty in formats 1 and 2.
+      vocabularies: which words have which ids, by feature that has words.
     """
 
     step: int
@@ -134,27 +136,33 @@ def stored_tables(plan: Plan, variable_names: dict[str, str]) -> dict[str, Store
         slots=tuple(slot.suffix for slot in plan.slots(table.name))) for table in plan.tables}
 
 
+def stored_words(words: Iterable[Words]) -> dict[str, Vocabulary]:
+    """Returns what a checkpoint of a job records of its words, by feature.
+
+    A file that cannot be read is left out; the look-up of its words reports it.
+    """
+    found = {}
+    for one in words:
+        try:
+            found[one.feature] = one.vocabulary()
+        except OSError as error:
+            logging.debug('%s: %s', one.source, error)
+    return found
+
+
 def tensors_of(variable: str, table: StoredTable) -> list[str]:
     """Returns the names of the tensors of a table and of its slots; the table comes first."""
     return [variable, *[f'{variable}/{slot}' for slot in table.slots]]
 
 
 def read_manifest(checkpoint: str) -> Manifest | None:
-    """Reads the manifest beside a checkpoint; returns `None` if there is none.
-
-    Raises:
-      CorruptCheckpointError: E611 if there is one that cannot be read.
-    """
+    """Reads the manifest beside a checkpoint; `None` if there is none, E611 if it is unreadable."""
     path = manifest_path(checkpoint)
     return read_file(path, os.path.basename(checkpoint)) if os.path.lexists(path) else None
 
 
 def read_file(path: str, name: str) -> Manifest:
-    """Reads the manifest at a path, which belongs to the checkpoint of that name.
-
-    Raises:
-      CorruptCheckpointError: E611 if it cannot be read.
-    """
+    """Reads the manifest at a path, of the checkpoint of that name; E611 if it cannot."""
     try:
         return _from_json(_content(path), name)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError,
@@ -167,11 +175,7 @@ def read_file(path: str, name: str) -> Manifest:
 
 
 def digest(checkpoint: str) -> str:
-    """Returns the SHA-256 of a manifest, which covers the hashes of all files.
-
-    Raises:
-      OSError: if it cannot be read.
-    """
+    """Returns the SHA-256 of a manifest, which covers the hashes of all files."""
     return hashlib.sha256(_content(manifest_path(checkpoint))).hexdigest()
 
 
@@ -187,42 +191,36 @@ def _from_json(content: bytearray, checkpoint: str) -> Manifest:
     fields = files.json_object(content, _MAX_VALUES)
     own = fields.pop(_OWN, None)
     manifest = _checked(dict(fields), checkpoint)
-    if own != (files.sha256_of_json(fields) if fields['format'] != _WITHOUT_FILES else None):
+    if own != files.sha256_of_json(fields):
         raise ValueError('its SHA-256 of itself is another one: it was damaged or edited')
     return manifest
 
 
 def _checked(fields: dict[str, Any], checkpoint: str) -> Manifest:
     version = fields.pop('format')
-    if version not in (_WITHOUT_FILES, _WITHOUT_WORDS, FORMAT) or isinstance(version, bool):
-        raise ValueError(f'format {version!r}, written by {shown(fields.get("created_by"))}; '
-                         f'estimator_tpu_embedding {VERSION} reads formats up to {FORMAT}')
-    expected = {field.name for field in dataclasses.fields(Manifest)}
     if version != FORMAT:
-        expected -= {'vocabularies'}
-    if version == _WITHOUT_FILES:
-        expected -= {'plan_digest', 'created', 'files', 'applied'}
-        fields.setdefault('config', '')
+        raise ValueError(f'format {version!r}, written by {shown(fields.get("created_by"))}; '
+                         f'estimator_tpu_embedding {VERSION} reads format {FORMAT}')
+    expected = {field.name for field in dataclasses.fields(Manifest)}
     if set(fields) != expected:
         raise ValueError(f'unknown or missing fields {sorted(set(fields) ^ expected)}')
     for key, kinds in (('created_by', str), ('plan_digest', str), ('created', (int, float))):
-        if key in fields and (not isinstance(fields[key], kinds)
-                              or isinstance(fields[key], bool)):
+        if not isinstance(fields[key], kinds) or isinstance(fields[key], bool):
             raise ValueError(f'{key}: {fields[key]!r}')
-    if not is_count(fields['step'], 0, 2**63 - 1) or not math.isfinite(fields.get('created', 0)):
+    if not is_count(fields['step'], 0, 2**63 - 1) or not math.isfinite(fields['created']):
         raise ValueError('step must be an int >= 0 and created a time')
-    if len(fields['tables']) > limits.MAX_TABLES or len(fields.get('files', ())) > _MAX_FILES:
+    if len(fields['tables']) > limits.MAX_TABLES or len(fields['files']) > _MAX_FILES:
         raise ValueError(f'more than {limits.MAX_TABLES} tables or {_MAX_FILES} files')
-    if len(fields.get('vocabularies', ())) > limits.MAX_FEATURES:
+    if len(fields['vocabularies']) > limits.MAX_FEATURES:
         raise ValueError(f'vocabularies of more than {limits.MAX_FEATURES} features')
     return Manifest(**{
         **fields, 'config': base64.b64decode(fields['config'], validate=True),
-        'applied': _applied(fields['applied']) if 'applied' in fields else Applied(),
+        'applied': _applied(fields['applied']),
         'tables': {name: _table(name, entry) for name, entry in fields['tables'].items()},
         'files': {name: _file(name, entry, checkpoint)
-                  for name, entry in fields.get('files', {}).items()},
+                  for name, entry in fields['files'].items()},
         'vocabularies': {name: _vocabulary(name, entry)
-                         for name, entry in fields.get('vocabularies', {}).items()}})
+                         for name, entry in fields['vocabularies'].items()}})
 
 
 def _applied(entry: dict[str, Any]) -> Applied:

@@ -123,11 +123,7 @@ class Graph:
                     waiting.append(child)
 
     def keys_below(self, path: str) -> dict[str, dict[str, str]]:
-        """Returns the keys of the variables two steps below an object.
-
-        Returns:
-          The keys by the attributes that lead to them; nothing if there is no such object.
-        """
+        """Returns the keys of the variables two steps below an object, by both attributes."""
         return {first: {second: key for second, leaf in self._children(middle).items()
                         if (key := self._key(leaf)) is not None}
                 for first, middle in self._children(self._object(path)).items()}
@@ -140,8 +136,7 @@ class Graph:
     def key_of(self, place: Place) -> str | None:
         """Returns the key of a variable or slot, by whatever way it is reached.
 
-        Args:
-          place: the slot of a newer optimizer of Keras has the name that a legacy one gives it.
+        The slot of a newer optimizer of Keras has the name that a legacy one gives it.
         """
         number = self._object(place.path)
         if number is None or not place.slot:
@@ -210,9 +205,7 @@ class GraphBuilder:
     def add(self, place: Place, name: str) -> None:
         """Adds a variable, and the objects on its way.
 
-        Args:
-          place: of the variable.
-          name: of the variable, or its key, for readers that know no objects.
+        `name` is that of the variable, or its key, for readers that know no objects.
         """
         if place.slot:
             number = self._new()

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from ..errors import CorruptCheckpointError, Problem, shown
 from ..proto import files, text
 from .file_names import POINTER, STAGED_POINTER, new_staged_pointer
-from .files import Storage
+from .storage import Storage
 
 _MAX_BYTES = 2**20
 _MAX_PATH = 4096
@@ -36,9 +36,7 @@ class Pointer(NamedTuple):
 def read(directory: str, name: str = POINTER) -> Pointer | None:
     """Reads the file of a directory; returns `None` if it is missing, garbled or no plain file.
 
-    Args:
-      directory: of the file.
-      name: of the file; the states of iterators have one of the same format.
+    The states of iterators have a file of the same format under another name.
     """
     try:
         with files.open_regular(os.path.join(directory, name), follow=False) as file:
@@ -62,11 +60,7 @@ def named_in(directory: str) -> str | None:
 
 
 def require_harmless(directory: str) -> None:
-    """Makes sure that TensorFlow, which reads all of the file, can do so safely.
-
-    Raises:
-      CorruptCheckpointError: E616 if it is a pipe or the like, or a file that is too large.
-    """
+    """Makes sure that TensorFlow, which reads all of the file, can do so safely: else E616."""
     path = os.path.join(directory, POINTER)
     if not os.path.exists(path):
         return
@@ -86,11 +80,7 @@ def require_harmless(directory: str) -> None:
 
 
 def _paths(content: bytearray) -> Iterator[tuple[bytes, str]]:
-    """Yields (field, value) of the two fields that hold paths.
-
-    Raises:
-      ValueError: if a string has no end, or is no UTF-8.
-    """
+    """Yields (field, value) of the two fields of paths; ValueError if a string is garbled."""
     field = b''
     for token in text.tokens(content):
         is_string = token[:1] in (b'"', b"'")

@@ -24,7 +24,7 @@ from ..errors import CheckpointError, Problem, shown
 from ..proto import files
 from ..proto.reading import label, unreadable
 from ..version import VERSION
-from .files import make_writable, set_aside, write_atomically
+from .storage import make_writable, set_aside, write_atomically
 
 SUFFIX = '.profile'
 FORMAT = 3
@@ -53,11 +53,7 @@ def _hash(parameters: tuple[Any, ...]) -> str:
 
 
 def open_directory(directory: str) -> None:
-    """Makes the directory if it is missing, and checks that files can be made in it.
-
-    Raises:
-      CheckpointError: if not.
-    """
+    """Makes the directory if it is missing; E615 if files cannot be made in it."""
     try:
         make_writable(directory)
     except OSError as error:
@@ -69,10 +65,7 @@ def read_previous(directory: str, subject: Subject) -> tuple[TableProfile | None
 
     Returns:
       `(profile, problem)`. The profile is `None` if there is none. The problem is about a file that
-      is no profile of `subject`; it is renamed, so that nothing overwrites it.
-
-    Raises:
-      CheckpointError: if it cannot be renamed.
+      is no profile of `subject`; it is renamed, or E615, so that nothing overwrites it.
     """
     path = os.path.join(directory, file_name(subject))
     if not os.path.lexists(path):
@@ -112,9 +105,7 @@ def write(directory: str, profile: TableProfile) -> Problem | None:
 def read_all(directory: str) -> Iterator[TableProfile]:
     """Yields the profiles in a directory, in the order of file names; skips other files.
 
-    Raises:
-      UnreadableConfigError: if it is no directory, one of them cannot be read, or all together
-        are too large.
+    E493 if it is no directory, one of them cannot be read, or all together are too large.
     """
     try:
         names = sorted(name for name in os.listdir(directory) if name.endswith(SUFFIX))
@@ -138,11 +129,7 @@ def read_all(directory: str) -> Iterator[TableProfile]:
 
 
 def _read(path: str) -> tuple[TableProfile, int]:
-    """Returns the profile in a file, and the size of the file in bytes.
-
-    Raises:
-      OSError, ValueError: if there is none; a link is not followed.
-    """
+    """Returns the profile in a file, and its size; OSError or ValueError if there is none."""
     with files.open_regular(path, follow=False) as file:
         content = files.read_at_most(file, MAX_BYTES_OF_ONE + 1)
     return decoded(content), len(content)
@@ -151,8 +138,7 @@ def _read(path: str) -> tuple[TableProfile, int]:
 def decoded(content: bytearray) -> TableProfile:
     """Returns the profile that the content of a file is.
 
-    Raises:
-      ValueError: if it is none, or contradicts itself.
+    ValueError if it is none, or contradicts itself.
     """
     if len(content) > MAX_BYTES_OF_ONE:
         raise ValueError(f'more than {MAX_BYTES_OF_ONE:,} bytes')

@@ -4,24 +4,27 @@ The manifests tell which checkpoints are complete, and the size and hash of each
 `checkpoint` is a hint for legacy tools. It counts only if it names a checkpoint in another
 directory. A checkpoint of the original has no manifest. It is read whole once, and compared with
 the checksums that TensorFlow wrote.
+
+An evaluation or prediction chooses a checkpoint, builds a graph for seconds, and then restores. By
+then a training job may have deleted it. `Following` then takes the newest one, unless the user
+named one.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
 
 from absl import logging
 
-from ..errors import CorruptCheckpointError, Problem, shown
-from . import file_names, pointer, scan
+from ..errors import CheckpointError, CorruptCheckpointError, Problem, shown
+from . import file_names, integrity, pointer
 from .bundle import Bundle
 from .file_names import BASE, GRAPH, INDEX, MANIFEST, PARTIAL, index_of, label, manifest_path
-from .layout import Held, check_manifest
-from .manifest import Manifest, digest, read_manifest
+from .held import Held, check_manifest
+from .manifest import digest, read_manifest
 from .options import CheckpointOptions
-from .rotation import Signature, signature, steady
+from .rotation import LOOKS, Signature, is_gone, rotated_away, signature, steady
 
 _OTHER_DIGEST = 'E625'
 
@@ -49,44 +52,12 @@ class Known:
         return self.has(checkpoint) and self._seen[os.path.realpath(checkpoint)][1]
 
 
-class Recovered(NamedTuple):
-    """A checkpoint that can be restored.
-
-    Attributes:
-      held: the checkpoint, which was opened and verified.
-      skipped: the problems of newer ones.
-    """
-
-    held: Held
-    skipped: tuple[Problem, ...] = ()
-
-    @property
-    def prefix(self) -> str:
-        """Its path without the endings of its files."""
-        return self.held.prefix
-
-    @property
-    def step(self) -> int | None:
-        """The step that its name says; `None` if it says none."""
-        return file_names.step_of(self.prefix)
-
-    @property
-    def manifest(self) -> Manifest | None:
-        """Its manifest; `None` if it has none."""
-        return self.held.manifest
-
-
 def recover(directory: str, options: CheckpointOptions = CheckpointOptions(),
-            known: Known | None = None) -> Recovered | None:
+            known: Known | None = None) -> Held | None:
     """Finds the newest checkpoint of a directory that can be restored.
 
-    Args:
-      directory: need not exist.
-      options: `follow_pointer`, `verify` and `expected_digest` count here.
-      known: what the job knows already; gets what is found.
-
-    Returns:
-      `None` if there is no checkpoint at all.
+    `known` is what the job knows already; it gets what is found. A directory that is not there has
+    no checkpoint.
 
     Raises:
       CorruptCheckpointError: E619 if the file `checkpoint` leads elsewhere. E612 if there are
@@ -101,7 +72,7 @@ def recover(directory: str, options: CheckpointOptions = CheckpointOptions(),
     return found
 
 
-def _recovered(directory: str, options: CheckpointOptions, known: Known) -> Recovered | None:
+def _recovered(directory: str, options: CheckpointOptions, known: Known) -> Held | None:
     elsewhere = _named_elsewhere(directory)
     if elsewhere is not None:
         if not options.follow_pointer:
@@ -116,7 +87,7 @@ def _recovered(directory: str, options: CheckpointOptions, known: Known) -> Reco
                 'E619', f'model_dir {directory}', 'to begin from elsewhere it must hold no '
                 'checkpoint of its own', ', '.join(map(shown, own[-5:])),
                 'Move them away; or to go on from them, remove the file "checkpoint".'))
-        return Recovered(verify(elsewhere, options, known))
+        return verify(elsewhere, options, known)
     return steady(lambda: _newest_whole(directory, candidates(directory), options, known),
                   lambda: candidates(directory), lambda found: found is not None and found.skipped)
 
@@ -142,11 +113,11 @@ def verify(checkpoint: str, options: CheckpointOptions = CheckpointOptions(),
         _check_digest(checkpoint, options.expected_digest)
     if known.has(checkpoint):
         return Held(Bundle.open(checkpoint), manifest)
-    if manifest is not None and manifest.files:
-        bundle = scan.check_files(checkpoint, manifest.files, options.verify)
+    if manifest is not None:
+        bundle = integrity.check_files(checkpoint, manifest.files, options.verify)
     else:
         bundle = Bundle.open(checkpoint)
-        unchecked = scan.check_crcs(bundle) if options.verify != 'size' else ()
+        unchecked = integrity.check_crcs(bundle) if options.verify != 'size' else ()
         if unchecked:
             logging.warning('%s: these tensors have no checksum that can be read: %s',
                             checkpoint, ', '.join(shown(name, 200) for name in unchecked))
@@ -200,13 +171,15 @@ def candidates(directory: str) -> list[str]:
 
 
 def _newest_whole(directory: str, names: Sequence[str], options: CheckpointOptions, known: Known
-                  ) -> Recovered | None:
+                  ) -> Held | None:
     """Finds the newest whole checkpoint of several; returns `None` if there is none to look at."""
     skipped: list[Problem] = []
     for name in reversed(names):
         prefix = os.path.join(directory, name)
         try:
-            return Recovered(verify(prefix, options, known), tuple(skipped))
+            found = verify(prefix, options, known)
+            found.skipped = tuple(skipped)
+            return found
         except CorruptCheckpointError as error:
             if os.path.lexists(file_names.partial_of(prefix)):
                 continue  # It is being published or deleted; some storage renames by copying.
@@ -243,3 +216,73 @@ def _check_digest(checkpoint: str, expected: str) -> None:
             f'the SHA-256 of its manifest must be {expected}', found,
             'If this job has saved it since, leave expected_digest out; else find out who wrote '
             'it, and move it away. etpe checkpoint show prints the SHA-256 of a manifest.'))
+
+
+class Following:
+    """The checkpoint that a reader follows: the chosen one, or the one that took its place."""
+
+    def __init__(self, directory: str, held: Held, options: CheckpointOptions, *,
+                 is_named: bool):
+        """Begins with a whole checkpoint; if the user named it, no other takes its place."""
+        self.held = held
+        self._directory, self._options, self._is_named = directory, options, is_named
+
+    @property
+    def prefix(self) -> str:
+        """The path of the checkpoint without a suffix."""
+        return self.held.prefix
+
+    def read(self, look: Callable[[Held], None]) -> None:
+        """Calls a function with the checkpoint, and again with a newer one if that is gone.
+
+        An error of the function counts if the checkpoint is still there.
+
+        Raises:
+          CheckpointError: E628 if the checkpoint was named and is gone, or each one is.
+        """
+        for _ in range(LOOKS):
+            try:
+                return look(self.held)
+            except Exception as error:
+                if not is_gone(self.prefix):
+                    raise
+                found = None if self._is_named else recover(
+                    self._directory, self._options)
+                if found is None:
+                    raise rotated_away(self.prefix) from error
+                logging.warning('%s', Problem(
+                    'W619', label(self.prefix),
+                    'a job deleted it before it was read',
+                    f'{shown(os.path.basename(found.prefix), 255)} takes its place'))
+                self.held = found
+        raise rotated_away(self.prefix)
+
+
+def chosen(directory: str, named: str | None, options: CheckpointOptions,
+           known: Known | None = None) -> Following | None:
+    """Returns the named checkpoint, or the newest of a directory; it is verified in both cases.
+
+    Returns:
+      `None` if there is none.
+
+    Raises:
+      CorruptCheckpointError: as `verify` or `recover`.
+      CheckpointError: E628 if the named one is missing, and newer ones are there.
+    """
+    if not named:
+        found = recover(directory, options, known)
+        return None if found is None else Following(directory, found, options, is_named=False)
+    try:
+        return Following(directory, verify(named, options, known), options, is_named=True)
+    except CheckpointError as error:
+        if is_gone(named) and _has_newer(named):
+            raise rotated_away(named) from error
+        raise
+
+
+def _has_newer(checkpoint: str) -> bool:
+    directory = os.path.dirname(checkpoint) or '.'
+    own = file_names.step_of(checkpoint)
+    return os.path.isdir(directory) and any(
+        step is not None and (own is None or step > own)
+        for step in map(file_names.step_of, candidates(directory)))

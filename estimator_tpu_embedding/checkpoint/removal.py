@@ -21,8 +21,8 @@ from absl import logging
 from ..errors import CheckpointError, CorruptCheckpointError, Problem, shown
 from . import file_names
 from .file_names import PARTIAL, index_of, manifest_path, partial_of
-from .files import Storage
 from .manifest import read_file
+from .storage import Storage
 
 STAGED_MANIFEST = 'manifest'
 """The name of the manifest in a stage."""
@@ -31,10 +31,8 @@ STAGED_MANIFEST = 'manifest'
 def clean(storage: Storage) -> int:
     """Deletes what killed jobs left behind; returns how many such things there were.
 
-    Nobody else may be committing into the directory.
-
-    Raises:
-      CheckpointError: E623 if a link or something else is where a stage should be.
+    Nobody else may be committing into the directory. E623 if a link or something else is where a
+    stage should be.
     """
     count = 0
     for name in storage.names():
@@ -94,11 +92,7 @@ def delete_marked(storage: Storage, name: str) -> None:
 
 
 def require_kind(storage: Storage, name: str, is_kind: Callable[[int], bool]) -> None:
-    """Makes sure that nothing but a file, or a folder, has a name that a checkpoint needs.
-
-    Raises:
-      CheckpointError: E623 if not.
-    """
+    """Raises E623 if a link or the like has a name that a checkpoint needs."""
     status = storage.status(name)
     if status is not None and not is_kind(status.st_mode):
         raise CheckpointError(Problem(
@@ -112,14 +106,7 @@ def is_there(storage: Storage, name: str) -> bool:
 
 
 def replace(storage: Storage, stage: str, name: str, on_phase: Callable[[str], None]) -> None:
-    """Replaces a checkpoint by the files of a stage.
-
-    Args:
-      storage: of the directory.
-      stage: the folder with the new files and their manifest, all of them durable.
-      name: of the checkpoint.
-      on_phase: is told each phase that has ended. For tests.
-    """
+    """Replaces a checkpoint by the files of a stage and their manifest, all of them durable."""
     folder = file_names.replacement_of(name)
     if storage.status(folder) is not None:
         _finish_one(storage, name, on_phase)
@@ -130,11 +117,7 @@ def replace(storage: Storage, stage: str, name: str, on_phase: Callable[[str], N
 
 
 def finish_replacements(storage: Storage) -> None:
-    """Finishes the replacements that killed jobs have begun.
-
-    Raises:
-      CheckpointError: E623 if a link or something else is in the place of a folder.
-    """
+    """Finishes the replacements that killed jobs have begun; E623 as `clean`."""
     for folder in storage.names():
         name = file_names.replaced_by(folder)
         if name is not None:

@@ -23,12 +23,14 @@ from ..core.names import is_of_dummy
 from ..core.partition import Partition
 from ..errors import ConfigError, IncompatibleCheckpointError, Problem, quoted
 from .bundle import Bundle
-from .compare import compare
-from .evidence import check_without_manifest
-from .layout import Held, Needed, RestorePlan, Source, is_slot
+from .compare import Needed, RestorePlan, Source, compare, is_slot
+from .held import Held, check_without_manifest
 from .manifest import StoredTable
-from .options import CheckpointOptions
-from .tables_meant import may_mean
+from .options import CheckpointOptions, may_mean
+from .recover import Following
+
+OBJECT_SAVERS = (tf.train.Checkpoint, tf.compat.v2.train.Checkpoint)
+"""Savers that a scaffold may have, and which name what they save by objects."""
 
 _CHUNK_BYTES = 2**22
 """Bytes that are read at a time; about five copies exist until they are in their places."""
@@ -48,19 +50,17 @@ def saver_of_all() -> tf.train.Saver:
     return tf.train.Saver(sharded=True, allow_empty=True, defer_build=True)
 
 
+def saver_of(scaffold: tf.train.Scaffold) -> Any:
+    """Returns the saver that the scaffold or the graph has; `None` if there is none."""
+    return scaffold.saver or next(iter(tf.get_collection(tf.GraphKeys.SAVERS)), None)
+
+
 def plan_for(held: Held, tables: Mapping[str, StoredTable], options: CheckpointOptions, *,
              is_optional: bool = False, trains: bool) -> RestorePlan:
-    """Plans how the default graph, which has an engine, gets the values of a checkpoint.
+    """Plans how the default graph, which has an engine with `tables`, gets a checkpoint's values.
 
-    Args:
-      held: the checkpoint.
-      tables: of the engine, by variable name.
-      options: of the job.
-      is_optional: whether any variable may be absent from the checkpoint.
-      trains: see `Needed`.
-
-    Raises:
-      IncompatibleCheckpointError: with all differences.
+    `is_optional` says whether any variable may be absent from the checkpoint; for `trains` see
+    `Needed`. IncompatibleCheckpointError has all differences.
     """
     shapes = {name: shape for name, (shape, _) in variables_by_name().items()}
     return compare(held, Needed(shapes, {**_whole_tables(held, options), **tables},
@@ -70,13 +70,8 @@ def plan_for(held: Held, tables: Mapping[str, StoredTable], options: CheckpointO
 def plan_without_engine(held: Held, options: CheckpointOptions) -> RestorePlan | None:
     """Plans how the tables in the default graph, which has no engine, get the rows of a checkpoint.
 
-    It looks at tables only.
-
-    Returns:
-      `None` if nothing says that the checkpoint has tables.
-
-    Raises:
-      IncompatibleCheckpointError: with all differences.
+    It returns `None` if nothing says that the checkpoint has tables. IncompatibleCheckpointError
+    has all differences of tables; it looks at nothing else.
     """
     check_without_manifest(held, options)
     if held.manifest is None:
@@ -90,26 +85,20 @@ def scaffold_for(scaffold: tf.train.Scaffold, checkpoint: str, plan: RestorePlan
                  default: Callable[[], tf.train.Saver]) -> tf.train.Scaffold:
     """Makes a scaffold restore a checkpoint as planned, and returns it.
 
-    Args:
-      scaffold: of the model; it or the graph may have a saver of the user.
-      checkpoint: its prefix.
-      plan: of `plan_for`.
-      default: makes the saver of a graph that has none.
+    It or the graph may have a saver of the user; otherwise `default` makes one.
 
     Raises:
       IncompatibleCheckpointError: if a saver of the user cannot restore by the plan.
     """
-    given = scaffold.saver or next(iter(tf.get_collection(tf.GraphKeys.SAVERS)), None)
+    given = saver_of(scaffold)
     if plan.is_plain or given is not None and plan.suits_tensorflow:
         return scaffold
     if given is not None:
         _check_saver(given, plan)
-        saver = RestoringSaver(given, checkpoint, plan, is_users=True)
-    else:
-        own = default()
-        tf.add_to_collection(tf.GraphKeys.SAVERS, own)  # Hooks look for savers there.
-        saver = RestoringSaver(own, checkpoint, plan, is_users=False)
-    return with_saver(scaffold, saver)
+        return with_saver(scaffold, RestoringSaver(given, checkpoint, plan, is_users=True))
+    own = default()
+    tf.add_to_collection(tf.GraphKeys.SAVERS, own)  # Hooks look for savers there.
+    return with_saver(scaffold, RestoringSaver(own, checkpoint, plan, is_users=False))
 
 
 def _whole_tables(held: Held, options: CheckpointOptions) -> dict[str, StoredTable]:
@@ -134,7 +123,7 @@ def _whole_tables(held: Held, options: CheckpointOptions) -> dict[str, StoredTab
 
 def _check_saver(saver: Any, plan: RestorePlan) -> None:
     """Makes sure that the plan works after a saver of the user has restored."""
-    if isinstance(saver, (tf.train.Checkpoint, tf.compat.v2.train.Checkpoint)):
+    if isinstance(saver, OBJECT_SAVERS):
         raise IncompatibleCheckpointError(Problem(
             'E609', 'scaffold', 'its saver must restore by names where rows change places',
             'a tf.train.Checkpoint', 'Let it make a tf.train.Saver.'))
@@ -160,11 +149,10 @@ def keep_saver(scaffold: tf.train.Scaffold) -> None:
     finalize = scaffold.finalize
 
     def checked() -> tf.train.Scaffold:
-        saver = scaffold.saver or next(iter(tf.get_collection(tf.GraphKeys.SAVERS)), None)
+        saver = saver_of(scaffold)
         finalize()
         # TensorFlow itself replaces a Checkpoint by a saver.
-        if scaffold.saver is not saver and not isinstance(
-                saver, (tf.train.Checkpoint, tf.compat.v2.train.Checkpoint)):
+        if scaffold.saver is not saver and not isinstance(saver, OBJECT_SAVERS):
             raise ConfigError(Problem(
                 'E928', 'scaffold', 'its finalize must leave the saver that is there, around which '
                 'is what restores tables and commits checkpoints', 'another',
@@ -224,12 +212,7 @@ class RestoringSaver:
                  is_users: bool):
         """Wraps `saver`.
 
-        Args:
-          saver: of the graph.
-          checkpoint: the prefix of the one to restore by the plan.
-          plan: of `plan_for`.
-          is_users: whether the saver is the user's, who may have left variables out. Then it first
-            restores all its variables.
+        If it is the user's, who may have left variables out, it first restores all its variables.
         """
         self._saver, self._plan, self._is_users = saver, plan, is_users
         self.checkpoint = checkpoint
@@ -260,11 +243,7 @@ class RestoringSaver:
             if id(one) not in planned], sharded=True, allow_empty=True)
 
     def restore(self, session: tf.Session, save_path: str) -> None:
-        """Restores all variables from the checkpoint `save_path`.
-
-        Raises:
-          CorruptCheckpointError: if its rows cannot be read.
-        """
+        """Restores all variables; CorruptCheckpointError if rows cannot be read."""
         with session.graph.as_default():
             self.build()
         if os.path.realpath(save_path) != os.path.realpath(self.checkpoint):
@@ -280,15 +259,57 @@ class RestoringSaver:
                 table.restore(session, bundle)
 
 
+def followed(scaffold: tf.train.Scaffold, following: Following) -> tf.train.Scaffold:
+    """Returns the scaffold, with a saver that restores a checkpoint that still exists."""
+    saver = saver_of(scaffold)
+    if isinstance(saver, OBJECT_SAVERS):
+        return scaffold
+    if saver is None:
+        saver = saver_of_all()
+        tf.add_to_collection(tf.GraphKeys.SAVERS, saver)
+    return with_saver(scaffold, _FollowingSaver(saver, following))
+
+
+class _FollowingSaver:
+    """Wraps a saver, so that it restores a checkpoint that still exists."""
+
+    def __init__(self, saver: Any, following: Following):
+        self._saver, self._following = saver, following
+        self._planned = following.held
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._saver, name)
+
+    def restore(self, session: tf.Session, save_path: str) -> None:
+        """Restores a checkpoint, or the one that took its place."""
+        if save_path not in (self._planned.prefix, self._following.prefix):
+            self._saver.restore(session, save_path)
+            return
+        with session.graph.as_default():
+            self._saver.build()
+        self._following.read(lambda held: self._restore(session, held))
+
+    def _restore(self, session: tf.Session, held: Held) -> None:
+        _require_alike(self._planned, held)
+        if isinstance(self._saver, RestoringSaver):
+            self._saver.checkpoint = held.prefix
+        self._saver.restore(session, held.prefix)
+
+
+def _require_alike(first: Held, later: Held) -> None:
+    """Makes sure that the plan for a checkpoint suits the one that took its place."""
+    if first.shapes != later.shapes or first.tables != later.tables:
+        raise IncompatibleCheckpointError(Problem(
+            'E629', later.where, f'the checkpoint that took the place of {first.where}, which a '
+            'job deleted meanwhile, must hold what that held', 'other variables or tables',
+            'Start again: it is compared with the model then.'))
+
+
 class StreamedRows:
     """The parts of one variable, and the operations that fill them."""
 
     def __init__(self, name: str, parts: Sequence[tf.Variable], source: Source):
-        """Makes the operations in the default graph.
-
-        Raises:
-          IncompatibleCheckpointError: E609 if the parts do not have the rows of the hosts.
-        """
+        """Makes the operations; E609 if the parts do not have the rows of the hosts."""
         here, width = source.here, parts[0].shape.as_list()[-1]
         wanted = [[here.rows_on(host), width] for host in range(len(parts))]
         if [part.shape.as_list() for part in parts] != wanted:
@@ -318,13 +339,9 @@ class StreamedRows:
 class _Part:
     """The operations that fill a part of a variable, on the device of that part.
 
-    Attributes:
-      begin: gives it a buffer of its own.
-      places: feeds the numbers of rows.
-      values: feeds the rows.
-      write: writes them.
-      end: ends the mode in which TensorFlow copies all of a variable whenever it is read as a
-        whole, after rows of it were written; `None` if it has no such mode.
+    `begin` gives it a buffer of its own. `write` writes the rows that are fed as `places` and
+    `values`. `end` ends the mode in which TensorFlow copies all of a variable whenever it is read
+    as a whole, after rows of it were written; `None` if it has no such mode.
     """
 
     def __init__(self, part: tf.Variable, *, is_whole: bool):

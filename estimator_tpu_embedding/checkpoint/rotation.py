@@ -90,11 +90,9 @@ def steady(look: Callable[[], _T], state: Callable[[], object],
 
 
 def watch(path: str) -> Callable[[], object]:
-    """Returns a `state` for `steady`.
+    """Returns a `state` for `steady`, of a checkpoint or of a directory in which one is chosen.
 
-    Args:
-      path: a checkpoint that is there, or a directory in which one is chosen. The function raises
-        E628 if a job deleted that checkpoint.
+    It raises E628 if a job deleted the checkpoint.
     """
     first = signature(path)
 

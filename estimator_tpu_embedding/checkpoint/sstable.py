@@ -50,12 +50,8 @@ def masked(crc: int) -> int:
 def entries(content: bytes) -> Iterator[tuple[bytes, bytes]]:
     """Yields (key, value) of a table, in the order of keys.
 
-    Args:
-      content: the whole file, up to `MAX_BYTES`.
-
-    Raises:
-      Malformed: if it is not exactly such a table. Entries that were yielded before may be damaged
-        in ways that no checksum shows.
+    Malformed if the content is not exactly such a table. Entries that were yielded before may be
+    damaged in ways that no checksum shows.
     """
     wire, end = Wire(content), len(content) - _FOOTER
     if end < 0 or content[-len(_MAGIC):] != _MAGIC:
@@ -196,13 +192,7 @@ def _check_block(content: bytes, span: Span, end: int) -> None:
 
 
 def _in_block(wire: Wire, span: Span, previous: bytes | None) -> Iterator[tuple[bytes, Span]]:
-    """Yields (key, span of the value) of the entries of a block.
-
-    Args:
-      wire: the file.
-      span: of the block.
-      previous: all keys must sort after this one, if it is given.
-    """
+    """Yields (key, span of the value) of a block; each key must sort after `previous`."""
     start, stop = span
     if stop - start < 4:
         raise Malformed(f'the block at byte {start} is too short')

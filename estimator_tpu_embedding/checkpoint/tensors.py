@@ -116,11 +116,7 @@ class Tensor(NamedTuple):
 
 
 def number_of_shards(header: bytes) -> int:
-    """Returns the number of data files of a checkpoint.
-
-    Raises:
-      Malformed: if it is no header that can be read here.
-    """
+    """Returns the number of data files that a header says; Malformed if it cannot be read here."""
     found = _parsed(BundleHeader(), header)
     if found.version.min_consumer > _VERSION or found.endianness != _LITTLE_ENDIAN:
         raise Malformed('it is of a newer version, or of a big-endian machine')
@@ -140,11 +136,7 @@ class Index:
         self._used: set[bytes] = set()
 
     def tensors(self) -> dict[str, Tensor]:
-        """Returns all tensors, by name.
-
-        Raises:
-          Malformed: if an entry contradicts another one, itself or a data file.
-        """
+        """Returns all tensors, by name; Malformed if an entry contradicts another or a file."""
         found = {}
         for key in self._entries:
             if key[:1] == b'\0':

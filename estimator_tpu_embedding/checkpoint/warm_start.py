@@ -12,10 +12,11 @@ import tensorflow.compat.v1 as tf
 from ..core.partition import Partition
 from ..errors import CorruptCheckpointError, IncompatibleCheckpointError, Problem, shown
 from ..proto import files
-from . import evidence, recover
+from . import recover
 from .bundle import Bundle
+from .compare import Source
 from .file_names import index_of, manifest_path
-from .layout import Source, partition_of, tables_out_of_order
+from .held import Sign, sign_of_mod, tables_out_of_order, unknown_order
 from .manifest import Manifest, StoredTable, read_manifest, tensors_of
 from .options import CheckpointOptions
 from .restore import StreamedRows, variables_by_name
@@ -29,9 +30,7 @@ def resolved(settings: Any, options: CheckpointOptions) -> Any:
 
     TensorFlow would take the one that the file `checkpoint` names, which may be another one. A path
     on a disk becomes absolute, since the tasks of a cluster have other working directories.
-
-    Raises:
-      CorruptCheckpointError: if it is not whole.
+    CorruptCheckpointError if it is not whole.
     """
     source = settings.ckpt_to_initialize_from
     checkpoint = checkpoint_of(source if '://' in source else os.path.abspath(source), options)
@@ -42,9 +41,7 @@ def resolved(settings: Any, options: CheckpointOptions) -> Any:
 def checkpoint_of(source: str, options: CheckpointOptions) -> str | None:
     """Returns the prefix of the checkpoint that a warm start names, after verifying it.
 
-    Args:
-      source: a checkpoint, or a directory of checkpoints.
-      options: all count but `expected_digest`, which is about the job's own checkpoint.
+    Of the options all count but `expected_digest`, which is about the job's own checkpoint.
 
     Returns:
       `None` if a directory has no checkpoint.
@@ -74,12 +71,7 @@ def _require_file(source: str) -> None:
 
 
 def check_order_for_warm_start(checkpoint: str, options: CheckpointOptions) -> None:
-    """Refuses a warm start without the engine if it would give ids the rows of other ids.
-
-    Raises:
-      IncompatibleCheckpointError: E610 if not.
-      CorruptCheckpointError: if its manifest cannot be read.
-    """
+    """Refuses (E610) a warm start without the engine that would give ids the rows of others."""
     problems = [
         Problem('E610', f'warm start from {checkpoint}', 'with use_tpu=False rows must be in the '
                 'order of ids', f'mod rows of {table.hosts} hosts for table "{name}"',
@@ -87,17 +79,17 @@ def check_order_for_warm_start(checkpoint: str, options: CheckpointOptions) -> N
         for name, table in tables_out_of_order(read_manifest(checkpoint)).items()]
     sign = _sign(checkpoint, options)
     if sign is not None:
-        problems.append(evidence.problem(
+        problems.append(unknown_order(
             'E610', f'warm start from {checkpoint}', 'its tables', sign))
     if problems:
         raise IncompatibleCheckpointError(*problems)
 
 
-def _sign(checkpoint: str, options: CheckpointOptions) -> evidence.Found | None:
+def _sign(checkpoint: str, options: CheckpointOptions) -> Sign | None:
     """Returns a sign that rows are `mod`, if neither a manifest nor an option says their order."""
     is_known = (options.assume is not None or checkpoint.endswith(_IN_EXPORTS)
                 or read_manifest(checkpoint) is not None)
-    return None if is_known else evidence.of_mod(checkpoint)
+    return None if is_known else sign_of_mod(checkpoint)
 
 
 def start_warm(settings: Any, tables: Mapping[str, StoredTable], options: CheckpointOptions
@@ -129,7 +121,7 @@ def start_warm(settings: Any, tables: Mapping[str, StoredTable], options: Checkp
                 continue  # It is not to be started.
             tensor = settings.var_name_to_prev_var_name.get(name, name)
             source = Source(tensor, _order_of(manifest, tensor, table, options, checkpoint),
-                            partition_of(table))
+                            table.partition)
             if not source.lies_alike:
                 _check_vocabulary(name, settings, source)
                 moved.append(StreamedRows(name, parts, source))
@@ -158,13 +150,13 @@ def _order_of(manifest: Manifest | None, tensor: str, table: StoredTable,
         name: stored for variable, stored in manifest.tables.items()
         for name in tensors_of(variable, stored)}
     if tensor in by_tensor:
-        return partition_of(by_tensor[tensor])
+        return by_tensor[tensor].partition
     by_id = Partition.by_id(table.rows)
     if manifest is not None or checkpoint.endswith(_IN_EXPORTS):
         return by_id
     assumed, sign = options.assumed_order(), _sign(checkpoint, options)
-    if sign is not None or assumed is None and not partition_of(table).stores_by_id:
-        raise IncompatibleCheckpointError(evidence.problem(
+    if sign is not None or assumed is None and not table.partition.stores_by_id:
+        raise IncompatibleCheckpointError(unknown_order(
             'E610', f'warm start from {checkpoint}', f'"{shown(tensor, 255)}"', sign))
     return by_id if assumed is None else Partition(
         strategy=assumed[0], vocabulary_size=table.rows, num_hosts=assumed[1])

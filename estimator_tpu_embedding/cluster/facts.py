@@ -20,7 +20,7 @@ import psutil
 import tensorflow.compat.v1 as tf
 
 from ..checkpoint import file_names
-from ..checkpoint.files import Storage, free_bytes
+from ..checkpoint.storage import Storage, free_bytes
 from ..hosts import memory
 from ..native import library
 from ..proto import files

@@ -11,9 +11,9 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from .. import _legacy, _process, _tf, defaults
-from ..checkpoint import directory, evidence
-from ..checkpoint.following import Following
-from ..checkpoint.recover import Known
+from ..checkpoint import model_dir
+from ..checkpoint.held import check_order_of_ids
+from ..checkpoint.recover import Following, Known
 from ..core.deployment import Deployment
 from ..runner import inference, summaries, training
 from ..runner.job import Job
@@ -163,8 +163,8 @@ class TPUEstimator(WithoutTpu):
         _process.require_threads('train')
         if max_steps is not None and self.config.is_chief and os.path.isdir(self.model_dir):
             # The base class looks there for the step that is reached.
-            with directory.claimed(self.model_dir):
-                directory.settle(self.model_dir, self._checkpoint_options(), self._known)
+            with model_dir.claimed(self.model_dir):
+                model_dir.settle(self.model_dir, self._checkpoint_options(), self._known)
         return super().train(input_fn, hooks, steps, max_steps, saving_listeners)
 
     def _train_model(self, input_fn: Callable[..., Any], hooks: list[tf.train.SessionRunHook],
@@ -172,11 +172,11 @@ class TPUEstimator(WithoutTpu):
         if not self._use_tpu:
             if not self.config.is_chief:
                 return super()._train_model(input_fn, hooks, saving_listeners)
-            with directory.claimed(self.model_dir):
+            with model_dir.claimed(self.model_dir):
                 options = self._checkpoint_options()
-                found = directory.settle(self.model_dir, options, self._known)
+                found = model_dir.settle(self.model_dir, options, self._known)
                 if found is not None:
-                    evidence.check_order_of_ids(found, options)
+                    check_order_of_ids(found, options)
                 prefix = None if found is None else found.prefix
                 with self._saving_after(found), self._starting_warm(prefix):
                     return super()._train_model(input_fn, hooks, saving_listeners)

@@ -15,11 +15,13 @@ from typing import Any, NamedTuple
 import tensorflow.compat.v1 as tf
 
 from .. import _legacy, _process, defaults
-from ..checkpoint import directory, following, restore, vocabularies, warm_start
-from ..checkpoint.following import Following, followed
-from ..checkpoint.layout import Held
+from ..checkpoint import model_dir, recover, restore, warm_start
+from ..checkpoint.compare import check_words
+from ..checkpoint.held import Held
+from ..checkpoint.manifest import stored_words
 from ..checkpoint.options import CheckpointOptions
-from ..checkpoint.recover import Known
+from ..checkpoint.recover import Following, Known
+from ..checkpoint.restore import followed
 from ..checkpoint.saver import CommittingSaver, Lineage, default_saver
 from ..columns import columns_without_engine
 from ..core.budget import Need, require_fit
@@ -79,8 +81,8 @@ class WithoutTpu(_Estimator):
             return
         self._lineage = Lineage()
         if checkpoint is not None:
-            vocabularies.check(checkpoint, job_settings.words_of(self._spec),
-                               self._checkpoint_options())
+            check_words(checkpoint, job_settings.words_of(self._spec),
+                        self._checkpoint_options())
             self._lineage.add(checkpoint.prefix)
         try:
             yield
@@ -97,7 +99,7 @@ class WithoutTpu(_Estimator):
         """Evaluates as the base class does, also where the event files cannot be written."""
         with contextlib.ExitStack() as stack:
             try:
-                directory.require_writable(output_dir)
+                model_dir.require_writable(output_dir)
             except CheckpointWriteError as error:
                 summaries.warn(output_dir, error)
                 output_dir = stack.enter_context(tempfile.TemporaryDirectory())
@@ -196,16 +198,15 @@ class WithoutTpu(_Estimator):
         """Returns the EstimatorSpec with a saver that commits: no step twice, nothing in parts."""
         if self._lineage is None:
             return spec
-        saver = spec.scaffold.saver or next(
-            iter(tf.get_collection(tf.GraphKeys.SAVERS)), None) or default_saver(
-                self.config.keep_checkpoint_max, self.config.keep_checkpoint_every_n_hours)
-        if isinstance(saver, (tf.train.Checkpoint, tf.compat.v2.train.Checkpoint)):
+        saver = restore.saver_of(spec.scaffold) or default_saver(
+            self.config.keep_checkpoint_max, self.config.keep_checkpoint_every_n_hours)
+        if isinstance(saver, restore.OBJECT_SAVERS):
             return spec
         # Nobody asks here whether the last save failed.
         options = dataclasses.replace(self._checkpoint_options(), max_save_failures=1)
         restore.with_saver(restore.finalized_once(spec.scaffold), CommittingSaver(
             saver, {}, b'', options=options, lineage=self._lineage, known=self._known,
-            vocabularies=vocabularies.recorded(job_settings.words_of(self._spec))))
+            vocabularies=stored_words(job_settings.words_of(self._spec))))
         return spec
 
     def _with_messages(self, spec: Any) -> Any:
@@ -235,7 +236,7 @@ class WithoutTpu(_Estimator):
         if found is None:
             return spec
         options = self._checkpoint_options()
-        vocabularies.check(found.held, job_settings.words_of(self._spec), options)
+        check_words(found.held, job_settings.words_of(self._spec), options)
         plan = restore.plan_without_engine(found.held, options)
         if plan is not None:
             restore.scaffold_for(spec.scaffold, found.prefix, plan, restore.saver_of_all)
@@ -244,7 +245,7 @@ class WithoutTpu(_Estimator):
 
     def _chosen(self, path: str | None) -> Following | None:
         """Returns the checkpoint at a path, or without one the newest, and a way to read it."""
-        return following.chosen(
+        return recover.chosen(
             job_settings.absolute(self.model_dir), path and job_settings.absolute(path),
             self._checkpoint_options(), self._known)
 

@@ -22,8 +22,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import IO, Any, NamedTuple
 
 from ..checkpoint import file_names, pointer
-from ..checkpoint.files import Storage
 from ..checkpoint.options import CheckpointOptions
+from ..checkpoint.storage import Storage
 from ..errors import CallError, CheckpointError, ConfigError, Problem, noted, quoted, shown
 from ..proto import files
 from . import plan as planning

@@ -17,16 +17,16 @@ from typing import NamedTuple, NoReturn
 
 import numpy as np
 
-from ..checkpoint import commit, directory, file_names
+from ..checkpoint import commit, file_names, model_dir
 from ..checkpoint.bundle import Bundle
 from ..checkpoint.bundle_writer import BundleWriter, Part
 from ..checkpoint.file_names import label
-from ..checkpoint.files import Storage, free_bytes
 from ..checkpoint.manifest import Manifest, StoredFile, StoredTable, read_manifest
 from ..checkpoint.object_graph import GRAPH_KEY, GraphBuilder, Place, escaped, joined
 from ..checkpoint.options import CheckpointOptions
 from ..checkpoint.rotation import Signature, is_gone, rotated_away, signature
-from ..checkpoint.rows import Ordered, evenly
+from ..checkpoint.storage import Storage, free_bytes
+from ..checkpoint.stored_rows import Ordered, evenly
 from ..checkpoint.tensors import KINDS
 from ..core.partition import Partition
 from ..errors import CheckpointError, CheckpointWriteError, NonFiniteCheckpointError, Problem, shown
@@ -105,14 +105,14 @@ def carry_out(plan: Plan, destination: str, *, overwrite: bool = False,
       CheckpointWriteError: E657 if there is no room. E658 if what was written differs, or the
         source has changed.
       NonFiniteCheckpointError: E620 if a number is not finite.
-      The errors of `verify`, `directory.claimed` and `commit.publish`. After each of them nothing
+      The errors of `verify`, `model_dir.claimed` and `commit.publish`. After each of them nothing
       was published, and no stage is left.
     """
     base = file_names.BASE if plan.target.kind == TF1 else file_names.OBJECT_BASE
     prefix = os.path.join(destination, file_names.name_of(base, plan.step))
     check_destination(plan, destination, prefix, overwrite)
     before = signature(plan.contents.bundle.prefix)
-    with _ended_in_order(), directory.claimed(destination) as cleaned, Storage(
+    with _ended_in_order(), model_dir.claimed(destination) as cleaned, Storage(
             destination) as storage, futures.ThreadPoolExecutor() as pool:
         check_destination(plan, destination, prefix, overwrite)  # Nobody else writes there now.
         _check_room(plan, destination)

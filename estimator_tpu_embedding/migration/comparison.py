@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from ..checkpoint import rows
-from ..checkpoint.rows import Ordered
+from ..checkpoint import stored_rows
+from ..checkpoint.stored_rows import Ordered
 from ..checkpoint.tensors import NO_ROW, Tensor
 from ..errors import ConfigError, Problem, quoted, shown
 from .contents import Contents
@@ -99,11 +99,11 @@ def compare(a: Contents, b: Contents, step: int, *, map: Map, tolerance: float) 
         one, other = [Ordered(side.bundle, name, order.get(name)) for side, name, order in zip(
             (a, b), (mine, yours), orders_of)]
         numbers[kind] += math.prod(a.tensor(mine).shape)
-        apart = rows.difference(one, other, 1, tolerance)
+        apart = stored_rows.difference(one, other, 1, tolerance)
         if apart.rows:
             differences.append(_difference(step, kind, one, other, apart))
         elif apart.most > (largest.most if largest is not None else 0):
-            largest = _difference(step, kind, one, other, rows.difference(
+            largest = _difference(step, kind, one, other, stored_rows.difference(
                 one, other, 1, math.nextafter(apart.most, 0)))
     return Agreement(differences=differences, largest=largest, steps=step, numbers=dict(numbers),
                      remarks=list(_not_compared(a, b, found)))
@@ -112,7 +112,7 @@ def compare(a: Contents, b: Contents, step: int, *, map: Map, tolerance: float) 
 def moved(before: Contents, after: Contents, tolerance: float = 0.) -> dict[str, int]:
     """Returns for each table how many of its rows have moved by more than a tolerance."""
     of_before, of_after = orders(before), orders(after)
-    return {one.tensor: rows.difference(
+    return {one.tensor: stored_rows.difference(
         Ordered(before.bundle, one.tensor, of_before.get(one.tensor)),
         Ordered(after.bundle, one.tensor, of_after.get(one.tensor)), 0, tolerance).rows
         for one in after.tables if one.tensor in before.bundle.tensors}
@@ -174,7 +174,7 @@ def _not_compared(a: Contents, b: Contents, found: Pairs) -> Iterator[str]:
             yield f'not compared, {why}: {quoted(names[:_MOST_NAMED])}{more}'
 
 
-def _difference(step: int, kind: str, a: Ordered, b: Ordered, apart: rows.Difference
+def _difference(step: int, kind: str, a: Ordered, b: Ordered, apart: stored_rows.Difference
                 ) -> Difference:
     row = apart.ids[0][0]
     mine, yours = [np.ravel(one.read(np.array([row]))).astype(np.float64) for one in (a, b)]

@@ -6,10 +6,9 @@ import dataclasses
 import re
 from collections.abc import Collection, Container, Iterator, Mapping
 
-from ..checkpoint import evidence
 from ..checkpoint.bundle import Bundle
 from ..checkpoint.file_names import graph_of, label
-from ..checkpoint.layout import Held, check_manifest, partition_of
+from ..checkpoint.held import Held, check_manifest, sign_of_mod, unknown_order
 from ..checkpoint.manifest import Manifest, read_manifest
 from ..checkpoint.options import CheckpointOptions
 from ..checkpoint.tensors import NO_ROW, Tensor
@@ -108,7 +107,7 @@ def _is_by_id(prefix: str, options: CheckpointOptions) -> bool:
     order = options.assumed_order()
     if order is not None:
         return _partition(order, 2).stores_by_id
-    return evidence.of_mod(prefix) is None and _config(prefix, None) is not None
+    return sign_of_mod(prefix) is None and _config(prefix, None) is not None
 
 
 def _config(prefix: str, manifest: Manifest | None) -> Config | None:
@@ -174,7 +173,7 @@ def _orders(bundle: Bundle, manifest: Manifest | None, names: set[str],
             options: CheckpointOptions) -> Mapping[str, Partition]:
     """Returns how the rows of each table are ordered: E652 if nothing says it, or slices differ."""
     if manifest is not None:
-        return {name: partition_of(table) for name, table in manifest.tables.items()}
+        return {name: table.partition for name, table in manifest.tables.items()}
     assumed = options.assumed_order()
     if assumed is not None:
         found = {name: _partition(assumed, bundle.tensors[name].rows) for name in names}
@@ -182,11 +181,11 @@ def _orders(bundle: Bundle, manifest: Manifest | None, names: set[str],
         if problems:
             raise IncompatibleCheckpointError(*problems)
         return found
-    sign = evidence.of_mod(bundle.prefix)
+    sign = sign_of_mod(bundle.prefix)
     split = sorted(name for name in names if len(bundle.tensors[name].pieces) > 1)
     if names and (sign is not None or split and _config(bundle.prefix, None) is None):
         tables = ', '.join(f'"{shown(name, 100)}"' for name in (split or sorted(names))[:5])
-        raise IncompatibleCheckpointError(evidence.problem(
+        raise IncompatibleCheckpointError(unknown_order(
             'E652', label(bundle.prefix), tables, sign))
     return {}
 

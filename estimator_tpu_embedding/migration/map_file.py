@@ -28,8 +28,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from ..checkpoint.files import created
 from ..checkpoint.object_graph import Place
+from ..checkpoint.storage import created
 from ..errors import CheckpointWriteError, ConfigError, Problem, shown
 from ..proto import files
 from .contents import TF1

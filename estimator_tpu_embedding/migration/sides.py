@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Protocol, runtime_checkable
 
 from ..checkpoint import file_names, pointer
-from ..checkpoint.files import Storage
+from ..checkpoint.storage import Storage
 from ..errors import CallError, Problem, shown
 
 

@@ -10,8 +10,7 @@ import tensorflow.compat.v1 as tf
 from absl import logging
 
 from .. import _tf
-from ..checkpoint.iterators import IteratorStates
-from ..checkpoint.saver import CommittingSaver, graph_written
+from ..checkpoint.saver import CommittingSaver, IteratorStates, graph_written
 from ..hosts.placement import on
 from ..proto.text import graph_text
 

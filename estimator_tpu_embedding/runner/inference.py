@@ -9,7 +9,7 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from .. import _tf
-from ..checkpoint.following import Following
+from ..checkpoint.recover import Following
 from ..errors import InputPipelineError, Problem
 from ..hosts.backend import QUEUE_CAPACITY
 from ..ops import checks

@@ -19,8 +19,10 @@ import tensorflow.compat.v1 as tf
 from google.protobuf import json_format
 
 from .. import _tf
-from ..checkpoint import restore, vocabularies, warm_start
-from ..checkpoint.following import Following, followed
+from ..checkpoint import restore, warm_start
+from ..checkpoint.compare import check_words
+from ..checkpoint.recover import Following
+from ..checkpoint.restore import followed
 from ..checkpoint.saver import cause_of
 from ..cluster import preflight
 from ..cluster.cluster import Cluster
@@ -274,7 +276,7 @@ def scaffold_of(job: Job, graph: StepGraph, following: Following | None,
         # A scaffold of the user may restore from elsewhere what is not in the checkpoint.
         is_optional=graph.outputs[0].scaffold_fn is not None)
     if job.lookups is not None:
-        vocabularies.check(following.held, job.lookups.words, job.checkpoint)
+        check_words(following.held, job.lookups.words, job.checkpoint)
     if plan.facts:
         announce(f'{job.verb}: {plan.where}: {"; ".join(plan.facts)}')
     planned = restore.scaffold_for(scaffold, following.prefix, plan, default)

@@ -10,7 +10,7 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from .. import _tf
-from ..checkpoint import files
+from ..checkpoint.storage import require_room
 from ..core.names import legal
 from ..core.plan import Plan
 from ..errors import Problem, shown
@@ -77,7 +77,7 @@ class SurvivingWriter:
 
     def _require_room(self) -> None:
         with contextlib.suppress(FileNotFoundError):  # It may be a URL.
-            files.require_room(self.get_logdir())
+            require_room(self.get_logdir())
 
     def _try(self, call: Callable[[], None]) -> None:
         if self.has_failed:

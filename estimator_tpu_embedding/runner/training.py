@@ -10,11 +10,10 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from .. import _tf
-from ..checkpoint import directory, restore
-from ..checkpoint.following import Following
-from ..checkpoint.recover import recover
+from ..checkpoint import model_dir, restore
+from ..checkpoint.manifest import stored_words
+from ..checkpoint.recover import Following, recover
 from ..checkpoint.saver import CommittingSaver, Lineage, default_saver
-from ..checkpoint.vocabularies import recorded
 from ..errors import Problem
 from ..hosts.placement import worker_at
 from ..proto.codec import plan_to_config
@@ -82,24 +81,24 @@ def train(job: Job, *, stop: StopAtStep, hooks: Sequence[tf.train.SessionRunHook
       CheckpointError: if `job.model_dir` cannot be used, or its checkpoint cannot be restored.
       Whatever failed first, in whichever thread.
     """
-    with directory.claimed(job.model_dir), Background() as background, \
+    with model_dir.claimed(job.model_dir), Background() as background, \
             job.building(tf.Graph()):
         found = recover(job.model_dir, job.checkpoint, job.known)
         run = Run(job)
         default = functools.partial(
             default_saver, cadence.keep_max, cadence.keep_every_n_hours, job.placement.client)
-        scaffold = scaffold_of(job, run.graph, found and Following(
-            job.model_dir, found.held, job.checkpoint, is_named=True), default)
+        scaffold = scaffold_of(job, run.graph, None if found is None else Following(
+            job.model_dir, found, job.checkpoint, is_named=True), default)
         if found is not None:
-            for fact in directory.continue_from(job.model_dir, found):
+            for fact in model_dir.continue_from(job.model_dir, found):
                 announce(f'train: {fact}')
-        if scaffold.saver is None and not tf.get_collection(tf.GraphKeys.SAVERS):
+        if restore.saver_of(scaffold) is None:
             tf.add_to_collection(tf.GraphKeys.SAVERS, default())
         restore.keep_saver(scaffold)
         with _tf.without_deprecation_warnings():
             parts = _training_parts(run, cadence, stop, hooks, _Saving(
                 scaffold=scaffold, listeners=listeners, lineage=Lineage(), background=background),
-                found and found.prefix)
+                None if found is None else found.prefix)
         del found  # An index may take much memory.
         return run.execute(parts, wanted=lambda: stop.final_step)['loss']
 
@@ -154,7 +153,7 @@ def _feed_hook(run: Run) -> tf.train.SessionRunHook | None:
 def _saver_hooks(run: Run, cadence: Cadence, given: Sequence[tf.train.SessionRunHook],
                  saving: _Saving) -> tuple[Hooks, Hooks]:
     """Returns the hook that saves, unless the user gave one, and hooks that come last."""
-    words = recorded(run.job.lookups.words) if run.job.lookups is not None else {}
+    words = stored_words(run.job.lookups.words) if run.job.lookups is not None else {}
     cluster, plan = run.job.cluster, run.job.plan
     config = b'' if plan is None else plan_to_config(plan).SerializeToString(deterministic=True)
 
@@ -186,7 +185,7 @@ def _saver_hooks(run: Run, cadence: Cadence, given: Sequence[tf.train.SessionRun
                 'of the RunConfig.save_checkpoints_steps or RunConfig.save_checkpoints_secs.')
         run.report.tell_that_nothing_is_saved()
         return [], []
-    saver = committing(saving.scaffold.saver or tf.get_collection(tf.GraphKeys.SAVERS)[0])
+    saver = committing(restore.saver_of(saving.scaffold))
     return [SaverHook(
         run.job.model_dir, save_secs=cadence.save_secs, save_steps=cadence.save_steps,
         saver=saver, listeners=list(saving.listeners), save_graph_def=cadence.save_graph_def)], [
@@ -243,7 +242,7 @@ class _Recovery:
     def _newest(self) -> str | None:
         """Returns the newest checkpoint after the loss of a session."""
         job = self._run.job
-        directory.tidy(job.model_dir)
+        model_dir.tidy(job.model_dir)
         found = recover(job.model_dir, job.checkpoint, job.known)
         if found is not None and found.prefix != self._first and (
                 found.manifest is None or found.manifest.tables != self._run.graph.tables):

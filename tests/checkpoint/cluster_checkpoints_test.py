@@ -18,8 +18,8 @@ from harness.workers import running
 
 from estimator_tpu_embedding import defaults
 from estimator_tpu_embedding.checkpoint import removal, saver
-from estimator_tpu_embedding.checkpoint.files import Storage
 from estimator_tpu_embedding.checkpoint.recover import recover
+from estimator_tpu_embedding.checkpoint.storage import Storage
 from estimator_tpu_embedding.cluster.choice import ClusterChoice
 from estimator_tpu_embedding.core.specs import Topology
 from estimator_tpu_embedding.errors import CheckpointWriteError, ConfigError

@@ -10,9 +10,9 @@ from estimator_tpu_embedding.checkpoint.commit import (
     keep_every_hours,
     keep_every_steps,
 )
-from estimator_tpu_embedding.checkpoint.files import Storage
 from estimator_tpu_embedding.checkpoint.recover import candidates, recover
 from estimator_tpu_embedding.checkpoint.saver import CommittingSaver, Lineage, default_saver
+from estimator_tpu_embedding.checkpoint.storage import Storage
 from estimator_tpu_embedding.errors import CorruptCheckpointError
 
 pytestmark = pytest.mark.no_rerun
@@ -54,10 +54,10 @@ def test_a_step_of_another_training_is_replaced_and_one_of_its_own_is_not(tmp_pa
 def test_a_child_of_a_fork_does_not_keep_the_lock_of_a_job_that_has_ended(tmp_path):
     done = run_python('-c', f'''
 import os, signal
-from estimator_tpu_embedding.checkpoint import lock
+from estimator_tpu_embedding.checkpoint.model_dir import claimed
 trainer = os.fork()
 if not trainer:
-    with lock.held({str(tmp_path)!r}):
+    with claimed({str(tmp_path)!r}):
         reader, writer = os.pipe()
         if not os.fork():
             os.write(writer, b'x')
@@ -65,7 +65,7 @@ if not trainer:
         os.read(reader, 1)
         os.kill(os.getpid(), signal.SIGKILL)
 os.waitpid(trainer, 0)
-with lock.held({str(tmp_path)!r}):
+with claimed({str(tmp_path)!r}):
     print('taken over', flush=True)
 os.killpg(0, signal.SIGTERM)
 ''')

@@ -3,8 +3,8 @@
 import pytest
 
 from estimator_tpu_embedding.checkpoint.bundle import Bundle
-from estimator_tpu_embedding.checkpoint.compare import compare
-from estimator_tpu_embedding.checkpoint.layout import Held, Needed, check_manifest
+from estimator_tpu_embedding.checkpoint.compare import Needed, compare
+from estimator_tpu_embedding.checkpoint.held import Held, check_manifest
 from estimator_tpu_embedding.checkpoint.manifest import Manifest, StoredTable
 from estimator_tpu_embedding.checkpoint.options import CheckpointOptions
 from estimator_tpu_embedding.checkpoint.tensors import Tensor

@@ -52,7 +52,8 @@ FILE = {'size': 3, 'sha256': '0' * 64}
 
 
 @pytest.mark.parametrize('content', [
-    b'', b'{', b'[]', b'null', b'\xff\xfe', b'[' * 100_000, changed(format=4), changed(format=True),
+    b'', b'{', b'[]', b'null', b'\xff\xfe', b'[' * 100_000,
+    changed(format=2), changed(format=4), changed(format=True),
     changed(tables=[]), changed(tables__t__rows=-1), changed(tables__t__rows=2.5),
     changed(tables__t__hosts=True), changed(tables__t__strategy='hash'),
     changed(tables__t__slots=3), changed(step='x'), changed(step=None),
@@ -105,23 +106,6 @@ def test_a_manifest_that_is_a_link_is_not_followed(tmp_path):
     (tmp_path / 'model.ckpt-7.tables.json').symlink_to(target)
     with pytest.raises(CorruptCheckpointError):
         read_manifest(str(prefix))
-
-
-def test_a_manifest_of_before_files_were_listed_is_read(tmp_path):
-    fields = json.loads(MANIFEST.to_json())
-    for name in ('plan_digest', 'created', 'files', 'applied', 'vocabularies', 'sha256'):
-        del fields[name]
-    found = read_manifest(write(tmp_path, json.dumps({**fields, 'format': 1}).encode()))
-    assert found.tables == MANIFEST.tables and found.files == {}
-
-
-def test_i22_a_manifest_of_before_vocabularies_were_recorded_is_read(tmp_path):
-    fields = json.loads(MANIFEST.to_json())
-    del fields['vocabularies']
-    found = read_manifest(write(tmp_path, signed({**fields, 'format': 2}).encode()))
-    assert found == dataclasses.replace(MANIFEST, vocabularies={})
-    with pytest.raises(CorruptCheckpointError, match='vocabularies'):
-        read_manifest(write(tmp_path, signed({**fields, 'format': 3}).encode()))
 
 
 def test_i22_the_most_vocabularies_that_a_job_may_have_can_be_read_again(tmp_path):

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 
-from estimator_tpu_embedding.checkpoint import pieces
+from estimator_tpu_embedding.checkpoint import saver as savers
 from estimator_tpu_embedding.checkpoint.saver import default_saver
 
 pytestmark = pytest.mark.no_rerun
@@ -12,7 +12,7 @@ ROWS, WIDTH = 70, 2
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch):
     """Pieces have 16 rows, the fewest that share memory with their part."""
-    monkeypatch.setattr(pieces, 'PIECE_BYTES', 1)
+    monkeypatch.setattr(savers, 'PIECE_BYTES', 1)
 
 
 class Tables:

@@ -6,7 +6,7 @@ from harness.checkpoints import describe, writer
 
 from estimator_tpu_embedding.checkpoint import pointer, recover
 from estimator_tpu_embedding.checkpoint.commit import commit
-from estimator_tpu_embedding.checkpoint.files import Storage
+from estimator_tpu_embedding.checkpoint.storage import Storage
 from estimator_tpu_embedding.errors import CorruptCheckpointError
 
 pytestmark = pytest.mark.no_rerun
@@ -78,8 +78,8 @@ def test_a_manifest_of_another_step_is_not_believed(tmp_path):
 def test_files_are_read_once_by_a_job_unless_they_change(tmp_path, monkeypatch):
     committed(tmp_path, 4)
     read, known = [], recover.Known()
-    check = recover.scan.check_files
-    monkeypatch.setattr(recover.scan, 'check_files',
+    check = recover.integrity.check_files
+    monkeypatch.setattr(recover.integrity, 'check_files',
                         lambda *arguments: read.append(1) or check(*arguments))
     for _ in range(2):
         recover.recover(str(tmp_path), known=known)
@@ -96,8 +96,8 @@ def test_files_are_read_once_by_a_job_unless_they_change(tmp_path, monkeypatch):
 @pytest.mark.parametrize('use_tpu', [True, False])
 def test_an_estimator_reads_what_it_restores_once_and_what_it_has_saved_never(
         tmp_path, monkeypatch, use_tpu):
-    read, check = [], recover.scan.check_files
-    monkeypatch.setattr(recover.scan, 'check_files', lambda prefix, *arguments: read.append(
+    read, check = [], recover.integrity.check_files
+    monkeypatch.setattr(recover.integrity, 'check_files', lambda prefix, *arguments: read.append(
         prefix.rpartition('-')[2]) or check(prefix, *arguments))
     columns = [jobs.embedding('f')]
 

@@ -11,9 +11,9 @@ from harness.faults import Faults, FaultyStorage
 from harness.power_loss import RecordingStorage
 
 from estimator_tpu_embedding.checkpoint import commit, removal
-from estimator_tpu_embedding.checkpoint.directory import claimed
-from estimator_tpu_embedding.checkpoint.files import Storage
+from estimator_tpu_embedding.checkpoint.model_dir import claimed
 from estimator_tpu_embedding.checkpoint.recover import recover
+from estimator_tpu_embedding.checkpoint.storage import Storage
 from estimator_tpu_embedding.errors import (
     CheckpointError,
     CheckpointWriteError,

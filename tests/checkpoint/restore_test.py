@@ -5,9 +5,8 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 from estimator_tpu_embedding.checkpoint import restore
-from estimator_tpu_embedding.checkpoint.evidence import check_order_of_ids
 from estimator_tpu_embedding.checkpoint.file_names import manifest_path
-from estimator_tpu_embedding.checkpoint.layout import Held
+from estimator_tpu_embedding.checkpoint.held import Held, check_order_of_ids
 from estimator_tpu_embedding.checkpoint.manifest import Applied, Manifest, StoredTable
 from estimator_tpu_embedding.checkpoint.options import CheckpointOptions
 from estimator_tpu_embedding.checkpoint.saver import default_saver

@@ -1,16 +1,14 @@
 """Rows are those of ids: a job hears of words that have other ids than in its checkpoint."""
 
 import hashlib
-import json
 
 import pytest
 import tensorflow.compat.v1 as tf
+from absl import logging
 from harness import jobs
-from harness.checkpoints import signed
 
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding import _legacy
-from estimator_tpu_embedding.checkpoint.file_names import manifest_path
 from estimator_tpu_embedding.checkpoint.options import CheckpointOptions
 from estimator_tpu_embedding.errors import IncompatibleCheckpointError
 
@@ -25,8 +23,8 @@ def path(tmp_path):
 @pytest.fixture
 def warnings(monkeypatch):
     found = []
-    log = tf.logging.warning
-    monkeypatch.setattr(tf.logging, 'warning', lambda text, *values: (
+    log = logging.warning
+    monkeypatch.setattr(logging, 'warning', lambda text, *values: (
         found.append(text % values) if values and str(values[0]).startswith('W631')
         else log(text, *values)))
     return found
@@ -131,16 +129,3 @@ def test_i22_buckets_and_defaults_decide_on_ids_as_well(tmp_path, path, warnings
     job(tmp_path, path, default_value=0).train(input_fn, max_steps=3)
     assert len(warnings) == 2 and 'default_value 0' in warnings[1] and (
         'default_value -1' in warnings[1])
-
-
-def test_i22_a_manifest_of_before_says_nothing(tmp_path, path, warnings):
-    job(tmp_path, path).train(input_fn, max_steps=1)
-    manifest = manifest_path(str(tmp_path / 'model/model.ckpt-1'))
-    with open(manifest) as file:
-        fields = json.load(file)
-    del fields['vocabularies']
-    with open(manifest, 'w') as file:
-        file.write(signed({**fields, 'format': 2}))
-    reordered(path)
-    job(tmp_path, path, strict=True).train(input_fn, max_steps=2)
-    assert not warnings

@@ -157,7 +157,7 @@ def test_c09_by_size_alone_a_flip_is_not_found_and_a_cut_is(damaged):
 
 
 @pytest.mark.parametrize('before, after, told', [
-    (b'"format": 3', b'"format": 4', ['format 4', 'up to 3', 'written by test']),
+    (b'"format": 3', b'"format": 4', ['format 4', 'reads format 3', 'written by test']),
     (b'{\n', b'{\n "rows_are": "shuffled",\n', ['rows_are'])])
 def test_c28_a_manifest_of_a_newer_version_or_with_unknown_fields_is_refused(
         damaged, tiny, before, after, told):

@@ -185,7 +185,7 @@ COMMITS = textwrap.dedent("""
     import os, signal, sys
     from harness.tiny import Tiny
     from estimator_tpu_embedding.checkpoint import commit, removal
-    from estimator_tpu_embedding.checkpoint.files import Storage
+    from estimator_tpu_embedding.checkpoint.storage import Storage
     from estimator_tpu_embedding.checkpoint.recover import recover
     from estimator_tpu_embedding.checkpoint.commit import Retention
 

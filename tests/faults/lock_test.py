@@ -6,12 +6,12 @@ import threading
 import pytest
 from harness.processes import started
 
-from estimator_tpu_embedding.checkpoint.directory import claimed
+from estimator_tpu_embedding.checkpoint.model_dir import claimed
 from estimator_tpu_embedding.errors import CheckpointError
 
 JOB = '''
 import sys
-from estimator_tpu_embedding.checkpoint.directory import claimed
+from estimator_tpu_embedding.checkpoint.model_dir import claimed
 with claimed(sys.argv[1]):
     print('claimed', flush=True)
     sys.stdin.read()

@@ -11,7 +11,7 @@ from harness.faults import Faults, FaultyStorage
 
 from estimator_tpu_embedding.checkpoint import commit, manifest, removal
 from estimator_tpu_embedding.checkpoint.commit import Retention
-from estimator_tpu_embedding.checkpoint.directory import claimed, continue_from, saved_in
+from estimator_tpu_embedding.checkpoint.model_dir import claimed, continue_from, saved_in
 from estimator_tpu_embedding.checkpoint.options import CheckpointOptions
 from estimator_tpu_embedding.checkpoint.recover import recover
 from estimator_tpu_embedding.errors import CheckpointError, CorruptCheckpointError

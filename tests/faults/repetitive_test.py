@@ -18,8 +18,8 @@ from harness.processes import run_etpe
 
 from estimator_tpu_embedding.checkpoint import pointer, profile_files
 from estimator_tpu_embedding.checkpoint.bundle import Bundle
-from estimator_tpu_embedding.checkpoint.directory import claimed
 from estimator_tpu_embedding.checkpoint.manifest import read_manifest
+from estimator_tpu_embedding.checkpoint.model_dir import claimed
 from estimator_tpu_embedding.checkpoint.recover import candidates, recover
 from estimator_tpu_embedding.compat import notebook
 from estimator_tpu_embedding.errors import CheckpointError, SetupError, UnreadableConfigError
@@ -90,7 +90,7 @@ def read_profile(_, content):
         pass
 
 
-MANIFEST = (b'{"format": 2, "step": 7, "tables": {', b'}, "created_by": "x"}')
+MANIFEST = (b'{"format": 3, "step": 7, "tables": {', b'}, "created_by": "x"}')
 READERS = {  # What is read: by what, and what it begins and ends with besides nothing.
     'pointer': (read_pointer, [(b'model_checkpoint_path: "', b'"\n'),
                                (b'model_checkpoint_path: "model.ckpt-7"\n', b''),

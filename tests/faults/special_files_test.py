@@ -11,10 +11,10 @@ from harness import sweeps
 from harness.faults import Faults, FaultyStorage
 
 from estimator_tpu_embedding.checkpoint import profile_files
-from estimator_tpu_embedding.checkpoint.directory import claimed, settle
-from estimator_tpu_embedding.checkpoint.files import write_atomically
+from estimator_tpu_embedding.checkpoint.model_dir import claimed, settle
 from estimator_tpu_embedding.checkpoint.options import CheckpointOptions
 from estimator_tpu_embedding.checkpoint.recover import recover
+from estimator_tpu_embedding.checkpoint.storage import write_atomically
 from estimator_tpu_embedding.checkpoint.warm_start import checkpoint_of
 from estimator_tpu_embedding.cli.main import main
 from estimator_tpu_embedding.core.table_profile import Subject

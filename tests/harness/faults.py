@@ -5,7 +5,7 @@ import os
 import pathlib
 import signal
 
-from estimator_tpu_embedding.checkpoint.files import Storage
+from estimator_tpu_embedding.checkpoint.storage import Storage
 
 ERRORS = ('ENOSPC', 'EIO')
 KILL = 'SIGKILL'

@@ -23,11 +23,11 @@ from harness.groups import die_with_parent
 
 from estimator_tpu_embedding.checkpoint import bundle_writer, commit
 from estimator_tpu_embedding.checkpoint.bundle import Bundle
-from estimator_tpu_embedding.checkpoint.directory import claimed
-from estimator_tpu_embedding.checkpoint.files import Storage
 from estimator_tpu_embedding.checkpoint.manifest import Manifest, StoredTable
+from estimator_tpu_embedding.checkpoint.model_dir import claimed
 from estimator_tpu_embedding.checkpoint.options import CheckpointOptions
 from estimator_tpu_embedding.checkpoint.recover import recover, verify
+from estimator_tpu_embedding.checkpoint.storage import Storage
 from estimator_tpu_embedding.cli.main import main as etpe
 from estimator_tpu_embedding.core.partition import Partition
 from estimator_tpu_embedding.errors import CorruptCheckpointError

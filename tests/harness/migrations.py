@@ -8,10 +8,10 @@ from harness import forged
 from estimator_tpu_embedding.checkpoint.bundle import Bundle
 from estimator_tpu_embedding.checkpoint.bundle_writer import BundleWriter
 from estimator_tpu_embedding.checkpoint.file_names import manifest_path
+from estimator_tpu_embedding.checkpoint.integrity import scan
 from estimator_tpu_embedding.checkpoint.manifest import Manifest, StoredTable
 from estimator_tpu_embedding.checkpoint.object_graph import GRAPH_KEY, GraphBuilder, Place
 from estimator_tpu_embedding.checkpoint.options import CheckpointOptions
-from estimator_tpu_embedding.checkpoint.scan import scan
 from estimator_tpu_embedding.core.partition import Partition
 from estimator_tpu_embedding.migration import from_tf1, from_tf2
 from estimator_tpu_embedding.migration.map_file import Map

@@ -11,7 +11,7 @@ import os
 import pathlib
 import tempfile
 
-from estimator_tpu_embedding.checkpoint.files import Storage
+from estimator_tpu_embedding.checkpoint.storage import Storage
 
 
 class RecordingStorage(Storage):

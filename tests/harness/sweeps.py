@@ -19,7 +19,7 @@ from harness.tiny import Tiny
 from estimator_tpu_embedding.checkpoint import commit as commits
 from estimator_tpu_embedding.checkpoint import pointer, removal
 from estimator_tpu_embedding.checkpoint.commit import Retention
-from estimator_tpu_embedding.checkpoint.directory import continue_from, saved_in
+from estimator_tpu_embedding.checkpoint.model_dir import continue_from, saved_in
 from estimator_tpu_embedding.checkpoint.recover import recover
 from estimator_tpu_embedding.errors import CheckpointWriteError
 

@@ -13,8 +13,8 @@ from harness.parts import soak_except
 
 from estimator_tpu_embedding.checkpoint import removal
 from estimator_tpu_embedding.checkpoint.bundle import Bundle
-from estimator_tpu_embedding.checkpoint.files import Storage
 from estimator_tpu_embedding.checkpoint.manifest import read_manifest
+from estimator_tpu_embedding.checkpoint.storage import Storage
 from estimator_tpu_embedding.errors import (
     CheckpointError,
     CheckpointWriteError,

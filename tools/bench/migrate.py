@@ -32,8 +32,8 @@ import numpy as np
 
 from estimator_tpu_embedding.checkpoint import commit
 from estimator_tpu_embedding.checkpoint.bundle_writer import BundleWriter
-from estimator_tpu_embedding.checkpoint.files import Storage
 from estimator_tpu_embedding.checkpoint.manifest import Manifest, StoredTable
+from estimator_tpu_embedding.checkpoint.storage import Storage
 
 WIDTH, CHUNK, FLOAT32, INT64 = 64, 2**22, 1, 9
 NAME, STEP = 'table', 7

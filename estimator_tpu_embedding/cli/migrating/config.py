@@ -12,7 +12,7 @@ import contextlib
 import os
 import sys
 
-from ...checkpoint.files import write_atomically
+from ...checkpoint.storage import write_atomically
 from ...core.specs import Topology
 from ...errors import ConfigError, Problem, counted, shown
 from ...migration import declaration, declaration_text

@@ -33,8 +33,7 @@ import dataclasses
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from ...checkpoint.options import CheckpointOptions
-from ...checkpoint.tables_meant import tables_meant
+from ...checkpoint.options import CheckpointOptions, tables_meant
 from ...checkpoint.tensors import NO_ROW, Tensor
 from ...errors import ConfigError, CorruptCheckpointError, counted, shown
 from ...migration import contents, naming, plan
@@ -45,7 +44,7 @@ from . import options
 from .opened import Stored, damage, opened, report_of
 
 if TYPE_CHECKING:
-    from ...checkpoint import rows as stored_rows
+    from ...checkpoint import stored_rows
 
 HELP = 'compare two checkpoints, row by row in the order of ids'
 _MOST_IDS = 10
@@ -220,11 +219,11 @@ def _differences(a: Stored, b: Stored, pairs: Iterable[tuple[str, str]]
 
 def _compared(a: tuple[Stored, str], b: tuple[Stored, str]) -> stored_rows.Difference:
     """Compares the rows of the ids that both tensors have."""
-    from ...checkpoint import rows
-    fewer, more = sorted((rows.Ordered(one.bundle, name, one.partitions.get(name))
+    from ...checkpoint import stored_rows
+    fewer, more = sorted((stored_rows.Ordered(one.bundle, name, one.partitions.get(name))
                           for one, name in (a, b)), key=lambda one: one.bundle.tensors[
                               one.name].rows)
-    return rows.difference(fewer, more, _MOST_IDS)
+    return stored_rows.difference(fewer, more, _MOST_IDS)
 
 
 def _is_resized(before: Tensor, after: Tensor) -> bool:

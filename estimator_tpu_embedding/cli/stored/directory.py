@@ -25,7 +25,7 @@ from typing import Any
 from ...checkpoint import file_names, pointer
 from ...checkpoint.bundle import Bundle
 from ...checkpoint.file_names import POINTER, label, manifest_path
-from ...checkpoint.layout import Held, check_manifest
+from ...checkpoint.held import Held, check_manifest
 from ...checkpoint.manifest import Manifest, read_manifest
 from ...checkpoint.rotation import steady, steady_each
 from ...errors import CorruptCheckpointError, Problem, bytes_text, counted, shown
@@ -70,7 +70,7 @@ class Found:
     def state(self) -> str:
         """One of the four above."""
         if self.problem is None:
-            return COMMITTED if self.manifest is not None and self.manifest.files else LEGACY
+            return COMMITTED if self.manifest is not None else LEGACY
         return V1 if file_names.is_of_format_v1(self.name, self.files) else INCOMPLETE
 
 

@@ -14,8 +14,8 @@ import argparse
 import os
 from typing import TYPE_CHECKING, Any
 
-from ...checkpoint import evidence
 from ...checkpoint.file_names import label
+from ...checkpoint.held import sign_of_mod, unknown_order
 from ...errors import CorruptCheckpointError, IncompatibleCheckpointError, bytes_text
 from ..report import Grid, Line, Report, as_data, as_lines
 from . import options
@@ -80,8 +80,8 @@ def _tables(one: Stored, names: list[str], with_slots: bool) -> list[Chosen]:
     from ...migration.rows import outgoing
     found = outgoing.candidates(one.bundle, one.tables, one.manifest)
     if not found and one.manifest is None and one.assumed is None:
-        raise IncompatibleCheckpointError(evidence.problem(
-            'E608', label(one.prefix), 'its tables', evidence.of_mod(one.prefix)))
+        raise IncompatibleCheckpointError(unknown_order(
+            'E608', label(one.prefix), 'its tables', sign_of_mod(one.prefix)))
     return outgoing.chosen(names, found, with_slots)
 
 

@@ -16,8 +16,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...checkpoint import manifest
-from ...checkpoint.options import CheckpointOptions
-from ...checkpoint.tables_meant import meant
+from ...checkpoint.options import CheckpointOptions, meant
 from ...errors import (
     CheckpointError,
     ConfigError,

@@ -12,10 +12,10 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from ...checkpoint import bundle, file_names, layout
+from ...checkpoint import bundle, file_names
 from ...checkpoint.bundle import Bundle
 from ...checkpoint.file_names import manifest_path, parse
-from ...checkpoint.layout import Held, partition_of
+from ...checkpoint.held import Held, check_manifest
 from ...checkpoint.manifest import StoredTable, read_manifest, tensors_of
 from ...checkpoint.options import CheckpointOptions
 from ...checkpoint.rotation import signature, steady, watch
@@ -188,7 +188,7 @@ class Stored:
     @functools.cached_property
     def partitions(self) -> dict[str, Partition]:
         """Where the rows of ids are, by the names of the tensors of tables and slots."""
-        return {name: partition_of(table) for variable, table in self.tables.items()
+        return {name: table.partition for variable, table in self.tables.items()
                 for name in tensors_of(variable, table)}
 
     @property
@@ -199,7 +199,7 @@ class Stored:
     def problems(self) -> tuple[Problem, ...]:
         """Returns what its manifest says that is not so."""
         try:
-            layout.check_manifest(Held(self.bundle, self.manifest))
+            check_manifest(Held(self.bundle, self.manifest))
         except CorruptCheckpointError as error:
             return error.problems
         return ()

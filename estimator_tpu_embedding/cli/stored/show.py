@@ -8,9 +8,7 @@ The report in JSON has these fields. Numbers that JSON lacks are strings.
 - `findings`, `skipped`: its problems, and the problems of newer ones in its directory; each has a
   `code` and a `message`.
 - `tables`: each with `name`, `rows`, `width`, `strategy`, `hosts`, `slots` and `bytes` (slots
-  included). `--rows` adds the norms `least`, `mean` and `most`, the numbers of rows `zero` and
-  `nonfinite`, and `untouched_at_most`. At most so many rows were never updated; `null` if no slot
-  tells it.
+  included).
 - `variables`: each with `name`, `type`, `shape` and `bytes`.
 - `vocabularies`: each with `feature`, `sha256` (of its words), `size`, `num_oov_buckets` and
   `default_value`.
@@ -32,9 +30,6 @@ from . import options
 from .opened import Stored, damage, opened, report_of
 
 HELP = 'show the tables and variables of a checkpoint'
-
-_GROWING = ('Adagrad', 'ProximalAdagrad', 'Ftrl')
-"""Slots whose numbers all begin alike and never get smaller."""
 _MOST_VALUES, _DIGITS = 8, 12
 
 
@@ -42,14 +37,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the command to its parser."""
     parser.description = (
         'Shows the tables that the manifest names, and all other variables. '
-        'CheckpointOptions(expected_digest=...) takes the SHA-256 of the manifest. --rows reads '
-        'all tables. Files are verified first with --rows and --sample, and if PATH is a '
-        'directory. The exit status is 1 if they are damaged, or if the manifest names something '
-        'that is not there.')
+        'CheckpointOptions(expected_digest=...) takes the SHA-256 of the manifest. Files are '
+        'verified first with --sample, and if PATH is a directory. The exit status is 1 if they '
+        'are damaged, or if the manifest names something that is not there.')
     parser.add_argument('path', metavar='PATH')
-    parser.add_argument('--rows', action='store_true', help='norms of rows, rows of zeros and, '
-                        'for Adagrad, ProximalAdagrad and FTRL, at most how many rows were never '
-                        'updated')
     parser.add_argument('--sample', metavar='ID', nargs='+', type=_id, default=[],
                         help='show the rows of these ids in all tables')
     options.configure(parser)
@@ -69,16 +60,16 @@ def report(parsed: argparse.Namespace) -> Report:
 def quick(path: str) -> Report:
     """Returns the report about a checkpoint of which nothing but sizes is verified."""
     return _report(argparse.Namespace(
-        path=path, rows=False, sample=[], assume=None, no_verify=True))
+        path=path, sample=[], assume=None, no_verify=True))
 
 
 def _report(parsed: argparse.Namespace) -> Report:
     given = options.options(parsed)
     one, notes, skipped = opened(parsed.path, given)
     problems = one.problems()
-    if parsed.rows or parsed.sample:
+    if parsed.sample:
         if one.manifest is None and one.assumed is None:
-            notes.append('no manifest: --rows and --sample need one, or --assume')
+            notes.append('no manifest: --sample needs one, or --assume')
         elif not problems:
             problems = damage(one, given, notes)
     may_read = not problems
@@ -87,7 +78,7 @@ def _report(parsed: argparse.Namespace) -> Report:
     data = {
         **_of_the_whole(one), 'notes': notes, 'findings': as_data(problems),
         'skipped': as_data(skipped),
-        'tables': [_table(one, name, parsed.rows and may_read) for name in tables],
+        'tables': [_table(one, name) for name in tables],
         'variables': [{'name': name, 'type': tensor.kind, 'shape': list(tensor.shape),
                        'bytes': tensor.size} for name, tensor in sorted(one.bundle.tensors.items())
                       if name not in known],
@@ -123,21 +114,12 @@ def _headline(one: Stored) -> str:
     return f'{one.where}: {", ".join(filter(None, parts))}'
 
 
-def _table(one: Stored, name: str, read: bool) -> dict[str, Any]:
-    """Returns the entry of a table; it looks at rows if `read` is true."""
+def _table(one: Stored, name: str) -> dict[str, Any]:
     table, tensors = one.tables[name], one.bundle.tensors
-    found: dict[str, Any] = {
+    return {
         'name': name, 'rows': table.rows, 'width': table.width, 'strategy': table.strategy,
         'hosts': table.hosts, 'slots': list(table.slots), 'bytes': sum(
             tensors[each].size for each in tensors_of(name, table) if each in tensors)}
-    if read:
-        from ...checkpoint import rows
-        norms = rows.norms(one.bundle, name)
-        growing = next((f'{name}/{slot}' for slot in table.slots if slot in _GROWING), None)
-        found |= {key: json_number(value) for key, value in norms._asdict().items()}
-        found['untouched_at_most'] = None if growing is None else rows.rows_at_minimum(
-            one.bundle, growing)
-    return found
 
 
 def _samples(one: Stored, name: str, ids: list[int]) -> list[dict[str, Any]]:
@@ -145,8 +127,8 @@ def _samples(one: Stored, name: str, ids: list[int]) -> list[dict[str, Any]]:
     inside = [id for id in ids if id < one.tables[name].rows]
     if not inside:
         return []
-    from ...checkpoint import rows
-    ordered = rows.Ordered(one.bundle, name, one.partitions[name])
+    from ...checkpoint import stored_rows
+    ordered = stored_rows.Ordered(one.bundle, name, one.partitions[name])
     return [{'table': name, 'id': id, 'row': ordered.row_of(id),
              'values': [json_number(value) for value in ordered.values(id)]} for id in inside]
 
@@ -156,12 +138,11 @@ def _blocks(data: dict[str, Any]) -> Iterator[Line | Grid]:
     if data['manifest_sha256']:
         yield Line(f'SHA-256 of its manifest: {data["manifest_sha256"]}')
     yield from (Line(note, 'warn') for note in data['notes'])
-    tables = data['tables']
-    read = bool(tables) and 'untouched_at_most' in tables[0]
     grids = [
-        (['table', '>rows', '>width', 'strategy', '>hosts', 'slots', '>bytes', *(
-            ['>least', '>mean', '>most norm', '>zero', '>not finite', '>untouched'] if read else
-            [])], [_cells(one, read) for one in tables]),
+        (['table', '>rows', '>width', 'strategy', '>hosts', 'slots', '>bytes'],
+         [[one['name'], f'{one["rows"]:,}', str(one['width']), one['strategy'], str(one['hosts']),
+           ', '.join(one['slots']) or 'none', bytes_text(one['bytes'])]
+          for one in data['tables']]),
         (['variable', 'type', 'shape', '>bytes'],
          [[one['name'], one['type'], str(one['shape']), bytes_text(one['bytes'])]
           for one in data['variables']]),
@@ -172,21 +153,9 @@ def _blocks(data: dict[str, Any]) -> Iterator[Line | Grid]:
          [[one['table'], f'{one["id"]:,}', f'{one["row"]:,}', _values_text(one['values'])]
           for one in data['samples']])]
     yield from (Grid(head, rows) for head, rows in grids if rows)
-    if read and any(one['untouched_at_most'] is None for one in tables):
-        yield Line('untouched ?: no slot tells it; those of Adagrad, ProximalAdagrad and FTRL do')
     for one in data['absent']:
         ids = ', '.join(f'{id:,}' for id in one['ids'])
         yield Line(f'{one["table"]} has ids up to {one["rows"] - 1:,}, and none of {ids}', 'warn')
-
-
-def _cells(one: dict[str, Any], read: bool) -> list[str]:
-    cells = [one['name'], f'{one["rows"]:,}', str(one['width']), one['strategy'],
-             str(one['hosts']), ', '.join(one['slots']) or 'none', bytes_text(one['bytes'])]
-    if read:
-        most = one['untouched_at_most']
-        keys = 'least', 'mean', 'most', 'zero', 'nonfinite'
-        cells += [*(number_text(one[key]) for key in keys), '?' if most is None else f'<= {most:,}']
-    return cells
 
 
 def _values_text(values: list[float | str]) -> str:

@@ -14,10 +14,10 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ...checkpoint import scan
+from ...checkpoint import integrity
 from ...checkpoint.bundle import Bundle
 from ...checkpoint.file_names import label
-from ...checkpoint.layout import Held, check_manifest
+from ...checkpoint.held import Held, check_manifest
 from ...checkpoint.manifest import StoredFile, read_manifest
 from ...checkpoint.rotation import LOOKS, rotated_away, steady_each
 from ...errors import CorruptCheckpointError, Problem, counted, shown
@@ -82,13 +82,13 @@ def _verified(prefix: str) -> dict[str, Any]:
     try:
         opened.check_format(prefix)
         manifest = read_manifest(prefix)
-        if manifest is not None and manifest.files:
+        if manifest is not None:
             result['by'] = 'sha256'
             bundle, scanned = _compared(prefix, manifest.files)
         else:
             bundle = Bundle.open(prefix)
-            result['unchecked'] = scan.check_crcs(bundle)
-            scanned = scan.scan(bundle)
+            result['unchecked'] = integrity.check_crcs(bundle)
+            scanned = integrity.scan(bundle)
         problems += _not_finite(prefix, scanned.nonfinite)
         check_manifest(Held(bundle, manifest))
     except CorruptCheckpointError as error:
@@ -96,7 +96,7 @@ def _verified(prefix: str) -> dict[str, Any]:
     return {**result, 'findings': as_data(problems)}
 
 
-def _compared(prefix: str, files: Mapping[str, StoredFile]) -> tuple[Bundle, scan.Scanned]:
+def _compared(prefix: str, files: Mapping[str, StoredFile]) -> tuple[Bundle, integrity.Scanned]:
     """Opens and reads a checkpoint, once if it is what its manifest says.
 
     Raises:
@@ -104,12 +104,12 @@ def _compared(prefix: str, files: Mapping[str, StoredFile]) -> tuple[Bundle, sca
     """
     try:
         bundle = Bundle.open(prefix)
-        scanned = scan.scan(bundle)
+        scanned = integrity.scan(bundle)
     except CorruptCheckpointError:
-        scan.check_files(prefix, files, 'sha256')  # It says more of what is wrong.
+        integrity.check_files(prefix, files, 'sha256')  # It says more of what is wrong.
         raise
     if scanned.files != files:
-        scan.check_files(prefix, files, 'sha256')
+        integrity.check_files(prefix, files, 'sha256')
     return bundle, scanned
 
 

@@ -14,12 +14,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...checkpoint import commit, directory, file_names
+from ...checkpoint import commit, file_names, model_dir
 from ...checkpoint.bundle import Bundle
 from ...checkpoint.bundle_writer import BundleWriter, Part
-from ...checkpoint.files import Storage, free_bytes
-from ...checkpoint.layout import partition_of
 from ...checkpoint.manifest import Manifest, StoredFile, StoredTable
+from ...checkpoint.storage import Storage, free_bytes
 from ...checkpoint.tensors import KINDS, NO_ROW, Tensor
 from ...core.partition import Partition
 from ...errors import CheckpointError, ConfigError, Problem, shown
@@ -94,7 +93,7 @@ class NewCheckpoint:
         """
         where = self._directory
         _require_free(where)
-        with directory.claimed(where) as cleaned, Storage(where) as storage:
+        with model_dir.claimed(where) as cleaned, Storage(where) as storage:
             _require_free(where)
             free = free_bytes(where)
             if free < self.bytes:
@@ -136,7 +135,7 @@ class NewCheckpoint:
     def _partition(self, table: Incoming) -> Partition:
         """Returns the order of the rows of a table in the new checkpoint."""
         return (Partition.by_id(table.rows) if self._base is None
-                else partition_of(self._base.manifest.tables[table.name]))
+                else self._base.manifest.tables[table.name].partition)
 
     def _in_order(self, table: Incoming) -> bool:
         return table.ids is None and self._partition(table).stores_by_id

@@ -16,12 +16,13 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from ...checkpoint.bundle import Bundle
-from ...checkpoint.files import Storage, created, free_bytes
-from ...checkpoint.layout import Held, is_slot, partition_of, stored_slots
+from ...checkpoint.compare import is_slot, stored_slots
+from ...checkpoint.held import Held
 from ...checkpoint.manifest import Manifest, StoredTable
 from ...checkpoint.object_graph import Place
-from ...checkpoint.rows import Ordered
-from ...checkpoint.tables_meant import meant
+from ...checkpoint.options import meant
+from ...checkpoint.storage import Storage, created, free_bytes
+from ...checkpoint.stored_rows import Ordered
 from ...checkpoint.tensors import NO_ROW, Tensor
 from ...core.partition import Partition
 from ...errors import CheckpointError, ConfigError, Problem, quoted, shown
@@ -72,10 +73,10 @@ def candidates(bundle: Bundle, tables: Mapping[str, StoredTable], manifest: Mani
                 and (place := Place.of_key(key)) is not None and not place.slot}
     if manifest is not None:
         return {name: Chosen(name, [(slot, f'{name}/{slot}') for slot in table.slots],
-                             partition_of(table)) for name, table in tables.items()}
+                             table.partition) for name, table in tables.items()}
     held = Held(bundle, None)
     return {name: Chosen(name, [(slot, f'{name}/{slot}') for slot in sorted(stored_slots(
-        held, name, bundle.tensors[name].shape))], partition_of(table))
+        held, name, bundle.tensors[name].shape))], table.partition)
         for name, table in tables.items()
         if _is_matrix(bundle, name) and not is_slot(name, tables)}
 

@@ -15,8 +15,8 @@ from harness.parts import soak_except
 from estimator_tpu_embedding import _legacy
 from estimator_tpu_embedding.checkpoint import recover
 from estimator_tpu_embedding.checkpoint.bundle import Bundle
-from estimator_tpu_embedding.checkpoint.files import Storage
 from estimator_tpu_embedding.checkpoint.manifest import read_manifest
+from estimator_tpu_embedding.checkpoint.storage import Storage
 from estimator_tpu_embedding.core.partition import Partition
 from estimator_tpu_embedding.errors import CheckpointError
 from estimator_tpu_embedding.migration.rows import built, incoming

@@ -12,8 +12,8 @@ from harness.forged_job import VALUES, save
 from harness.kill_job import live
 
 from estimator_tpu_embedding.checkpoint.bundle import Bundle
-from estimator_tpu_embedding.checkpoint.files import Storage
 from estimator_tpu_embedding.checkpoint.manifest import StoredTable
+from estimator_tpu_embedding.checkpoint.storage import Storage
 from estimator_tpu_embedding.core.partition import Partition
 from estimator_tpu_embedding.errors import CheckpointError, ConfigError
 from estimator_tpu_embedding.migration.rows import files, outgoing

@@ -8,10 +8,10 @@ import tensorflow.compat.v1 as tf
 from harness import forged
 from harness.forged import entry
 
-from estimator_tpu_embedding.checkpoint import scan as scan_module
+from estimator_tpu_embedding.checkpoint import integrity
 from estimator_tpu_embedding.checkpoint.bundle import Bundle
+from estimator_tpu_embedding.checkpoint.integrity import check_crcs, check_files, scan
 from estimator_tpu_embedding.checkpoint.manifest import StoredFile
-from estimator_tpu_embedding.checkpoint.scan import check_crcs, check_files, scan
 from estimator_tpu_embedding.errors import CorruptCheckpointError
 
 DATA = 'm-7.data-00000-of-00001'
@@ -42,7 +42,7 @@ def copy(real, tmp_path):
 
 def test_c11_a_file_that_gets_shorter_while_it_is_hashed_is_no_end_of_input(copy, monkeypatch):
     path = pathlib.Path(copy).parent / DATA
-    monkeypatch.setattr(scan_module.hashlib, 'sha256', lambda: os.truncate(path, 1) or Digest())
+    monkeypatch.setattr(integrity.hashlib, 'sha256', lambda: os.truncate(path, 1) or Digest())
     with pytest.raises(CorruptCheckpointError, match=f'E613 .*{DATA} must stay as it is'):
         scan(Bundle.open(copy))
 

@@ -39,12 +39,10 @@ _FLOATS = {'u4': 'f4', 'u8': 'f8'}
 
 
 class Scanned(NamedTuple):
-    """The findings about the files of a checkpoint.
+    """Size and hash of each file of a checkpoint, and which tensors are not finite.
 
-    Attributes:
-      files: size and hash, by the name of the file.
-      nonfinite: for each tensor with numbers that are not finite, how many of its rows have some;
-        for a vector, how many numbers are not.
+    `nonfinite` has for each such tensor how many of its rows have numbers that are not finite; for
+    a vector, how many numbers are not.
     """
 
     files: dict[str, StoredFile]
@@ -54,10 +52,8 @@ class Scanned(NamedTuple):
 def scan(bundle: Bundle) -> Scanned:
     """Hashes all files of a checkpoint and looks for numbers that are not finite.
 
-    It takes a few MB of memory beside the index, however large the tensors are.
-
-    Raises:
-      CorruptCheckpointError: E613, if a file cannot be read.
+    It takes a few MB of memory beside the index, however large the tensors are. E613 if a file
+    cannot be read.
     """
     prefix, segments = bundle.prefix, bundle.segments()
     names = list(bundle.files)
@@ -162,8 +158,8 @@ def check_crcs(bundle: Bundle) -> list[str]:
       The names of the tensors whose checksum is not understood here, sorted.
 
     Raises:
-      CorruptCheckpointError: E613, if a file cannot be read, or its bytes are not as they were
-        written. It has a problem for each such file, with the names of its damaged tensors.
+      CorruptCheckpointError: E613 for each file that cannot be read, or whose bytes are not as they
+        were written, with the names of its damaged tensors.
     """
     unknown: set[str] = set()
     problems: list[Problem] = []
@@ -181,11 +177,7 @@ def check_crcs(bundle: Bundle) -> list[str]:
 def check_files(prefix: str, files: Mapping[str, StoredFile], how: str) -> Bundle:
     """Opens a checkpoint, and makes sure that its files are as its manifest lists them.
 
-    Args:
-      prefix: of the checkpoint.
-      files: the entries of the manifest, by name.
-      how: of `options.VERIFY`. With `'crc32c'` the index must have its SHA-256, and the data the
-        checksums in the index.
+    With `'crc32c'` the index must have its SHA-256, and the data the checksums in the index.
 
     Raises:
       CorruptCheckpointError: E618 with a problem for each file that is missing, a link or another

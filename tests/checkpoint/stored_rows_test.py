@@ -5,7 +5,7 @@ import pytest
 from harness import forged
 from harness.forged import entry
 
-from estimator_tpu_embedding.checkpoint import rows
+from estimator_tpu_embedding.checkpoint import stored_rows
 from estimator_tpu_embedding.checkpoint.bundle import Bundle
 from estimator_tpu_embedding.core.partition import Partition
 
@@ -16,14 +16,14 @@ VALUES = np.arange(IDS * 2, dtype='f4').reshape(IDS, 2)
 @pytest.fixture(autouse=True)
 def five_rows_at_once(monkeypatch, request):
     if 'large' not in request.node.name:
-        monkeypatch.setattr(rows, '_CHUNK', 5 * 8)
+        monkeypatch.setattr(stored_rows, '_CHUNK', 5 * 8)
 
 
 def ordered(path, strategy, hosts, values=VALUES):
     """A table as it is stored for so many hosts, to be read by ids."""
     partition = Partition(strategy=strategy, vocabulary_size=IDS, num_hosts=hosts)
     prefix = forged.write(path, {'t': [values[partition.ids_on(host)] for host in range(hosts)]})
-    return rows.Ordered(Bundle.open(prefix), 't', partition)
+    return stored_rows.Ordered(Bundle.open(prefix), 't', partition)
 
 
 @pytest.mark.parametrize('strategy', ['div', 'mod'])
@@ -39,20 +39,9 @@ def test_differences_are_found_in_all_chunks_and_counted_once(tmp_path):
     other = VALUES.copy()
     other[[0, 4, 5, 22]] += [[1, 0], [0, 2], [-3, 3], [0, .5]]
     a, b = ordered(tmp_path / 'a', 'mod', 3), ordered(tmp_path / 'b', 'div', 2, other)
-    assert rows.difference(a, b, 10) == (4, 3, [(0, 1), (4, 2), (5, 3), (22, .5)])
-    assert rows.difference(b, a, 2) == (4, 3, [(0, 1), (4, 2)])
-    assert rows.difference(a, a, 10) == (0, 0, [])
-
-
-def test_norms_and_minima_are_those_of_all_chunks(tmp_path):
-    values = VALUES + 1
-    values[[3, 20]], values[7] = 0, [np.nan, 1]
-    table = ordered(tmp_path / 'm', 'div', 2, values)
-    least, mean, most, zero, nonfinite = rows.norms(table.bundle, 't')
-    finite = np.linalg.norm(np.delete(values, 7, axis=0), axis=1)
-    assert (least, zero, nonfinite) == (0, 2, 1)
-    assert (mean, most) == pytest.approx((finite.mean(), finite.max()))
-    assert rows.rows_at_minimum(table.bundle, 't') == 2
+    assert stored_rows.difference(a, b, 10) == (4, 3, [(0, 1), (4, 2), (5, 3), (22, .5)])
+    assert stored_rows.difference(b, a, 2) == (4, 3, [(0, 1), (4, 2)])
+    assert stored_rows.difference(a, a, 10) == (0, 0, [])
 
 
 def test_large_tables_are_compared_in_little_memory(tmp_path):
@@ -62,11 +51,10 @@ def test_large_tables_are_compared_in_little_memory(tmp_path):
         forged.write_index(tmp_path / name, {b't': entry(1, [count, 1000], size=4000 * count)})
         with open(tmp_path / f'{name}.data-00000-of-00001', 'r+b') as file:
             file.truncate(4000 * count)
-        tables.append(rows.Ordered(Bundle.open(str(tmp_path / name)), 't', Partition(
+        tables.append(stored_rows.Ordered(Bundle.open(str(tmp_path / name)), 't', Partition(
             strategy=strategy, vocabulary_size=count, num_hosts=4)))
     tracemalloc.start()
-    assert rows.difference(*tables, 10) == (0, 0, [])
-    rows.norms(tables[0].bundle, 't')
+    assert stored_rows.difference(*tables, 10) == (0, 0, [])
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 40e6

@@ -2,7 +2,7 @@ import os
 
 import pytest
 
-from estimator_tpu_embedding.checkpoint.files import write_atomically
+from estimator_tpu_embedding.checkpoint.storage import write_atomically
 
 
 def test_what_was_there_is_replaced_and_nothing_is_left_behind(tmp_path):

@@ -96,11 +96,7 @@ class Storage:
             os.rename(old, new, src_dir_fd=before, dst_dir_fd=after)
 
     def remove(self, name: str) -> None:
-        """Deletes a regular file.
-
-        Raises:
-          OSError: also if it is no regular file, which is left alone.
-        """
+        """Deletes a regular file; anything else is left alone and is an OSError."""
         with self._parent(name) as (descriptor, base):
             status = os.stat(base, dir_fd=descriptor, follow_symlinks=False)
             if not stat.S_ISREG(status.st_mode):
@@ -142,21 +138,14 @@ class Storage:
 
 
 def created(path: str) -> BinaryIO:
-    """Opens a new file for writing.
-
-    Raises:
-      OSError: also if there is something at `path`.
-    """
+    """Opens a new file for writing; raises OSError also if there is something at `path`."""
     return os.fdopen(os.open(path, _CREATE, 0o666), 'wb')
 
 
 def write_atomically(path: str, content: bytes, mode: int | None = None) -> None:
     """Writes a file so that a reader, or a crash at any instant, sees all of it or none.
 
-    Args:
-      path: of the file, which is replaced; its directory must exist.
-      content: all bytes of the file.
-      mode: its permissions; those of any new file if it is `None`.
+    The directory must exist. `mode` is its permissions, if they are not those of any new file.
     """
     staged = f'{path}.{os.getpid()}.tmp'
     with contextlib.suppress(FileNotFoundError):
@@ -182,11 +171,7 @@ def write_atomically(path: str, content: bytes, mode: int | None = None) -> None
 
 
 def make_writable(directory: str) -> None:
-    """Makes a directory if it is missing, and checks that files can be made in it.
-
-    Raises:
-      OSError: if not.
-    """
+    """Makes a directory if it is missing; raises OSError if files cannot be made in it."""
     os.makedirs(directory, exist_ok=True)
     descriptor, probe = tempfile.mkstemp(prefix='.', suffix='.tmp', dir=directory)
     os.close(descriptor)
@@ -194,22 +179,14 @@ def make_writable(directory: str) -> None:
 
 
 def require_room(directory: str) -> None:
-    """Checks that the file system of a directory has a free block.
-
-    Raises:
-      OSError: ENOSPC if not.
-    """
+    """Raises OSError (ENOSPC) if the file system of a directory has no free block."""
     room = os.statvfs(directory)
     if room.f_blocks and not room.f_bfree:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), directory)
 
 
 def free_bytes(directory: str) -> int:
-    """Returns how many bytes have room on the disk of a directory; 2**63 - 1 if it does not say.
-
-    Raises:
-      OSError: if the directory cannot be reached.
-    """
+    """Returns how many bytes have room on the disk of a directory; 2**63 - 1 if it does not say."""
     room = os.statvfs(directory)
     return room.f_bavail * room.f_frsize if room.f_blocks else 2**63 - 1
 

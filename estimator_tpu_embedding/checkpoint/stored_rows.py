@@ -1,4 +1,4 @@
-"""Computes norms and differences of the rows of stored tensors, a few MB at a time."""
+"""Reads rows of stored tensors by their ids, and compares them, a few MB at a time."""
 
 from __future__ import annotations
 
@@ -12,24 +12,6 @@ from ..core.partition import Partition
 from .bundle import Bundle
 
 _CHUNK = 2**21
-
-
-class Norms(NamedTuple):
-    """The Euclidean norms of the finite rows of a table.
-
-    Attributes:
-      least: the smallest; NaN if no row is finite.
-      mean: their mean; NaN likewise.
-      most: the largest; NaN likewise.
-      zero: number of rows of zeros.
-      nonfinite: number of rows with a number that is not finite.
-    """
-
-    least: float
-    mean: float
-    most: float
-    zero: int
-    nonfinite: int
 
 
 class Difference(NamedTuple):
@@ -47,15 +29,10 @@ class Difference(NamedTuple):
 
 
 class Ordered:
-    """A tensor whose rows are read by their ids.
-
-    Attributes:
-      bundle: the checkpoint.
-      name: of the tensor.
-    """
+    """A tensor whose rows are read by their ids; without a partition they are in that order."""
 
     def __init__(self, bundle: Bundle, name: str, partition: Partition | None):
-        """Takes the partition of the rows; `None` if they are in the order of ids."""
+        """Takes the checkpoint and the name of the tensor."""
         self.bundle = bundle
         self.name = name
         self._partition = partition
@@ -73,17 +50,7 @@ class Ordered:
         return [float(value) for value in self.read(np.array([id]))[0]]
 
     def read(self, ids: np.ndarray) -> np.ndarray:
-        """Reads the rows of some ids, in their order.
-
-        Args:
-          ids: int64 `[n]`.
-
-        Returns:
-          `[n, ...]`.
-
-        Raises:
-          CorruptCheckpointError: if they cannot be read as rows of numbers.
-        """
+        """Reads the rows of ids, int64 `[n]`, in their order: `[n, ...]`."""
         return self._gathered(ids, self.bundle.read)
 
     def read_bytes(self, ids: np.ndarray) -> np.ndarray:
@@ -109,10 +76,7 @@ class Ordered:
 
 
 def evenly(positions: np.ndarray) -> np.ndarray | slice:
-    """Returns the same positions, as a slice if they rise evenly: NumPy copies faster by one.
-
-    Args:
-      positions: int64 `[n]`, each >= 0, n >= 1.
+    """Returns positions as a slice if they rise evenly: NumPy copies faster by one.
 
     >>> evenly(np.array([1, 4, 7])), evenly(np.array([1, 4, 5]))
     (slice(1, 8, 3), array([1, 4, 5]))
@@ -123,49 +87,10 @@ def evenly(positions: np.ndarray) -> np.ndarray | slice:
     return slice(int(positions[0]), int(positions[-1]) + 1, int(steps[0]) if len(steps) else 1)
 
 
-def norms(bundle: Bundle, name: str) -> Norms:
-    """Returns the norms of all rows of a tensor of real numbers."""
-    least, most, total, count, zero, nonfinite = math.inf, 0.0, 0.0, 0, 0, 0
-    for _, rows in bundle.chunks(name, _CHUNK):
-        flat = rows.reshape(len(rows), -1).astype(np.float64)
-        flat = flat[np.isfinite(flat).all(axis=1)]
-        nonfinite += len(rows) - len(flat)
-        zero += len(flat) - int(np.count_nonzero(flat.any(axis=1)))
-        with np.errstate(over='ignore', under='ignore'):
-            finite = np.sqrt(np.einsum('ij,ij->i', flat, flat))
-        total, count = total + float(finite.sum()), count + len(finite)
-        if len(finite):
-            least, most = min(least, float(finite.min())), max(most, float(finite.max()))
-    if not count:
-        return Norms(math.nan, math.nan, math.nan, zero, nonfinite)
-    return Norms(least, total / count, most, zero, nonfinite)
-
-
-def rows_at_minimum(bundle: Bundle, name: str) -> int:
-    """Counts the rows of a tensor that consist of nothing but its smallest finite number.
-
-    If the tensor is an accumulator that starts equal everywhere and only grows, every row that was
-    never updated is among these.
-    """
-    least, count = math.inf, 0
-    for _, rows in bundle.chunks(name, _CHUNK):
-        flat = rows.reshape(len(rows), -1)
-        flat = flat[np.isfinite(flat).all(axis=1)]
-        highest, lowest = flat.max(axis=1), float(flat.min(initial=math.inf))
-        if lowest < least:
-            least, count = lowest, 0
-        count += int(np.count_nonzero(highest == least))
-    return count
-
-
 def difference(a: Ordered, b: Ordered, most_ids: int, tolerance: float = 0.) -> Difference:
-    """Compares two tensors of numbers, of one shape, id by id.
+    """Compares two tensors of numbers, of one shape, id by id; returns at most so many ids.
 
-    Args:
-      a: one.
-      b: the other.
-      most_ids: the most ids to return.
-      tolerance: rows count as different if two of their numbers are further apart.
+    Rows count as different if two of their numbers are further apart than the tolerance.
     """
     tensor = a.bundle.tensors[a.name]
     count, most = 0, 0.0

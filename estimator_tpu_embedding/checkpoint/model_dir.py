@@ -1,32 +1,44 @@
-"""Prepares a model_dir for a training job: claims it, cleans it, and says where training begins."""
+"""Prepares a model_dir for a training job: locks it, cleans it, and says where training begins.
+
+The system releases the lock when a process ends, in whatever way. A note in the file then tells the
+next process who had it.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import datetime
+import errno
+import fcntl
+import json
 import os
+import socket
 import stat
 from collections.abc import Iterator
+from io import FileIO
 
 from absl import logging
 
 from ..errors import CheckpointError, CheckpointWriteError, Problem, shown
-from . import commit, file_names, lock, pointer, removal
+from ..proto import files
+from . import commit, file_names, pointer, removal
 from .commit import Saved
 from .file_names import POINTER, index_of
-from .files import Storage, make_writable, set_aside
-from .layout import Held
+from .held import Held
 from .options import CheckpointOptions
-from .recover import Known, Recovered, recover
+from .recover import Known, recover
+from .storage import Storage, make_writable, set_aside
+
+LOCK = '.ete-lock'
+_MOST_OF_NOTE = 4096
+_open: set[FileIO] = set()
 
 
 @contextlib.contextmanager
 def claimed(directory: str) -> Iterator[int]:
-    """Keeps a directory for this job alone while the body runs.
+    """Keeps a directory for this job alone while the body runs; makes it if it is missing.
 
     It first deletes what killed jobs left there.
-
-    Args:
-      directory: is made if it is missing.
 
     Yields:
       How many saves or deletions that did not end had left something.
@@ -44,7 +56,7 @@ def claimed(directory: str) -> Iterator[int]:
         os.makedirs(directory, exist_ok=True)
     except OSError as error:
         raise CheckpointWriteError(_unwritable(directory, error)) from error
-    with lock.held(directory), Storage(directory) as storage:
+    with _locked(directory), Storage(directory) as storage:
         count = _tidy(storage)
         status = storage.status(POINTER)
         if status is not None and not (stat.S_ISREG(status.st_mode)
@@ -75,11 +87,7 @@ def _tidy(storage: Storage) -> int:
 
 
 def require_writable(directory: str) -> None:
-    """Makes a directory of this machine if it is missing, and checks that it can be written to.
-
-    Raises:
-      CheckpointWriteError: E621 if not.
-    """
+    """Makes a directory of this machine if it is missing; E621 if it cannot be written to."""
     try:
         if '://' not in directory:
             make_writable(directory)
@@ -100,7 +108,7 @@ def saved_in(directory: str, base: str) -> list[Saved]:
     return [Saved(step) for step in sorted(step for step in steps if step is not None)]
 
 
-def continue_from(directory: str, found: Recovered) -> list[str]:
+def continue_from(directory: str, found: Held) -> list[str]:
     """Makes the file `checkpoint` name the checkpoint from which training continues.
 
     Newer ones are damaged. They stay until their step is saved again, and the retention no longer
@@ -126,28 +134,20 @@ def continue_from(directory: str, found: Recovered) -> list[str]:
 
 def settle(directory: str, options: CheckpointOptions, known: Known | None = None
            ) -> Held | None:
-    """Makes the file `checkpoint` name the newest checkpoint that is whole.
+    """Makes the file `checkpoint` name the newest whole checkpoint, which it returns.
 
-    Returns:
-      That checkpoint, if there is one.
-
-    Raises:
-      CheckpointError: as `recover`.
+    Raises as `recover`.
     """
     found = recover(directory, options, known)
     if found is not None:
         continue_from(directory, found)
     elif os.path.lexists(os.path.join(directory, POINTER)):
         _set_pointer_aside(directory)  # It names nothing, and TensorFlow would read all of it.
-    return found.held if found is not None else None
+    return found
 
 
 def _set_pointer_aside(directory: str) -> None:
-    """Renames a file `checkpoint` that names no checkpoint.
-
-    Raises:
-      CheckpointWriteError: E621 if it cannot be renamed.
-    """
+    """Renames a file `checkpoint` that names no checkpoint; E621 if it cannot."""
     try:
         aside = set_aside(os.path.join(directory, POINTER))
     except OSError as error:
@@ -160,3 +160,104 @@ def _set_pointer_aside(directory: str) -> None:
 def _unwritable(directory: str, error: OSError) -> Problem:
     return Problem('E621', f'model_dir {directory}', 'it must be a directory that can be written '
                    'to', shown(error.strerror or error, 200), 'Use another one.')
+
+
+@contextlib.contextmanager
+def _locked(directory: str) -> Iterator[None]:
+    """Holds the lock of a directory; no other process or thread can.
+
+    Raises:
+      CheckpointError: E622 if another job holds it; says which process, on which host, since when.
+      CheckpointWriteError: E621 if the file of the lock cannot be made.
+    """
+    with _opened(directory) as file:
+        if not _is_taken(file, directory):
+            yield  # Some network file systems have no locks; there nothing can be promised.
+            return
+        before = file.read(_MOST_OF_NOTE)
+        if before:
+            logging.warning('%s was left by a job that did not end in order: %s', directory,
+                            _who(before))
+        _note(file, json.dumps({
+            'pid': os.getpid(), 'host': socket.gethostname(),
+            'since': datetime.datetime.now().astimezone().isoformat(timespec='seconds'),
+        }).encode())
+        try:
+            yield
+        finally:
+            _note(file, b'')
+
+
+@contextlib.contextmanager
+def _opened(directory: str) -> Iterator[FileIO]:
+    """Opens the file of the lock; child processes do not keep it open when this one has ended."""
+    path = os.path.join(directory, LOCK)
+    try:
+        descriptor = _descriptor(path)
+    except OSError as error:
+        raise CheckpointWriteError(Problem(
+            'E621', f'model_dir {directory}', f'the file {LOCK} of its lock must be a regular '
+            'file that can be written', shown(error.strerror or error), 'Use a directory that '
+            f'this process may write to; if {LOCK} is no regular file, remove it.')) from error
+    with FileIO(descriptor, 'r+') as file:
+        _open.add(file)
+        try:
+            yield file
+        finally:
+            _open.discard(file)
+
+
+def _descriptor(path: str) -> int:
+    """Opens the file, or makes it; a pipe or the like in its place, which may hang, is refused."""
+    with contextlib.suppress(FileNotFoundError):
+        files.require_regular(os.stat(path, follow_symlinks=False))
+    descriptor = os.open(
+        path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
+    try:
+        files.require_regular(os.fstat(descriptor))
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _is_taken(file: FileIO, directory: str) -> bool:
+    """Takes the lock; returns `False` if the file system has no locks."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
+            raise CheckpointError(Problem(
+                'E622', f'model_dir {directory}', 'one job at a time may train in it',
+                f'another one: {_who(file.read(_MOST_OF_NOTE))}',
+                'Wait for its end, stop it, or use another model_dir.')) from None
+        logging.warning('%s cannot be locked (%s): make sure that no other job trains in it.',
+                        directory, error.strerror)
+        return False
+    return True
+
+
+def _note(file: FileIO, content: bytes) -> None:
+    """Writes who holds the lock, if there is room; the lock is held in any case."""
+    with contextlib.suppress(OSError, ValueError):  # In a child of a fork it is closed.
+        file.seek(0)
+        file.truncate()
+        file.write(content)
+
+
+def _close_all() -> None:
+    """Closes the files in a forked child: a lock lasts while any process has its file open."""
+    for file in _open:
+        file.close()
+
+
+def _who(note: bytes) -> str:
+    """Returns the note in the file of a lock, safe to print."""
+    try:
+        fields = json.loads(note)
+        return (f'pid {int(fields["pid"])} on {shown(fields["host"])} since '
+                f'{shown(fields["since"])}')
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
+        return 'it left no readable note'
+
+os.register_at_fork(after_in_child=_close_all)
