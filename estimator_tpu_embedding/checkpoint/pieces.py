@@ -19,7 +19,7 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from .. import _tf
-from ..native.variables import is_of_engine
+from ..native.table_variable import is_of_engine
 
 PIECE_BYTES = 2**22
 """The approximate size of a piece, unless a part would have more than `MOST_PIECES`."""
