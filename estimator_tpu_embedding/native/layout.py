@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..core import optimizers as o
+from ..core.optimizer_base import Optimizer
 from ..core.partition import STRATEGIES
 from ..core.plan import Plan
 
@@ -24,7 +25,7 @@ OPTIONS = 24
 PATIENCE_MS = 120_000
 """How long an update waits for a run that saves the same table: long enough to save some 50 GB."""
 
-RULES: dict[type[o.Optimizer], tuple[int, Callable[[Any], tuple[float, ...]]]] = {
+RULES: dict[type[Optimizer], tuple[int, Callable[[Any], tuple[float, ...]]]] = {
     o.StochasticGradientDescent: (0, lambda one: ()),
     o.Adagrad: (1, lambda one: ()),
     o.AdagradMomentum: (2, lambda one: (
@@ -86,7 +87,7 @@ def attributes(plan: Plan, threads: int, patience_ms: int = PATIENCE_MS) -> dict
         'patience_ms': patience_ms}
 
 
-def options_of(optimizer: o.Optimizer) -> tuple[float, ...]:
+def options_of(optimizer: Optimizer) -> tuple[float, ...]:
     """Returns the options of a table that this optimizer trains, in the order of `src/options.h`.
 
     Args:
