@@ -89,7 +89,7 @@ HOMES = {
         imports, {f'{NAME}.native.library', f'{NAME}.native.layout'},
         {'native', 'compat/install.py', *(f'hosts/{name}.py' for name in (
             'choice', 'exchange', 'native', 'owner')),
-         'cluster/facts.py'}),  # Graphs of other processes use it in a worker.
+         'cluster/process_facts.py'}),  # Graphs of other processes use it in a worker.
     'calls of a worker': (imports, {f'{NAME}.cluster.control'}, {'cluster'}),
     # The package `_tf` does not hand it out.
     'strategies': (imports, {f'{NAME}._tf.distribute'}, {'_distribution', 'compat', 'midlevel'}),
@@ -181,7 +181,6 @@ STATE = {  # folder or module, and variable: why a process has to remember it
     'compat._last': 'tf.config lists the cores of the system that was found last',
     'ops._gathered': 'while conditions are gathered, checks somewhere inside add theirs',
     'ops._said': 'while a first message is made, checks somewhere inside add theirs',
-    'native._loaded': 'a library can be loaded once in a process'}
 FILE_NAME = re.compile(r'\.(index|meta|partial)\b|\.data-|tables\.json|\bckpt\b|ete-stage')
 OWN_MESSAGE = re.compile(r'\bstr\((self|error)\)|\b(self|error)\.(message|msg|args)\b')
 

@@ -140,13 +140,7 @@ class Line:
 
 
 def ask(address: str, verb: str, *, deadline: float, **arguments: Any) -> dict[str, Any]:
-    """Calls a worker once; gives up at the deadline, whatever TensorFlow does.
-
-    Args:
-      address: of the worker, such as `'10.0.0.3:8470'`.
-      verb: one that `worker.Worker` knows.
-      deadline: seconds for all.
-      **arguments: of the verb.
+    """Calls a verb of `worker.Worker` once; gives up at the deadline, whatever TensorFlow does.
 
     Raises:
       NoAnswerError: if there is no answer, or it is an error.

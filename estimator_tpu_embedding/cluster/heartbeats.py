@@ -88,8 +88,6 @@ class Watched:
     """A worker that is watched.
 
     Attributes:
-      host: its number.
-      address: of it.
       incarnation: differs when its process begins anew.
       asked: when the question was asked that has no answer yet; `None` if there is none.
       questions: how many were asked.
@@ -97,7 +95,6 @@ class Watched:
       refusals: how often nobody listened, since the last answer.
       next_look: when to look again whether somebody listens.
       has_begun_anew: whether it lost its tables, or its claim.
-      answers: how long they took, of late.
     """
 
     host: int

@@ -192,11 +192,7 @@ class Watch:
         self._sessions.add(session)
 
     def end(self, error: BaseException | None = None) -> None:
-        """Ends all calls, and leaves the sessions as they are: closing one may take for ever.
-
-        Args:
-          error: that ends the calls; `None` says that the cluster was closed.
-        """
+        """Ends all calls, and leaves the sessions as they are: closing one may take for ever."""
         if error is None:
             error = HostLostError(Problem(
                 'E723', 'cluster', 'its sessions must end before it does', 'a call of one'))

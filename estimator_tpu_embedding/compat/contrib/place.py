@@ -34,7 +34,7 @@ from ...estimator.tpu_estimator_names import export_estimator_savedmodel
 from ...runner.saving import AsyncCheckpointSaverHook
 from .. import import_paths, tf1
 from ..resolver import TPUClusterResolver
-from . import advice, opt, same
+from . import advice, opt
 from .hparams import HParams, parse_values
 
 Transformation = Callable[[Any], Any]
@@ -127,28 +127,28 @@ def _named(*values: Any) -> dict[str, Any]:
 
 
 AREAS: dict[str, dict[str, Any]] = {
-    'cluster_resolver': {**same.names_of('cluster_resolver'), **_named(TPUClusterResolver)},
-    'data': {**same.names_of('data'), **_named(
+    'cluster_resolver': {**advice.names_of('cluster_resolver'), **_named(TPUClusterResolver)},
+    'data': {**advice.names_of('data'), **_named(
         batch_and_drop_remainder, padded_batch_and_drop_remainder, sloppy_interleave)},
-    'framework': {**_names_of(arg_scope, variables), **same.names_of('framework'),
+    'framework': {**_names_of(arg_scope, variables), **advice.names_of('framework'),
                   'nest': _BORROWED['nest'], 'smart_cond': _BORROWED['smart_cond'].smart_cond},
     'layers': {**_names_of(initializers, layers, normalization, optimizers, regularizers,
                            rev_block_lib, summaries), **_named(embed_sequence)},
     'losses': _names_of(tf_slim.losses),
-    'metrics': {**_names_of(tf_slim.metrics), **same.names_of('metrics')},
+    'metrics': {**_names_of(tf_slim.metrics), **advice.names_of('metrics')},
     'opt': opt.NAMES,
     'summary': {
         **{name: getattr(_SUMMARIES, name) for name in (
             'always_record_summaries audio eval_dir flush generic histogram image import_event '
             'never_record_summaries record_summaries_every_n_global_steps scalar '
             'summary_writer_initializer_op').split()},
-        **same.names_of('summary'), 'graph': _SUMMARIES.graph_v1,
+        **advice.names_of('summary'), 'graph': _SUMMARIES.graph_v1,
         'create_file_writer': create_file_writer,
         'create_summary_file_writer': create_file_writer},
     'tpu': {**_named(AsyncCheckpointSaverHook, FeatureConfig, TPUContext, TPUEmbedding, TableConfig,
                      export_estimator_savedmodel, _LOOPS.repeat, _LOOPS.while_loop),
-            **same.names_of('tpu')},
-    'training': {**_names_of(evaluation, training), **same.names_of('training'),
+            **advice.names_of('tpu')},
+    'training': {**_names_of(evaluation, training), **advice.names_of('training'),
                  **_named(HParams, parse_values)}}
 """By area, its names."""
 
