@@ -113,7 +113,7 @@ HOMES = {
             'ending', 'infeed', 'saving', 'sessions', 'towers')}
         | {'migration/carry_out.py'}  # SIGTERM ends a migration in order.
         | {f'cluster/{name}.py' for name in (
-            'children', 'control', 'watchdog', 'worker')}),
+            'children', 'control', 'worker')}),
     'files that are opened': (
         uses, {'open', 'os.open', 'os.fdopen'},
         {'checkpoint/files.py', 'checkpoint/lock.py', 'proto/files.py',
@@ -180,7 +180,7 @@ STATE = {  # folder or module, and variable: why a process has to remember it
     'midlevel._initialized': 'a TPU has one TPUEmbedding at a time until it is initialized again',
     'compat._last': 'tf.config lists the cores of the system that was found last',
     'ops._gathered': 'while conditions are gathered, checks somewhere inside add theirs',
-    'ops._said': 'while a first message is made, checks somewhere inside add theirs',
+    'ops._said': 'while a first message is made, checks somewhere inside add theirs'}
 FILE_NAME = re.compile(r'\.(index|meta|partial)\b|\.data-|tables\.json|\bckpt\b|ete-stage')
 OWN_MESSAGE = re.compile(r'\bstr\((self|error)\)|\b(self|error)\.(message|msg|args)\b')
 

@@ -71,10 +71,7 @@ def log_each_line_once(is_library: Callable[[str], bool]) -> None:
     """Makes TensorFlow's handler skip records that the root logger writes to the same stream.
 
     After `app.run`, absl has a handler at the root logger. Records that a function is deprecated
-    are skipped, too, if a library calls the function.
-
-    Args:
-      is_library: takes the name of a file; whether it belongs to a library, and not to the job.
+    are skipped, too, if the file that calls it is of a library, and not of the job.
     """
     import tensorflow as tf
     logger = tf.get_logger()
@@ -117,9 +114,5 @@ class _Once(logging.Filter):
 
 
 def _stream_of(handler: logging.Handler) -> object:
-    """Returns the stream of a handler, or `None`.
-
-    The handler of absl hands its records over to another handler.
-    """
-    handler = getattr(handler, 'python_handler', handler)
+    handler = getattr(handler, 'python_handler', handler)  # That of absl has another one.
     return getattr(handler, 'stream', None)

@@ -108,8 +108,7 @@ def install(hosts: int | None = None, cores: int | None = None, ids: str | None 
     tpu_functions.put_in_place()
     tf2.put_in_place()
     tf2.tell_who_trains()
-    plain_training.limit_steps()
-    plain_training.count_steps()
+    plain_training.put_in_place()
     library.load()  # So that graphs of `.meta` files that use it can be imported.
     if old_python:
         from . import old_python as dropped

@@ -49,18 +49,8 @@ def embed_sequence(ids: Any, vocab_size: int | None = None, embed_dim: int | Non
                    trainable: bool = True, scope: Any = None, reuse: Any = None) -> tf.Tensor:
     """Looks up rows of the variable `embeddings`, in the scope `EmbedSequence` unless one is given.
 
-    It is the one layer that tf-slim lacks and jobs for TPUs use: `layers.embed_sequence`.
-
-    Args:
-      ids: integers of any shape.
-      vocab_size: number of rows of the variable.
-      embed_dim: width of its rows.
-      unique: whether each row is read only once, even if its id occurs several times.
-      initializer: initializer of the variable.
-      regularizer: regularizer of the variable.
-      trainable: whether the variable is trained.
-      scope: scope of the variable.
-      reuse: whether the variable exists already; then its sizes may be left out.
+    It is the one layer that tf-slim lacks and jobs for TPUs use: `layers.embed_sequence`. If
+    `unique`, each row is read only once, even if its id occurs several times.
 
     Raises:
       ValueError: if a size is missing and the variable is not reused.
@@ -101,15 +91,7 @@ def sloppy_interleave(map_func: Callable[..., Any], cycle_length: Any, block_len
 
 def create_file_writer(logdir: str | None, max_queue: Any = None, flush_millis: Any = None,
                        filename_suffix: Any = None, name: str | None = None) -> Any:
-    """Returns the writer of summaries to a directory; each directory has only one writer.
-
-    Args:
-      logdir: the directory; `None` gives a writer that writes nothing.
-      max_queue: the most summaries that wait to be written, 10 if `None`.
-      flush_millis: the longest time that they wait, 120,000 ms if `None`.
-      filename_suffix: suffix of the file, `'.v2'` if `None`.
-      name: calls with the same name share a writer; the name of the directory if `None`.
-    """
+    """Returns the writer of summaries to a directory, as `create_file_writer` of TensorFlow."""
     with tf.control_dependencies(None):  # It opens before the first step, also of a host_call.
         return _SUMMARIES.create_file_writer(
             logdir, max_queue, flush_millis, filename_suffix, name)
