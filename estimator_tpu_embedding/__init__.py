@@ -58,8 +58,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
     if home not in ('errors', 'checkpoint.options', 'compat.install'):
         from .compat import environment
-        environment.check_packages()
-        environment.use_legacy_keras()
+        environment.prepare()
     value = getattr(importlib.import_module(f'{__name__}.{home}'), name)
     globals()[name] = value
     return value

@@ -88,7 +88,7 @@ HOMES = {
         imports, {f'{NAME}.native.library', f'{NAME}.native.layout'},
         {'native', 'compat/install.py', *(f'hosts/{name}.py' for name in (
             'engine_choice', 'exchange', 'native', 'per_host')),
-         'cluster/facts.py'}),  # Graphs of other processes use it in a worker.
+         'cluster/process_facts.py'}),  # Graphs of other processes use it in a worker.
     'calls of a worker': (imports, {f'{NAME}.cluster.control'}, {'cluster'}),
     # The package `_tf` does not hand it out.
     'strategies': (imports, {f'{NAME}._tf.distribute'}, {'_distribution', 'compat', 'midlevel'}),
@@ -112,7 +112,7 @@ HOMES = {
             'ending', 'infeed', 'checkpoint_hooks', 'run_sessions', 'towers')}
         | {'migration/carry_out.py'}  # SIGTERM ends a migration in order.
         | {f'cluster/{name}.py' for name in (
-            'children', 'control', 'watchdog', 'worker')}),
+            'children', 'control', 'worker')}),
     'files that are opened': (
         uses, {'open', 'os.open', 'os.fdopen'},
         {'checkpoint/storage.py', 'checkpoint/model_dir.py', 'proto/files.py',
@@ -178,8 +178,7 @@ STATE = {  # folder or module, and variable: why a process has to remember it
     'midlevel._initialized': 'a TPU has one TPUEmbedding at a time until it is initialized again',
     'compat._last': 'tf.config lists the cores of the system that was found last',
     'ops._gathered': 'while conditions are gathered, checks somewhere inside add theirs',
-    'ops._said': 'while a first message is made, checks somewhere inside add theirs',
-    'native._loaded': 'a library can be loaded once in a process'}
+    'ops._said': 'while a first message is made, checks somewhere inside add theirs'}
 FILE_NAME = re.compile(r'\.(index|meta|partial)\b|\.data-|tables\.json|\bckpt\b|ete-stage')
 OWN_MESSAGE = re.compile(r'\bstr\((self|error)\)|\b(self|error)\.(message|msg|args)\b')
 

@@ -9,7 +9,7 @@ from typing import Any
 def tpu_embedding_columns() -> tuple[type, ...]:
     """Returns the classes of `tf.tpu.experimental.embedding_column` and its shared twin.
 
-    Users test for them with `isinstance`, so a copy would not do. Checked: 2.16-2.21.
+    Users test for them with `isinstance`, so a copy would not do.
     """
     from tensorflow.python.tpu import feature_column_v2
     return (feature_column_v2._TPUEmbeddingColumnV2,
@@ -19,17 +19,14 @@ def tpu_embedding_columns() -> tuple[type, ...]:
 def old_tpu_embedding_columns() -> tuple[type, ...]:
     """Returns the classes of the columns that `tensorflow.python.tpu.feature_column` makes.
 
-    Jobs of TensorFlow 1.x use them with `tf.feature_column.input_layer`. Checked: 2.16-2.21.
+    Jobs of TensorFlow 1.x use them with `tf.feature_column.input_layer`.
     """
     from tensorflow.python.tpu import feature_column
     return (feature_column._TPUEmbeddingColumn, feature_column._TPUSharedEmbeddingColumn)
 
 
 def other_columns_of_a_spec() -> tuple[type, ...]:
-    """Returns the classes of columns that an `EmbeddingConfigSpec` takes and no TPU looks up.
-
-    Checked: 2.16-2.21.
-    """
+    """Returns the classes of columns that an `EmbeddingConfigSpec` takes and no TPU looks up."""
     from tensorflow.python.feature_column import feature_column, feature_column_v2
     return (feature_column._NumericColumn, feature_column_v2.NumericColumn,
             feature_column._EmbeddingColumn, feature_column_v2.EmbeddingColumn,
@@ -37,17 +34,14 @@ def other_columns_of_a_spec() -> tuple[type, ...]:
 
 
 def is_tensor_core_column(column: Any) -> bool:
-    """Whether a column was made with `embedding_lookup_device='tpu_tensor_core'`.
-
-    Checked: 2.16-2.21.
-    """
+    """Whether a column was made with `embedding_lookup_device='tpu_tensor_core'`."""
     from tensorflow.python.tpu import feature_column_v2
     device = getattr(column, '_embedding_lookup_device', None)
     return bool(device == feature_column_v2.EmbeddingDevice.TPU_TENSOR_CORE)
 
 
 def tensor_core_length(column: Any) -> int:
-    """Returns how many ids of a sample a tensor-core column takes. Checked: 2.16-2.21."""
+    """Returns how many ids of a sample a tensor-core column takes."""
     return int(column._tensor_core_shape[1])
 
 
@@ -55,7 +49,7 @@ def recorded_column_scopes(graph: Any) -> dict[str, tuple[str, str]]:
     """Returns the records of TPU columns: embedding name -> (variable scope, name in it).
 
     The columns write them into `graph` while model_fn runs. TensorFlow deleted its own reader
-    together with TPUEstimator. Checked: 2.16-2.21.
+    together with TPUEstimator.
     """
     from tensorflow.python.tpu import feature_column
     collection = graph.get_collection(feature_column._TPU_FC_TO_SCOPE)
@@ -81,7 +75,7 @@ class _Records(dict[str, tuple[str, str]]):
 def columns_used(graph: Any) -> list[Any]:
     """Returns a list that gets every TPU column that is used in `graph` from now on.
 
-    TensorFlow keeps only the names of their tables. Checked: 2.16-2.21.
+    TensorFlow keeps only the names of their tables.
     """
     from tensorflow.python.tpu import feature_column
     collection = graph.get_collection_ref(feature_column._TPU_FC_TO_SCOPE)
@@ -97,7 +91,7 @@ def forget_column_scopes(graph: Any) -> None:
 
 
 def identity_columns() -> tuple[type, ...]:
-    """Returns the class of `categorical_column_with_identity`. Checked: 2.16-2.21."""
+    """Returns the class of `categorical_column_with_identity`."""
     from tensorflow.python.feature_column import feature_column_v2
     return (feature_column_v2.IdentityCategoricalColumn,)
 
@@ -105,12 +99,12 @@ def identity_columns() -> tuple[type, ...]:
 def column_ids(categorical_column: Any, words: Any) -> Any:
     """Maps a SparseTensor of words to ids as the categorical column does.
 
-    The public method needs a transformation cache, which is private. Checked: 2.16-2.21.
+    The public method needs a transformation cache, which is private.
     """
     return categorical_column._transform_input_tensor(words)
 
 
 def computed_columns() -> tuple[type, ...]:
-    """Returns the classes of columns that TensorFlow computes of others. Checked: 2.16-2.21."""
+    """Returns the classes of columns that TensorFlow computes of others."""
     from tensorflow.python.feature_column import feature_column_v2
     return (feature_column_v2.BucketizedColumn, feature_column_v2.CrossedColumn)

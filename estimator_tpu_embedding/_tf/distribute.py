@@ -15,17 +15,14 @@ def coordinator() -> Any:
     """Returns the module that configures a process of a cluster and starts its server.
 
     Its `run_distribute_coordinator` has no public name. Keras has copies, but they know no
-    evaluators. Checked: 2.16-2.21.
+    evaluators.
     """
     from tensorflow.python.distribute import distribute_coordinator
     return distribute_coordinator
 
 
 def task() -> Any:
-    """Returns the task of the process or thread that the coordinator calls: type, id, address.
-
-    Checked: 2.16-2.21.
-    """
+    """Returns the task of the process or thread that the coordinator calls: type, id, address."""
     from tensorflow.python.distribute import distribute_coordinator_context
     return distribute_coordinator_context.get_current_worker_context()
 
@@ -37,7 +34,7 @@ def mirrored_extended() -> Any:
     `_experimental_distribute_dataset(dataset, options)`,
     `_distribute_datasets_from_function(dataset_fn, options)` and `_update_config_proto(config)`.
     They may set `_input_workers_devices`. For each call of a `dataset_fn` it has the device of
-    the dataset, and the devices of the replicas that the dataset feeds. Checked: 2.16-2.21.
+    the dataset, and the devices of the replicas that the dataset feeds.
     """
     from tensorflow.python.distribute import mirrored_strategy
     return mirrored_strategy.MirroredExtended
@@ -47,7 +44,7 @@ def tpu_strategy_module() -> Any:
     """Returns the module that defines `TPUStrategyV2`, `TPUStrategy` and `TPUStrategyV1`.
 
     Other modules of TensorFlow ask it for these names when they call `isinstance`. The module
-    itself does not look them up. Checked: 2.16-2.21.
+    itself does not look them up.
     """
     from tensorflow.python.distribute import tpu_strategy
     return tpu_strategy
@@ -57,24 +54,21 @@ def add_logical_cpus(count: int) -> None:
     """Splits the logical CPU into `count` of them, also after operations have run.
 
     The public `tf.config.set_logical_device_configuration` fails then. It also changes sessions
-    that are given no config, while this function leaves sessions alone. Checked: 2.16-2.21.
+    that are given no config, while this function leaves sessions alone.
     """
     from tensorflow.python.eager import context
     context.context().set_logical_cpu_devices(count)
 
 
 def hardware_with_accelerator() -> Any:
-    """Returns the proto of a TPU with tables (V1), for `tf.tpu.experimental.HardwareFeature`.
-
-    Checked: 2.16-2.21.
-    """
+    """Returns the proto of a TPU with tables (V1), for `tf.tpu.experimental.HardwareFeature`."""
     from tensorflow.core.protobuf.tpu import topology_pb2
     return topology_pb2.TPUHardwareFeature(
         embedding_feature=topology_pb2.TPUHardwareFeature.EmbeddingFeature.V1)
 
 
 def whole_shard(shape: tuple[int, ...]) -> Any:
-    """Returns the `shard_info` of an initializer for a whole variable. Checked: 2.16-2.21."""
+    """Returns the `shard_info` of an initializer for a whole variable."""
     from tensorflow.python.trackable import base
     return base.ShardInfo(shape, (0,) * len(shape))
 
@@ -83,7 +77,7 @@ def change_datasets(distributed: Any, change: Callable[[Any], Any]) -> None:
     """Puts others in the places of the datasets that a distributed dataset has, one for each host.
 
     They are what TensorFlow has made of the user's dataset: it divides batches and files first, and
-    must see them for that. Checked: 2.16-2.21.
+    must see them for that.
 
     Args:
       distributed: the result of `experimental_distribute_dataset`, which has no iterator yet.
@@ -96,7 +90,7 @@ def set_device_options(iterator: Any, options: Any) -> None:
     """Gives options to what an iterator of a distributed dataset prefetches to each device.
 
     These datasets are made inside `iter` and have no options of their own. So each is put, with
-    options, in the place of the one that has not begun. Checked: 2.16-2.21.
+    options, in the place of the one that has not begun.
 
     Args:
       iterator: the iterator, which has given no element yet.
@@ -117,7 +111,7 @@ def rewritten(dataset: Any, rewrite: str) -> Any:
     """Returns a dataset after one of TensorFlow's rewrites, as for a dataset that it tunes.
 
     TensorFlow has no option for it without its tuner. The raw operation is public, but not the
-    dataset of its result, which must keep Python functions of the first alive. Checked: 2.16-2.21.
+    dataset of its result, which must keep Python functions of the first alive.
 
     Args:
       dataset: a `tf.data.Dataset`.

@@ -1,4 +1,4 @@
-"""Sessions, what they call, and their surroundings: eager mode, seeds, summaries, warnings."""
+"""Sessions, what they call and save, and their surroundings: eager mode, seeds, warnings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ def pass_calls_through(session: Any, wrap: Callable[[Callable[..., Any]], Callab
 
     There are two. `make_callable` uses only the second, and `fast_callable` only the first. Hooks
     of users get the session itself, so that no class around it would see all calls.
-    Checked: 2.16-2.21.
     """
     session._do_call = wrap(session._do_call)
     session._call_tf_sessionrun = wrap(session._call_tf_sessionrun)
@@ -23,7 +22,7 @@ def ask_nothing(session: Any) -> None:
 
     The server does that in a thread of its own, so it answers while steps occupy all threads that
     run operations. `session.run` sends nothing if nothing is asked for, and `list_devices` keeps
-    Python's lock while it waits. Checked: 2.16-2.21.
+    Python's lock while it waits.
 
     Raises:
       tf.errors.InvalidArgumentError: if the server answers.
@@ -38,7 +37,7 @@ def leave_session(session: Any) -> None:
 
     Closing waits for each process of a cluster, even for one that is gone. The collector calls
     `close`, too. The session is not marked as closed, for a call would then fail by that, and not
-    by the loss that `pass_calls_through` may raise. Checked: 2.16-2.21.
+    by the loss that `pass_calls_through` may raise.
     """
     session.close = lambda: None
 
@@ -46,7 +45,7 @@ def leave_session(session: Any) -> None:
 def creator_that_tells(told: Callable[[Any], None], *arguments: Any, **named: Any) -> Any:
     """Returns a `ChiefSessionCreator` that tells of a session before it restores or runs anything.
 
-    The public class makes the session inside of the method that restores. Checked: 2.16-2.21.
+    The public class makes the session inside of the method that restores.
 
     Args:
       told: is given the session.
@@ -84,7 +83,7 @@ def register_function(token: str, function: Callable[..., Any]) -> None:
     """Lets `tf.raw_ops.PyFunc(token=token)` call a function of this process, from any session.
 
     `tf.numpy_function` chooses the token by itself, so no other process could know it. The
-    registry keeps no function alive: the caller must. Checked: 2.16-2.21.
+    registry keeps no function alive: the caller must.
     """
     from tensorflow.python.ops import script_ops
     script_ops._py_funcs._funcs[token] = function
@@ -95,7 +94,7 @@ def fast_callable(session: Any, feeds: Sequence[Any], fetches: Sequence[Any],
     """Returns a function of arrays for `feeds` that runs `targets` and returns `fetches`.
 
     A call fails as `session.run` does, at a fraction of its cost. The public `make_callable` is
-    as slow as `run` if there are feeds. Checked: 2.16-2.21.
+    as slow as `run` if there are feeds.
     """
     from tensorflow.core.protobuf import config_pb2
     call = session._make_callable_from_options(config_pb2.CallableOptions(
@@ -108,7 +107,7 @@ def session_class() -> Any:
     """Returns the class whose `__init__(self, target, graph, config)` starts every session.
 
     The public classes are derived from it, and TensorFlow's own modules use them under other
-    names. Checked: 2.16-2.21.
+    names.
     """
     from tensorflow.python.client import session
     return session.BaseSession
@@ -117,7 +116,7 @@ def session_class() -> Any:
 def mark_unopened(session: Any) -> None:
     """Lets a session whose `__init__` was not reached end without a message.
 
-    Its `__del__` asks for a handle that only `__init__` sets. Checked: 2.16-2.21.
+    Its `__del__` asks for a handle that only `__init__` sets.
     """
     session._session = None
 
@@ -126,26 +125,26 @@ def eager_mode() -> Any:
     """Returns a context of eager mode, which leaves the graph that this thread builds alone.
 
     It is for functions that the garbage collector calls, at any place. `tf.init_scope` would
-    change the graph. Checked: 2.16-2.21.
+    change the graph.
     """
     from tensorflow.python.eager import context
     return context.eager_mode()
 
 
 def global_seed() -> int | None:
-    """Returns the seed of `tf.random.set_seed` in eager mode, or `None`. Checked: 2.16-2.21."""
+    """Returns the seed of `tf.random.set_seed` in eager mode, or `None`."""
     from tensorflow.python.eager import context
     return context.global_seed()
 
 
 def is_recording_gradients() -> bool:
-    """Whether a `tf.GradientTape` records here. Public symbols only stop it. Checked: 2.16-2.21."""
+    """Whether a `tf.GradientTape` records here. Public symbols only stop it."""
     from tensorflow.python.eager import record
     return bool(record.could_possibly_record())
 
 
 def is_saving_model() -> bool:
-    """Whether functions are being traced for `tf.saved_model.save`. Checked: 2.16-2.21."""
+    """Whether functions are being traced for `tf.saved_model.save`."""
     from tensorflow.python.saved_model import save_context
     return bool(save_context.in_save_context())
 
@@ -153,14 +152,14 @@ def is_saving_model() -> bool:
 def summary_writer_initializers() -> list[Any]:
     """Returns the operations that open the writers of V2 summaries in the default graph.
 
-    `tf.compat.v1.summary.initialize` runs them only under a default writer. Checked: 2.16-2.21.
+    `tf.compat.v1.summary.initialize` runs them only under a default writer.
     """
     from tensorflow.python.ops import summary_ops_v2
     return list(summary_ops_v2.summary_writer_initializer_op())
 
 
 def cached_summary_writers() -> list[Any]:
-    """Returns the writers of `tf.summary.FileWriterCache`. Checked: 2.16-2.21."""
+    """Returns the writers of `tf.summary.FileWriterCache`."""
     from tensorflow.python.summary.writer import writer_cache
     return list(writer_cache.FileWriterCache._cache.values())
 
@@ -169,7 +168,7 @@ def without_deprecation_warnings() -> Any:
     """Returns a context in which TensorFlow does not warn of deprecated functions.
 
     This package itself calls them, and the warnings would advise users to give up the features
-    that they came for. Checked: 2.16-2.21.
+    that they came for.
     """
     from tensorflow.python.util import deprecation
     return deprecation.silence()
@@ -179,7 +178,113 @@ def joined_paths(structure: Any) -> list[tuple[str, Any]]:
     """Returns the path of each leaf in a nested structure, such as `'a/0'`, and the leaf.
 
     The order is the same as of `tf.nest.flatten`; TensorFlow's own messages have these paths.
-    Checked: 2.16-2.21.
     """
     from tensorflow.python.util import nest
     return list(nest.flatten_with_joined_string_paths(structure))
+
+
+def add_listeners(saver_hook: Any, listeners: Any) -> None:
+    """Adds saving listeners to an existing `CheckpointSaverHook`.
+
+    The public way is its constructor only.
+    """
+    own = saver_hook._listeners
+    saver_hook._listeners = [*own, *(each for each in listeners if each not in own)]
+
+
+def saving_listeners(saver_hook: Any) -> list[Any]:
+    """Returns the listeners of a `CheckpointSaverHook`."""
+    return list(saver_hook._listeners)
+
+
+def replace_saver(saver_hook: Any, wrap: Callable[[Any], Any]) -> Any:
+    """Makes an existing `CheckpointSaverHook` save with another saver, and returns that saver.
+
+    Args:
+      saver_hook: hook of a user, who may use it again for another graph.
+      wrap: makes the other saver from the saver of the hook. It may not use that saver before
+        there is a session, because nobody knows until then which saver it is.
+    """
+    class Chosen:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(type(saver_hook)._get_saver(saver_hook), name)
+
+    wrapped = wrap(Chosen())
+    saver_hook._get_saver = lambda: wrapped
+    return wrapped
+
+
+def begin_saving(saver_hook: Any, session: Any, text_of: Callable[[Any], str]) -> None:
+    """Does what `CheckpointSaverHook.after_create_session` does, with another printer of graphs.
+
+    That writes `graph.pbtxt`, the graph for TensorBoard, and the first checkpoint. Its printer is
+    written in Python and takes as long as all the rest.
+
+    Args:
+      saver_hook: the hook.
+      session: has just been made.
+      text_of: returns the text of a `GraphDef`.
+    """
+    import os
+
+    from tensorflow.python.framework import meta_graph
+    from tensorflow.python.lib.io import file_io
+    step = session.run(saver_hook._global_step_tensor)
+    message = session.graph.as_graph_def(add_shapes=True)
+    if saver_hook._save_graph_def:
+        directory = saver_hook._checkpoint_dir
+        file_io.recursive_create_dir(directory)
+        file_io.atomic_write_string_to_file(
+            os.path.join(directory, 'graph.pbtxt'), text_of(message))
+    saver = saver_hook._get_saver()
+    saver_hook._summary_writer.add_graph(session.graph)
+    saver_hook._summary_writer.add_meta_graph(meta_graph.create_meta_graph_def(
+        graph_def=message, saver_def=saver.saver_def if saver else None))
+    saver_hook._save(session, step)
+    saver_hook._timer.update_last_triggered_step(step)
+
+
+def arrange_scaffold(scaffold: Any, saver: Any = None, init_fn: Any = None) -> None:
+    """Gives an existing `tf.train.Scaffold` another saver or another `init_fn`.
+
+    The public way is its constructor only. If a derived class has properties for them, these
+    give way. `init_fn` takes a session.
+    """
+    given = {name: value for name, value in (('saver', saver), ('init_fn', init_fn))
+             if value is not None}
+    for name, value in given.items():
+        setattr(scaffold, f'_{name}', value)
+    if init_fn is not None:  # A copy of the scaffold takes this one.
+        scaffold._user_init_fn = lambda _, session: init_fn(session)
+    from tensorflow.python.training import monitored_session
+    base, cls = monitored_session.Scaffold, type(scaffold)
+    own = {name: getattr(base, name) for name in given
+           if getattr(cls, name) is not getattr(base, name)}
+    if own:
+        scaffold.__class__ = type(cls.__name__, (cls,), {'__module__': cls.__module__, **own})
+
+
+def saver_builder() -> Any:
+    """Returns the class whose instances build the operations of a `tf.train.Saver` by default.
+
+    `tf.train.Saver(builder=...)` is public, but the base class of builders is private. The
+    builder has a class `ResourceVariableSaveable`, whose `handle_op` is the variable's handle.
+    A derived class may override `shards`, which takes all saveables on one device. It returns
+    lists of them, and each list becomes a file. The device of the last file merges all files;
+    `merging_device` is the one whose files come last.
+    """
+    from tensorflow.python.training import saver
+
+    class Builder(saver.BulkSaverBuilder):
+        merging_device = ''
+
+        def shards(self, saveables: list[Any]) -> list[list[Any]]:
+            """Returns one list, so one file, as TensorFlow does."""
+            return [saveables]
+
+        def _GroupByDevices(self, saveables: list[Any]) -> list[tuple[str, list[Any]]]:
+            groups = sorted(super()._GroupByDevices(saveables),
+                            key=lambda group: group[0] == self.merging_device)
+            return [(device, shard) for device, group in groups for shard in self.shards(group)]
+
+    return Builder

@@ -11,7 +11,7 @@ from typing import Any
 def tpu_shard_context(number_of_shards: int) -> Any:
     """Returns the context in which TPU columns and `CrossShardOptimizer` see replicas.
 
-    It is thread-local, so every tower enters its own. It has no public name. Checked: 2.16-2.21.
+    It is thread-local, so every tower enters its own. It has no public name.
     """
     from tensorflow.python.tpu import tpu_function
     return tpu_function.tpu_shard_context(number_of_shards)
@@ -20,7 +20,7 @@ def tpu_shard_context(number_of_shards: int) -> Any:
 def tpu_ops_module() -> Any:
     """Returns the module through which `CrossShardOptimizer` calls `cross_replica_sum`.
 
-    `compat.install` replaces that function, whose op has no CPU kernel. Checked: 2.16-2.21.
+    `compat.install` replaces that function, whose op has no CPU kernel.
     """
     from tensorflow.python.tpu.ops import tpu_ops
     return tpu_ops
@@ -29,7 +29,7 @@ def tpu_ops_module() -> Any:
 def generated_tpu_ops_module() -> Any:
     """Returns the module of most functions of `tpu_ops`, and of some of `tf.raw_ops`.
 
-    `compat.install` replaces the functions that feed a TPU. Checked: 2.16-2.21.
+    `compat.install` replaces the functions that feed a TPU.
     """
     from tensorflow.python.ops import gen_tpu_ops
     return gen_tpu_ops
@@ -39,14 +39,13 @@ def tpu_module() -> Any:
     """Returns the module that defines `replicate`, `shard`, `batch_parallel` and `rewrite`.
 
     All four call its `split_compile_and_replicate`, which `compat.install` replaces.
-    Checked: 2.16-2.21.
     """
     from tensorflow.python.tpu import tpu
     return tpu
 
 
 def tpu_cluster_resolver_module() -> Any:
-    """Returns the module of `TPUClusterResolver`, for `compat.install`. Checked: 2.16-2.21."""
+    """Returns the module of `TPUClusterResolver`, for `compat.install`."""
     from tensorflow.python.distribute.cluster_resolver.tpu import tpu_cluster_resolver
     return tpu_cluster_resolver
 
@@ -56,7 +55,6 @@ def modules_of_contrib() -> dict[str, Any]:
 
     They were in `tensorflow.contrib.tpu.python.tpu`, or are the source of `contrib.summary` and
     `contrib.framework.nest`. Public names write other summaries and have fewer functions.
-    Checked: 2.16-2.21.
     """
     from tensorflow.python.framework import smart_cond
     from tensorflow.python.ops import summary_ops_v2
@@ -103,6 +101,6 @@ def create_slots(optimizer: Any, table: Any, create: Callable[..., Any]) -> dict
     """Makes the slots of a table, by name, for an optimizer of `tf.tpu.experimental.embedding`.
 
     Its `slot_variable_creation_fn` makes them, otherwise `create(name, initializer)`. There is no
-    public name. Checked: 2.16-2.21.
+    public name.
     """
     return dict(optimizer._create_slots(table, create))

@@ -16,7 +16,7 @@ def resource_variable() -> Any:
 
     `to_proto` writes the name of `_cached_value` if there is one. A graph that imports the proto
     has it as the cached value. Its graph element is found through first inputs, up to a
-    `ReadVariableOp`. Checked: 2.16-2.21.
+    `ReadVariableOp`.
     """
     from tensorflow.python.ops import resource_variable_ops
     return resource_variable_ops.ResourceVariable
@@ -28,7 +28,6 @@ def last_creator_scope(creator: Callable[..., Any]) -> Any:
     Creators of `tf.variable_creator_scope` are called from the innermost scope to the outermost.
     So a creator that makes variables itself would hide the user's creators if it were entered
     last. `creator` takes the arguments that `tf.variable_creator_scope` describes.
-    Checked: 2.16-2.21.
     """
     from tensorflow.python.framework import ops
     return ops.get_default_graph()._variable_creator_scope(creator, priority=0)
@@ -38,7 +37,7 @@ def full_name_and_shape(variable: Any) -> tuple[str, list[int | None] | None]:
     """Returns the name and shape of a variable in a checkpoint.
 
     For a part of a partitioned variable, both belong to the whole variable. The shape is `None`
-    if the rank is unknown. Checked: 2.16-2.21.
+    if the rank is unknown.
     """
     whole = variable._get_save_slice_info()
     if whole is not None:
@@ -50,7 +49,7 @@ def full_name_and_shape(variable: Any) -> tuple[str, list[int | None] | None]:
 def auto_trackable() -> type:
     """Returns the base class of objects whose attributes `tf.train.Checkpoint` saves.
 
-    It is public only below `tf.__internal__`. Checked: 2.16-2.21.
+    It is public only below `tf.__internal__`.
     """
     from tensorflow.python.trackable import autotrackable
     return autotrackable.AutoTrackable
@@ -62,7 +61,7 @@ def add_variable(owner: Any, name: str, shape: tuple[int, ...], initializer: Cal
 
     If `owner` was restored before, the variable gets the restored value, and `initializer` does
     not run. The public way is to assign an attribute. It runs the initializer nevertheless, and
-    cannot make children whose names hold a slash. Checked: 2.16-2.21.
+    cannot make children whose names hold a slash.
     """
     return owner._add_variable_with_custom_getter(
         name=name, shape=shape, initializer=initializer, getter=create)
@@ -71,7 +70,7 @@ def add_variable(owner: Any, name: str, shape: tuple[int, ...], initializer: Cal
 def random_initializers() -> tuple[type, ...]:
     """Returns the classes of random initializers; a TableConfig has one of them by default.
 
-    The public names lead to the classes of Keras. Checked: 2.16-2.21.
+    The public names lead to the classes of Keras.
     """
     from tensorflow.python.ops import init_ops_v2
     return (init_ops_v2.RandomNormal, init_ops_v2.RandomUniform, init_ops_v2.TruncatedNormal,
@@ -82,7 +81,6 @@ def without_tracking_wrapper(value: Any) -> Any:
     """Returns what a value holds that tells trackable objects not to track it, or the value.
 
     Functions of a user that make slots return such values. The wrapper has no public name.
-    Checked: 2.16-2.21.
     """
     from tensorflow.python.trackable import data_structures
     return value.value if isinstance(value, data_structures.NoDependency) else value

@@ -179,7 +179,6 @@ E464 look-up before variables
 E465 look-up outside of replicas
 E466 gradients without a look-up
 E467 no dummy variables
-E468 unknown value of a variable
 E469 unreadable TF_CONFIG
 E470 content that would be lost
 E472 strategy or cluster given twice

@@ -9,11 +9,11 @@ import queue
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
-from typing import Any
 
 from ..errors import Problem
 from ..proto import files
+from ..proto import json_objects
+from .control import Caller, Reply
 from .faults import HostUnavailableError
 
 PACKAGE = str(__package__).partition('.')[0]
@@ -32,9 +32,7 @@ class Children:
         """Starts none yet."""
         self._count, self._expose = count, expose
         self._processes: list[subprocess.Popen[bytes]] = []
-        self._requests: queue.SimpleQueue[
-            tuple[Callable[[], Any], concurrent.futures.Future[Any]]] = queue.SimpleQueue()
-        self._thread: threading.Thread | None = None
+        self._caller: Caller | None = None
 
     def start(self, deadline: float) -> list[str]:
         """Starts all; returns their addresses.
@@ -43,7 +41,14 @@ class Children:
           HostUnavailableError: E711 if one ends or is silent; then all have been ended.
         """
         self.end()
-        self._processes = [self._in_thread(self._start_one) for _ in range(self._count)]
+        self._caller = self._caller or Caller()
+        reply: Reply = queue.SimpleQueue()
+        for _ in range(self._count):
+            self._caller.submit(self._start_one, (), reply)
+            process, error = reply.get()
+            if error is not None:
+                raise error
+            self._processes.append(process)
         late = threading.Event()
 
         def give_up() -> None:
@@ -104,23 +109,6 @@ class Children:
              *['--expose'] * self._expose],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env=environment(),
             process_group=0)
-
-    def _in_thread(self, work: Callable[[], Any]) -> Any:
-        if self._thread is None or not self._thread.is_alive():
-            self._thread = threading.Thread(target=self._serve, name='parent-of-workers',
-                                            daemon=True)
-            self._thread.start()
-        future: concurrent.futures.Future[Any] = concurrent.futures.Future()
-        self._requests.put((work, future))
-        return future.result()
-
-    def _serve(self) -> None:
-        while True:
-            work, future = self._requests.get()
-            try:
-                future.set_result(work())
-            except BaseException as error:  # The thread that waits raises it.
-                future.set_exception(error)
 
 
 def _address_of(process: subprocess.Popen[bytes]) -> str | None:

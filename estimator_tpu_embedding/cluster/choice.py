@@ -48,11 +48,8 @@ class ClusterChoice:
            expose: bool = False) -> ClusterChoice:
         """Returns what arguments of users mean, unchecked.
 
-        Args:
-          workers: addresses, in a list or separated by commas; or `'from-script'`. A list or
-            text without any address has problems: it does not mean that none are asked for.
-          processes: workers to start.
-          expose: whether servers may listen where other machines reach them.
+        `workers` has addresses, in a list or separated by commas; or it is `'from-script'`. A list
+        or text without any address has problems: it does not mean that none are asked for.
 
         >>> ClusterChoice.of('10.0.0.3:8470,10.0.0.4:8470').num_hosts
         2

@@ -40,7 +40,7 @@ class Cluster:
 
     Attributes:
       choice: which processes are meant.
-      is_remote: `True`: hosts are tasks of their own.
+      is_remote: whether hosts are tasks of their own.
       run: the name under which workers are claimed; it differs between processes.
     """
 
@@ -48,12 +48,7 @@ class Cluster:
 
     def __init__(self, choice: ClusterChoice, say: Callable[[str], None] = logging.info,
                  run: str | None = None):
-        """Contacts and starts nobody yet.
-
-        Args:
-          choice: which processes are meant.
-          say: is told what was found.
-          run: claims the workers; `None` takes the name of this process.
+        """Contacts and starts nobody yet; `say` is told what is found later.
 
         Raises:
           ConfigError: with every problem of the choice.
@@ -76,7 +71,7 @@ class Cluster:
 
     @property
     def num_hosts(self) -> int:
-        """The number of workers, each of which is a host."""
+        """The number of workers."""
         return self.choice.num_hosts
 
     @property
@@ -108,10 +103,7 @@ class Cluster:
         return [one.incarnation for one in self._opened]
 
     def config(self, session_config: Any = None) -> Any:
-        """Returns the `ConfigProto` of a session over the workers as they were prepared last.
-
-        The session has state of its own on every worker, which ends with it.
-        """
+        """Returns the `ConfigProto` of a session, whose state on the workers ends with it."""
         config = tf.ConfigProto()
         if session_config is not None:
             config.CopyFrom(session_config)
@@ -184,10 +176,7 @@ class Cluster:
         return '' if self._watch is None else self._watch.answers()
 
     def tell_tables(self, tables: Sequence[Sequence[dict[str, Any]]]) -> None:
-        """Tells each worker what it will hold, for `etpe worker ls` and for messages.
-
-        Args:
-          tables: per host, `name`, `rows` and `bytes` of each table's part.
+        """Tells each worker the `name`, `rows` and `bytes` of each part of a table on its host.
 
         Raises:
           control.NoAnswerError: if a worker does not answer.
@@ -203,7 +192,7 @@ class Cluster:
         """Makes sure that the workers have memory for tables, and see the files of a job.
 
         Args:
-          tables: see `tell_tables`; the workers are told.
+          tables: see `tell_tables`.
           directory: that the job writes into, an absolute path; `''` if it writes none.
           checkpoint: the prefix of the one that is restored, an absolute path; `''` for none.
 
@@ -225,7 +214,7 @@ class Cluster:
             self.tell_tables(tables)
 
     def bytes_of(self, host: int) -> int:
-        """Returns the bytes of the tables on a host; 0 if nobody told them yet."""
+        """Returns the bytes of the tables on a host, once they were told."""
         return sum(one['bytes'] for one in self._tables[host]) if self._tables else 0
 
     def status_of(self, host: int) -> int | None:

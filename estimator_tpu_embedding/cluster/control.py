@@ -10,6 +10,7 @@ from __future__ import annotations
 import concurrent.futures
 import contextlib
 import json
+import queue
 import threading
 import time
 import weakref
@@ -35,6 +36,36 @@ _FORGOTTEN = (tf.errors.AbortedError, tf.errors.CancelledError, tf.errors.NotFou
 
 _GRACE = 1.0
 """Seconds that TensorFlow gets beyond a deadline to notice it by itself."""
+
+Reply = queue.SimpleQueue[tuple[Any, BaseException | None]]
+
+
+class Caller(threading.Thread):
+    """A thread that makes the calls of another one, one after another; it ends with the process."""
+
+    def __init__(self) -> None:
+        super().__init__(name=f'{threading.current_thread().name}-calls', daemon=True)
+        self._calls: queue.SimpleQueue[
+            tuple[Callable[..., Any], tuple[Any, ...], Reply] | None] = queue.SimpleQueue()
+        self.start()
+
+    def submit(self, call: Callable[..., Any], arguments: tuple[Any, ...], reply: Reply) -> None:
+        """Makes a call when those before are over; puts its result, or its error, into `reply`."""
+        self._calls.put((call, arguments, reply))
+
+    def end(self) -> None:
+        """Ends the thread after the calls that it has."""
+        self._calls.put(None)
+
+    def run(self) -> None:
+        """Makes the calls."""
+        while (work := self._calls.get()) is not None:
+            call, arguments, reply = work
+            try:
+                reply.put((call(*arguments), None))
+            except BaseException as error:  # The first thread raises it.
+                reply.put((None, error))
+            del work, call, arguments, reply  # Nothing lives on while there is no call.
 
 
 class NoAnswerError(Exception):
@@ -140,13 +171,7 @@ class Line:
 
 
 def ask(address: str, verb: str, *, deadline: float, **arguments: Any) -> dict[str, Any]:
-    """Calls a worker once; gives up at the deadline, whatever TensorFlow does.
-
-    Args:
-      address: of the worker, such as `'10.0.0.3:8470'`.
-      verb: one that `worker.Worker` knows.
-      deadline: seconds for all.
-      **arguments: of the verb.
+    """Calls a verb of `worker.Worker` once; gives up at the deadline, whatever TensorFlow does.
 
     Raises:
       NoAnswerError: if there is no answer, or it is an error.

@@ -6,7 +6,9 @@ thread for all of them looks at how long each has been silent.
 
 from __future__ import annotations
 
+import collections
 import dataclasses
+import statistics
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -52,35 +54,10 @@ _LATE = .5
 
 _MOST_REFUSALS = 3
 _MOST_NAMED = 4
+_MOST_ANSWERS = 3600
 _RENEWAL = 5.0
 _CALL = SILENCE + 1
 """Seconds after which a thread looks again whether it is still needed."""
-
-
-@dataclasses.dataclass(slots=True)
-class Answers:
-    """How long the answers of a worker took. It shows which one keeps the others waiting.
-
-    >>> answers = Answers()
-    >>> answers.add(.1), answers.add(.5)
-    (None, None)
-    >>> print(answers)
-    300 ms, longest 500 ms
-    """
-
-    count: int = 0
-    seconds: float = 0.0
-    most: float = 0.0
-
-    def add(self, seconds: float) -> None:
-        """Counts one answer."""
-        self.count += 1
-        self.seconds += seconds
-        self.most = max(self.most, seconds)
-
-    def __str__(self) -> str:
-        return (f'{1000 * self.seconds / max(self.count, 1):.0f} ms, '
-                f'longest {1000 * self.most:.0f} ms')
 
 
 @dataclasses.dataclass(slots=True)
@@ -88,8 +65,6 @@ class Watched:
     """A worker that is watched.
 
     Attributes:
-      host: its number.
-      address: of it.
       incarnation: differs when its process begins anew.
       asked: when the question was asked that has no answer yet; `None` if there is none.
       questions: how many were asked.
@@ -97,7 +72,7 @@ class Watched:
       refusals: how often nobody listened, since the last answer.
       next_look: when to look again whether somebody listens.
       has_begun_anew: whether it lost its tables, or its claim.
-      answers: how long they took, of late.
+      answers: the seconds that each took, of late. They show who keeps the others waiting.
     """
 
     host: int
@@ -109,7 +84,8 @@ class Watched:
     refusals: int = 0
     next_look: float = 0.0
     has_begun_anew: bool = False
-    answers: Answers = dataclasses.field(default_factory=Answers)
+    answers: collections.deque[float] = dataclasses.field(
+        default_factory=lambda: collections.deque(maxlen=_MOST_ANSWERS))
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,12 +134,13 @@ class Heartbeats:
     def answers(self) -> str:
         """Says how fast each worker has answered since the last call, the slowest first."""
         with self._change:
-            found = sorted(((one.answers, one) for one in self._workers),
-                           key=lambda pair: -pair[0].most)[:_MOST_NAMED]
-            text = ', '.join(f'{one.host} ({one.address}) in {answers}' for answers, one in found
-                             if answers.count)
+            found = sorted((one for one in self._workers if one.answers),
+                           key=lambda one: -max(one.answers))[:_MOST_NAMED]
+            text = ', '.join(
+                f'{one.host} ({one.address}) in {1000 * statistics.fmean(one.answers):.0f} ms, '
+                f'longest {1000 * max(one.answers):.0f} ms' for one in found)
             for one in self._workers:
-                one.answers = Answers()
+                one.answers.clear()
         return f'hosts answered: {text}' if text else ''
 
     def check(self) -> None:
@@ -194,7 +171,7 @@ class Heartbeats:
                 self._has_ended.wait(_LOOK)
                 continue
             with self._change:
-                one.answers.add(time.monotonic() - began)
+                one.answers.append(time.monotonic() - began)
                 one.asked, one.answered, one.refusals = None, one.questions, 0
                 self._change.notify_all()
                 # Answers of other workers wake this thread, too.

@@ -5,7 +5,6 @@ TensorFlow's server listens on all interfaces whatever address it is given. So t
 
 from __future__ import annotations
 
-import contextlib
 import ipaddress
 import socket
 
@@ -15,16 +14,10 @@ from ..errors import ExposedServerError, Problem, SetupError
 from .addresses import Address
 
 
-def addresses_of(pid: int | None = None) -> list[str]:
-    """Returns the addresses on which a process listens, such as `['[::]:8470']`, sorted.
-
-    Args:
-      pid: of the process; `None` is this one. One that cannot be seen listens nowhere.
-    """
-    with contextlib.suppress(psutil.Error):
-        return sorted(str(Address(*one.laddr)) for one in psutil.Process(pid).net_connections('tcp')
-                      if one.status == psutil.CONN_LISTEN)
-    return []
+def own_addresses() -> list[str]:
+    """Returns the addresses on which this process listens, such as `['[::]:8470']`, sorted."""
+    return sorted(str(Address(*one.laddr)) for one in psutil.Process().net_connections('tcp')
+                  if one.status == psutil.CONN_LISTEN)
 
 
 def interfaces() -> dict[str, str]:

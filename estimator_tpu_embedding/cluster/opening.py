@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from ..errors import ConfigError, EteError, Problem, SetupError, shown
-from . import addresses, control, facts
+from . import addresses, control, process_facts
 from .addresses import is_refused, parsed, stranger_at
 from .control import for_all
 from .faults import HostUnavailableError
@@ -37,13 +37,7 @@ _GIVING_BACK, _ANSWER = 10.0, 2.0
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Opened:
-    """A worker that answered.
-
-    Attributes:
-      address: of it.
-      incarnation: differs each time its process begins.
-      status: what it said, as `worker.Worker` makes it.
-    """
+    """A worker that answered; its incarnation differs each time its process begins."""
 
     address: str
     incarnation: str
@@ -51,10 +45,7 @@ class Opened:
 
 
 def look_at(text: str, deadline: float) -> list[dict[str, Any]]:
-    """Returns what each worker says about itself, in order.
-
-    Returns:
-      The status of each, with its `address`, and `why_not` if it did not answer.
+    """Returns the status of each worker, with its `address`, and `why_not` if it did not answer.
 
     Raises:
       ConfigError: with every problem of the addresses; then nobody was contacted.
@@ -82,7 +73,7 @@ def opened(workers: Sequence[str], run: str, deadline: float, stale: Collection[
 
     Args:
       workers: addresses, one per host.
-      run: the run.
+      run: that claims them.
       deadline: seconds until all must have answered. A worker that another client holds, and
         does not renew, gets the time until that lease ends.
       stale: incarnations that hold state of a lost session; they must begin anew.
@@ -166,8 +157,8 @@ def _open(address: str, run: str, deadline: float, stale: Collection[str],
         if place is not None and (word := stranger_at(place, _LOOK)):
             return _stranger(address, f'a server that says {word}')
         try:
-            answer = control.ask(address, 'claim', run=run, client=facts.who(),
-                                 process=facts.process(), deadline=left)
+            answer = control.ask(address, 'claim', run=run, client=process_facts.who(),
+                                 process=process_facts.process(), deadline=left)
         except control.NoAnswerError as error:
             why = str(error)
             if error.is_final:
@@ -209,7 +200,7 @@ def _of_another_version(address: str) -> Opened | None:
         answer = control.ask(address, 'status', deadline=_ANSWER)
     except control.NoAnswerError:
         return None
-    is_other = facts.differences(facts.versions(), dict(answer['versions']))
+    is_other = process_facts.differences(process_facts.versions(), dict(answer['versions']))
     return Opened(address, str(answer['incarnation']), answer) if is_other else None
 
 
@@ -241,15 +232,16 @@ def _require_one_version(ours: Sequence[Opened], run: str) -> None:
     Raises:
       SetupError: E709, with a table of versions.
     """
-    own = facts.versions()
+    own = process_facts.versions()
     others = {one.address: dict(one.status['versions']) for one in ours}
-    wrong = {address: facts.differences(own, versions) for address, versions in others.items()}
+    wrong = {address: process_facts.differences(own, versions)
+             for address, versions in others.items()}
     if not any(wrong.values()):
         return
     give_back([one.address for one in ours], run)
     names = ', '.join(sorted(set().union(*wrong.values())))
     table = [f'\n  {who}: ' + ', '.join(
-        f'{name} {shown(versions.get(name, "unknown"))}' for name in facts.VERSIONS)
+        f'{name} {shown(versions.get(name, "unknown"))}' for name in process_facts.VERSIONS)
         for who, versions in (('this process', own), *others.items())]
     raise SetupError(Problem(
         'E709', 'cluster', f'all processes must have the same {names}', ''.join(table) + '\n',

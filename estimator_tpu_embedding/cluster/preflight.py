@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ..errors import ConfigError, Problem, SetupError, bytes_text, shown
-from . import control, facts
+from . import control, process_facts
 from .addresses import parsed
 from .control import for_all
 from .faults import HostLostError
@@ -20,11 +20,6 @@ def require_room(addresses: Sequence[str], available: Sequence[int], needed: Seq
     """Makes sure that the tables of each worker fit into what its machine has.
 
     Workers with one address but for the port share a machine, so they share its memory.
-
-    Args:
-      addresses: of the workers, by host.
-      available: bytes that each said it may still use, when it held nothing.
-      needed: bytes of rows and slots of each host.
 
     Raises:
       ConfigError: E744 for each machine that has too little.
@@ -81,17 +76,17 @@ def require_shared(addresses: Sequence[str], directory: str) -> None:
             elif 'problem' in written:
                 yield _unwritable(f'worker {address} of host {host}', directory,
                                   written['problem'])
-            elif facts.note(directory, name, 'read').get('text') != secret:
+            elif process_facts.note(directory, name, 'read').get('text') != secret:
                 yield _elsewhere(host, address, f'the directory {directory}',
                                  'a file that it wrote there is not here')
         finally:
-            facts.note(directory, name, 'remove')  # Some may write, but not remove.
+            process_facts.note(directory, name, 'remove')  # Some may write, but not remove.
             told('remove')
 
     own = secrets.token_hex(16)
-    if 'problem' in (written := facts.note(directory, own, 'write')):
+    if 'problem' in (written := process_facts.note(directory, own, 'write')):
         raise SetupError(_unwritable('this process', directory, written['problem']))
-    facts.note(directory, own, 'remove')
+    process_facts.note(directory, own, 'remove')
     _require_none(addresses, look)
 
 
@@ -102,13 +97,13 @@ def require_same(addresses: Sequence[str], checkpoint: str) -> None:
       SetupError: E741 for each worker that finds another one, or none.
       HostLostError: E707 if a worker does not answer.
     """
-    own = facts.index(checkpoint)
+    own = process_facts.index(checkpoint)
     if 'problem' in own:  # A job has deleted it meanwhile; whoever restores it says so.
         return
 
     def look(host: int, address: str) -> Iterator[Problem]:
         found = control.ask(address, 'index', deadline=_SECONDS, checkpoint=checkpoint)
-        if found.get('sha256') != own['sha256'] and 'sha256' in facts.index(checkpoint):
+        if found.get('sha256') != own['sha256'] and 'sha256' in process_facts.index(checkpoint):
             yield _elsewhere(host, address, f'the checkpoint {checkpoint}', found.get(
                 'problem', 'another checkpoint of that name'))
 

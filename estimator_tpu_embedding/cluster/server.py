@@ -52,13 +52,7 @@ _of_client: dict[str, Server] = {}
 
 
 def start(where: str, asked: Address, *, expose: bool, threads: int | None = None) -> Server:
-    """Starts a server.
-
-    Args:
-      where: the process, for messages.
-      asked: the address of this machine by which others reach it; port 0 takes a free one.
-      expose: whether it may listen where other machines reach it.
-      threads: that TensorFlow computes with; `None` is one per core.
+    """Starts a server at an address of this machine, of which port 0 means any that is free.
 
     Raises:
       SetupError: E706 if the port is taken, E714 if the address is of another machine.
@@ -79,7 +73,7 @@ def start(where: str, asked: Address, *, expose: bool, threads: int | None = Non
     _running.append(server)
     address = Address(asked.host, int(server.target.rpartition(':')[2]))
     return Server(Target(server.target), address, [
-        one for one in listening.addresses_of() if one.endswith(f':{address.port}')])
+        one for one in listening.own_addresses() if one.endswith(f':{address.port}')])
 
 
 def for_workers(workers: Sequence[str], expose: bool) -> Server:

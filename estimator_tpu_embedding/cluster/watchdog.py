@@ -16,7 +16,7 @@ import tensorflow.compat.v1 as tf
 
 from .. import _tf
 from ..errors import Problem, shown
-from .control import remember_thread
+from .control import Caller, Reply, remember_thread
 from .faults import HostLostError
 from .heartbeats import Heartbeats, Rules, Watched
 
@@ -28,42 +28,12 @@ _SUSPECT = (
 
 _LOST = (tf.errors.UnavailableError, tf.errors.AbortedError)
 
-_Reply = queue.SimpleQueue[tuple[Any, BaseException | None]]
-
-
-class _Second(threading.Thread):
-    """The second thread of a thread: makes its calls one after another."""
-
-    def __init__(self) -> None:
-        super().__init__(name=f'{threading.current_thread().name}-calls', daemon=True)
-        self._calls: queue.SimpleQueue[
-            tuple[Callable[..., Any], tuple[Any, ...], _Reply] | None] = queue.SimpleQueue()
-        self.start()
-
-    def submit(self, call: Callable[..., Any], arguments: tuple[Any, ...], reply: _Reply) -> None:
-        """Makes a call when those before are over; puts its result, or its error, into `reply`."""
-        self._calls.put((call, arguments, reply))
-
-    def end(self) -> None:
-        """Ends the thread after the calls that it has."""
-        self._calls.put(None)
-
-    def run(self) -> None:
-        """Makes the calls."""
-        while (work := self._calls.get()) is not None:
-            call, arguments, reply = work
-            try:
-                reply.put((call(*arguments), None))
-            except BaseException as error:  # The first thread raises it.
-                reply.put((None, error))
-            del work, call, arguments, reply  # Nothing lives on while there is no call.
-
 
 class _Owner:
     """Ends the second thread of a thread that has ended."""
 
     def __init__(self) -> None:
-        self.second = _Second()
+        self.second = Caller()
 
     def __del__(self) -> None:
         self.second.end()
@@ -92,7 +62,7 @@ class Calls:
         """
         self._check, self._give_up, self._deadline = check, give_up, deadline
         self._lock = threading.Lock()
-        self._waiting: set[_Reply] = set()
+        self._waiting: set[Reply] = set()
         self.loss: BaseException | None = None
 
     def end(self, loss: BaseException) -> None:
@@ -106,7 +76,7 @@ class Calls:
     def guarded(self, call: Callable[..., Any]) -> Callable[..., Any]:
         """Returns a function that does what `call` does, and ends when a worker is lost."""
         def made(*arguments: Any, **named: Any) -> Any:
-            if isinstance(threading.current_thread(), _Second):
+            if isinstance(threading.current_thread(), Caller):
                 return call(*arguments, **named)
             work = (lambda: call(*arguments, **named)) if named else call
             result, error = self._result(work, () if named else arguments)
@@ -118,7 +88,7 @@ class Calls:
     def _result(self, call: Callable[..., Any], arguments: tuple[Any, ...]
                 ) -> tuple[Any, BaseException | None]:
         """Returns the result or error of a call that the second thread of this one makes."""
-        reply: _Reply = queue.SimpleQueue()
+        reply: Reply = queue.SimpleQueue()
         with self._lock:
             if self.loss is not None:
                 return None, self.loss
@@ -192,11 +162,7 @@ class Watch:
         self._sessions.add(session)
 
     def end(self, error: BaseException | None = None) -> None:
-        """Ends all calls, and leaves the sessions as they are: closing one may take for ever.
-
-        Args:
-          error: that ends the calls; `None` says that the cluster was closed.
-        """
+        """Ends all calls, and leaves the sessions as they are: closing one may take for ever."""
         if error is None:
             error = HostLostError(Problem(
                 'E723', 'cluster', 'its sessions must end before it does', 'a call of one'))

@@ -24,6 +24,8 @@ import psutil
 from .. import _process, _tf
 from ..proto import files
 from . import facts, listening
+from ..proto import json_objects
+from . import listening, process_facts
 from .addresses import Address
 from .server import Server, forget_proxies, start
 
@@ -120,12 +122,12 @@ class Worker:
         self._lease, self._versions = lease, versions
         self._begun, self._incarnation = time.monotonic(), uuid.uuid4().hex
         self._tables: list[dict[str, Any]] = []
-        self._room = facts.room()
+        self._room = process_facts.room()
         self.must_begin_anew = threading.Event()
         self._verbs: dict[str, Callable[..., dict[str, Any]]] = {
             'status': self._status, 'claim': self._claim, 'renew': self._renew,
             'tables': self._take_tables, 'reset': self._reset, 'release': self._release,
-            'note': facts.note, 'index': facts.index}
+            'note': process_facts.note, 'index': process_facts.index}
 
     def answer(self, request: bytes) -> bytes:
         """Returns the answer to a call, both as JSON.
@@ -144,13 +146,14 @@ class Worker:
         return {'pid': os.getpid(), 'versions': self._versions, 'tables': self._tables,
                 'room': self._room,
                 'seconds': round(time.monotonic() - self._begun, 3),
-                'claim': self._lease.as_data(), 'listens': listening.addresses_of(),
+                'claim': self._lease.as_data(), 'listens': listening.own_addresses(),
                 'memory': {'used': psutil.Process().memory_info().rss,
                            'available': psutil.virtual_memory().available}}
 
     def _claim(self, run: str, client: str, process: Any = None) -> dict[str, Any]:
-        is_seen = not facts.has_ended(process)  # A user may hide its processes from others.
-        is_ours = self._lease.claim(run, client, lambda: is_seen and facts.has_ended(process))
+        is_seen = not process_facts.has_ended(process)  # A user may hide its processes from others.
+        is_ours = self._lease.claim(
+            run, client, lambda: is_seen and process_facts.has_ended(process))
         return {'is_ours': is_ours, **self._status()}
 
     def _renew(self, run: str) -> dict[str, Any]:
@@ -182,8 +185,8 @@ def serve(address: Address, tell: Callable[[Server, dict[str, str]], None], *,
     Args:
       address: where clients reach it.
       tell: is called once it listens, with the versions of this process.
-      expose: whether it may listen where other machines reach it.
-      threads: that TensorFlow computes with; `None` is one per core.
+      expose: whether other machines may reach it.
+      threads: of TensorFlow; `None` is one per core.
       lease_seconds: of silence of its client after which it begins anew.
       parent: the process that it ends with, or `None`.
 
@@ -199,7 +202,7 @@ def serve(address: Address, tell: Callable[[Server, dict[str, str]], None], *,
     else:
         signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
         signal.signal(signal.SIGINT, lambda *_: os._exit(128 + signal.SIGINT))
-    versions = facts.versions()
+    versions = process_facts.versions()
     seconds = lease_seconds if parent is None else float('inf')
     lease = Lease(seconds)
     worker = Worker(lease, versions)

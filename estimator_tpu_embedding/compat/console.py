@@ -6,25 +6,22 @@ import contextlib
 import logging
 import os
 import re
-import signal
+import subprocess
 import sys
-import threading
-import time
 import warnings
 from collections.abc import Callable, Iterator
 
 from . import environment
 
-_FACT = re.compile(
-    rb'I\d{4} \d\d:|\d{4}-\d\d-\d\d .{16,24} I (tensorflow|external)/'
-    rb'|WARNING: All log messages before absl::InitializeLog'
-    rb'|To enable the following instructions: '
-    rb'|.*Unable to register cu(FFT|DNN|BLAS) (factory|plugin)'
-    rb'|.*TF-TRT Warning: Could not find TensorRT')
-_NO_DRIVER = re.compile(rb'.*failed call to cuInit: ')
+_FACTS = (  # For grep.
+    '^(I[0-9]{4} [0-9]{2}:|[0-9]{4}-[0-9]{2}-[0-9]{2} .{16,24} I (tensorflow|external)/'
+    '|WARNING: All log messages before absl::InitializeLog'
+    '|To enable the following instructions: '
+    '|.*Unable to register cu(FFT|DNN|BLAS) (factory|plugin)'
+    '|.*TF-TRT Warning: Could not find TensorRT)')
+_NO_DRIVER = '|^.*failed call to cuInit: '
 _DEVICES = ('/dev/nvidiactl', '/dev/nvidia0', '/dev/dxg')
 _DEPRECATION = re.compile(r'From (.+?):\d+: .* is deprecated and will be removed', re.DOTALL)
-_SECONDS_FOR_RELAY = 5.
 
 
 @contextlib.contextmanager
@@ -36,77 +33,45 @@ def quiet_start() -> Iterator[None]:
     crashes. If the machine can have no GPU, the message that none was found is a fact, too,
     although TensorFlow calls it an error.
     """
-    if not environment.hide_facts_of_tensorflow() or 'tensorflow' in sys.modules or (
-            threading.active_count() > 1) or sys.stderr is None:
+    has_gpu = any(map(os.path.exists, _DEVICES))
+    relay = _relay(has_gpu)
+    if relay is None or relay.stdin is None:
         yield
         return
-    has_gpu = any(map(os.path.exists, _DEVICES))
     sys.stderr.flush()
     kept = os.dup(2)
     try:
-        relay = _start_relay(has_gpu)
-        try:
-            yield
-            if not has_gpu:
-                import tensorflow as tf
-                tf.config.list_physical_devices()
-        finally:
-            sys.stderr.flush()
-            os.dup2(kept, 2)
-            _await(relay)
+        os.dup2(relay.stdin.fileno(), 2)
+        relay.stdin.close()
+        yield
+        if not has_gpu:
+            import tensorflow as tf
+            tf.config.list_physical_devices()
     finally:
+        sys.stderr.flush()
+        os.dup2(kept, 2)
         os.close(kept)
+        with contextlib.suppress(subprocess.TimeoutExpired):  # Another process has the pipe open.
+            relay.wait(5.)
 
 
-def _start_relay(has_gpu: bool) -> int:
-    """Starts a process that reads this process's standard error from now on.
-
-    Returns:
-      Its process id.
-    """
-    reader, writer = os.pipe()
-    relay = os.fork()
-    if relay == 0:
-        try:
-            os.close(writer)
-            # It ends with the other process, and not by keys such as Ctrl-C.
-            signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
-            _pass_on(reader, has_gpu)
-        finally:
-            os._exit(0)
-    os.close(reader)
-    os.dup2(writer, 2)
-    os.close(writer)
-    return relay
-
-
-def _pass_on(reader: int, has_gpu: bool) -> None:
-    """Copies the lines of a pipe, but no facts, to standard error until the pipe is closed."""
-    rest, more = b'', b' '
-    while more:
-        more = os.read(reader, 65536)
-        *lines, rest = (rest + more).split(b'\n')
-        for line in lines + ([] if more or not rest else [rest]):
-            if not _FACT.match(line) and (has_gpu or not _NO_DRIVER.match(line)):
-                os.write(2, line + b'\n')
-
-
-def _await(relay: int) -> None:
-    """Waits until all lines are passed on, unless another process holds the pipe open."""
-    end = time.monotonic() + _SECONDS_FOR_RELAY
-    with contextlib.suppress(ChildProcessError):
-        while os.waitpid(relay, os.WNOHANG) == (0, 0) and time.monotonic() < end:
-            time.sleep(.005)
+def _relay(has_gpu: bool) -> subprocess.Popen[bytes] | None:
+    """Starts a process that copies what is no fact to standard error, if there will be facts."""
+    if not environment.hide_facts_of_tensorflow() or 'tensorflow' in sys.modules or (
+            sys.stderr is None):
+        return None
+    with contextlib.suppress(FileNotFoundError):
+        return subprocess.Popen(  # Keys such as Ctrl-C do not end it.
+            ['grep', '-avE', '--line-buffered', _FACTS + ('' if has_gpu else _NO_DRIVER)],
+            stdin=subprocess.PIPE, stdout=2, process_group=0)
+    return None
 
 
 def log_each_line_once(is_library: Callable[[str], bool]) -> None:
     """Makes TensorFlow's handler skip records that the root logger writes to the same stream.
 
     After `app.run`, absl has a handler at the root logger. Records that a function is deprecated
-    are skipped, too, if a library calls the function.
-
-    Args:
-      is_library: takes the name of a file; whether it belongs to a library, and not to the job.
+    are skipped, too, if the file that calls it is of a library, and not of the job.
     """
     import tensorflow as tf
     logger = tf.get_logger()
@@ -149,9 +114,5 @@ class _Once(logging.Filter):
 
 
 def _stream_of(handler: logging.Handler) -> object:
-    """Returns the stream of a handler, or `None`.
-
-    The handler of absl hands its records over to another handler.
-    """
-    handler = getattr(handler, 'python_handler', handler)
+    handler = getattr(handler, 'python_handler', handler)  # That of absl has another one.
     return getattr(handler, 'stream', None)

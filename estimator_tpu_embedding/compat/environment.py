@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 
-from ..errors import ConfigError, Problem, SetupError
+from ..errors import Problem, SetupError
 
 LEGACY_KERAS = 'TF_USE_LEGACY_KERAS'
 LOG_LEVEL = 'TF_CPP_MIN_LOG_LEVEL'
@@ -20,38 +20,18 @@ PACKAGES = {  # module: what to install
     'tensorflow': 'tensorflow', 'tf_keras': 'tf-keras',
     'tensorflow_estimator': 'tf-estimator-nightly==2.16.0.dev2024012409', 'psutil': 'psutil>=6'}
 FOR_CONTRIB = {'tf_slim': 'tf-slim==1.1.0'}
-
-
-# Variables of the original and the values that it takes; `None` allows any value.
-_OF_WORKERS: dict[str, tuple[str, ...] | None] = {
-    'TF_TPU_GRACEFUL_SHUTDOWN_MODE': (
-        '', 'reset_computation', 'shutdown_all_workers', 'shutdown_worker'),
-    'TF_TPU_WATCHDOG_TIMEOUT': None, 'TPU_SPLIT_COMPILE_AND_EXECUTE': None}
+_OF_WORKERS = ('TF_TPU_GRACEFUL_SHUTDOWN_MODE', 'TF_TPU_WATCHDOG_TIMEOUT',
+               'TPU_SPLIT_COMPILE_AND_EXECUTE')
 
 
 def variables_without_effect() -> list[Problem]:
-    """Yields a warning for each variable that is set and directs workers of a real TPU.
-
-    Raises:
-      ConfigError: for a value that the original refuses.
-    """
-    found = {name: os.environ[name] for name in _OF_WORKERS if name in os.environ}
-    wrong = [Problem('E468', name, f'Unknown {name} "{value}"', value, 'It must be one of '
-                     f'{", ".join(map(repr, _OF_WORKERS[name] or ()))}, or be unset.')
-             for name, value in found.items()
-             if _OF_WORKERS[name] is not None and value not in (_OF_WORKERS[name] or ())]
-    if wrong:
-        raise ConfigError(*wrong)
-    return [Problem('W462', name, 'it has no effect: there are no workers to direct here', value)
-            for name, value in found.items()]
+    """Returns a warning for each variable that is set and directs workers of a real TPU."""
+    return [Problem('W462', name, 'it has no effect: there are no workers to direct here',
+                    os.environ[name]) for name in _OF_WORKERS if name in os.environ]
 
 
 def set_colab_address() -> bool:
-    """Sets the variable that tells notebooks of Colab that there is a TPU.
-
-    Returns:
-      Whether it was not set before.
-    """
+    """Tells notebooks of Colab that there is a TPU; returns whether nobody had told them."""
     is_new = COLAB not in os.environ
     os.environ.setdefault(COLAB, COLAB_ADDRESS)
     return is_new
@@ -68,11 +48,7 @@ def prepare() -> None:
 
 
 def choose_protobuf_in_python() -> bool:
-    """Lets processes that begin from now on take code of an old `protoc`, with a slower protobuf.
-
-    Returns:
-      `False` if an implementation was chosen before; it is left as it is.
-    """
+    """Lets processes to come take code of an old `protoc`, unless a protobuf was chosen before."""
     is_free = PROTOBUF not in os.environ
     os.environ.setdefault(PROTOBUF, 'python')
     return is_free
@@ -81,8 +57,7 @@ def choose_protobuf_in_python() -> bool:
 def of_plain_child(search: Callable[[list[str]], list[str]]) -> dict[str, str]:
     """Returns the variables of a process that has the Keras which TensorFlow selects by itself.
 
-    Args:
-      search: takes the entries of PYTHONPATH, and returns the entries for the process.
+    `search` takes the entries of PYTHONPATH, and returns the entries for the process.
     """
     kept = {name: value for name, value in os.environ.items() if name != LEGACY_KERAS}
     if path := kept.pop('PYTHONPATH', ''):
@@ -97,11 +72,7 @@ def wants_colours() -> bool:
 
 
 def hide_facts_of_tensorflow() -> bool:
-    """Limits the log of TensorFlow's C++ to warnings and errors, unless the user asked for facts.
-
-    Returns:
-      Whether they are hidden.
-    """
+    """Hides the facts in the log of TensorFlow's C++, unless asked; returns whether it did."""
     os.environ.setdefault(LOG_LEVEL, '1')
     return os.environ[LOG_LEVEL] != '0'
 
@@ -116,10 +87,7 @@ def hide_warnings_of_tensorflow() -> None:
 
 
 def check_packages(packages: Mapping[str, str] = PACKAGES) -> None:
-    """Requires packages of the extra `cpu`, without importing them.
-
-    Args:
-      packages: by module, what to install; left out, those that every training needs.
+    """Requires packages, by module what to install, without importing them.
 
     Raises:
       SetupError: with all missing packages.

@@ -23,11 +23,7 @@ _FOR_TFRS = ('TensorFlow Recommenders is not installed: pip install ".[tfrs]" in
 
 
 def flag_that_helps(error: BaseException) -> str | None:
-    """Returns a line for the user of `etpe run`, or `None` if nothing is known to help.
-
-    Args:
-      error: the error that ended the script.
-    """
+    """Returns a line for the user of `etpe run` whose script this error ended, if any may help."""
     if isinstance(error, RuntimeError) and 'eager execution' in str(error):
         return _FOR_GRAPHS
     if isinstance(error, AttributeError) and isinstance(error.obj, tf1.Face):
@@ -54,10 +50,7 @@ def is_of_old_protoc(error: BaseException) -> bool:
 
 
 def missing_name(error: BaseException) -> str:
-    """Returns the full name that a module lacks, or of a module that is missing.
-
-    It returns `''` for errors of another kind.
-    """
+    """Returns the full name that a module lacks, or of a module that is missing; or `''`."""
     if isinstance(error, ImportError):
         asked = re.match(r"cannot import name '(\w+)' from '([\w.]+)'", error.msg)
         unnamed = re.fullmatch(r"No module named '([\w.]+)'", error.msg)

@@ -69,7 +69,6 @@ def put_api(root: str, api: Any) -> None:
 
 
 def _joined(*parts: str) -> str:
-    """Returns a dotted path of the parts that are not empty."""
     return '.'.join(part for part in parts if part)
 
 
@@ -100,22 +99,14 @@ def lead(path: str, target: str) -> None:
 
 
 def move(packages: Mapping[str, str]) -> None:
-    """Makes packages, and all modules in them, importable under old names, once.
-
-    Args:
-      packages: by the old path of each the path of today. `import` makes the same objects of both.
-    """
+    """Makes packages, by their old paths, and all modules in them importable there, once."""
     if not any(isinstance(finder, _Moved) and finder.packages == packages
                for finder in sys.meta_path):
         sys.meta_path.insert(0, _Moved(packages))
 
 
 def advise(advice: Callable[[str], str | None]) -> None:
-    """Ends imports of modules that nobody has with advice, as a note.
-
-    Args:
-      advice: takes the path of a module; returns `None` if it knows nothing of it.
-    """
+    """Ends imports of modules that nobody has with advice, as a note, where there is any."""
     if not _advises(advice):
         sys.meta_path.append(_Advice(advice))
 
@@ -157,9 +148,7 @@ def put_aliases() -> None:
 def look_up_in(module: types.ModuleType, look_up: Callable[[str], Any]) -> None:
     """Lets a module ask a function for names that it lacks, before it asks what it asked so far.
 
-    Args:
-      module: any module; it is asked first itself, as Python does.
-      look_up: returns the value of a name; raises `AttributeError` if it knows none.
+    The function raises `AttributeError` for a name that it does not know, either.
     """
     before = vars(module).get('__getattr__')
 
@@ -184,11 +173,7 @@ def exports_nothing(*args: Any, **kwargs: Any) -> Callable[[Any], Any]:
 
 
 def _alias(path: str, name: str) -> Any:
-    """Returns what a name of a module is today.
-
-    Raises:
-      AttributeError: if nothing is known of it.
-    """
+    """Returns what a name of a module is today, or raises `AttributeError`."""
     known = moved.names().get(path, {}).get(name)
     if known is not None:
         return _value(known)
@@ -247,11 +232,7 @@ class _Advice(importlib.abc.MetaPathFinder):
 
     def find_spec(self, fullname: str, path: Sequence[str] | None,
                   target: types.ModuleType | None = None) -> None:
-        """Finds nothing.
-
-        Raises:
-          ModuleNotFoundError: in an import of a module that is known.
-        """
+        """Finds nothing, and raises the error of an import of a module that is known."""
         is_import = sys._getframe(2).f_code.co_name != 'find_spec'  # That of importlib asks only.
         if is_import and (advice := self.advice(fullname)):
             # Without `name`, by which `from package import module` would forget this error.

@@ -70,8 +70,7 @@ def install(hosts: int | None = None, cores: int | None = None, ids: str | None 
         package is missing.
       ExposedServerError: if workers were chosen, other machines could reach the server that this
         process needs for them, and `expose` is false.
-      ConfigError: with every argument that is out of range or unknown; or for a value of
-        TF_TPU_GRACEFUL_SHUTDOWN_MODE that the original refuses.
+      ConfigError: with every argument that is out of range or unknown.
 
     >>> import estimator_tpu_embedding
     >>> estimator_tpu_embedding.install(hosts=2, cores=4)
@@ -109,8 +108,7 @@ def install(hosts: int | None = None, cores: int | None = None, ids: str | None 
     tpu_functions.put_in_place()
     tf2.put_in_place()
     tf2.tell_who_trains()
-    plain_training.limit_steps()
-    plain_training.count_steps()
+    plain_training.put_in_place()
     library.load()  # So that graphs of `.meta` files that use it can be imported.
     if old_python:
         from . import old_python as dropped

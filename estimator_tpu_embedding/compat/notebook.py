@@ -22,11 +22,7 @@ _AROUND_CODE = ('%%capture', '%%time')
 
 
 def read(path: str, most: int = MAX_BYTES) -> list[str]:
-    """Returns the source of every code cell.
-
-    Args:
-      path: of the notebook.
-      most: the most bytes that it may have.
+    """Returns the source of every code cell of a notebook that has so many bytes at most.
 
     Raises:
       SetupError: if the file is no notebook of Python code.
@@ -51,13 +47,8 @@ def codes(cells: Sequence[str], path: str, say: Callable[[str], None]) -> Iterat
     """Compiles one cell after another.
 
     It skips each line that only IPython understands, such as `!pip install x` or
-    `%matplotlib inline`, and each cell of that kind, such as `%%bash`. Tracebacks show the lines
-    of cells.
-
-    Args:
-      cells: source of each cell.
-      path: path of the notebook.
-      say: called with each line or cell that is skipped.
+    `%matplotlib inline`, and each cell of that kind, such as `%%bash`; `say` is told of them.
+    Tracebacks show the lines of cells.
     """
     for number, source in enumerate(cells, 1):
         name = f'{path}[code cell {number}]'
@@ -74,10 +65,6 @@ def codes(cells: Sequence[str], path: str, say: Callable[[str], None]) -> Iterat
 
 def python_of(source: str, skipped: Callable[[str], None]) -> str:
     """Returns a cell without the lines for IPython; all other lines keep their numbers.
-
-    Args:
-      source: text of the cell.
-      skipped: called with each line that is left out.
 
     Raises:
       ValueError: if it has null bytes, or too many lines that look like those for IPython.

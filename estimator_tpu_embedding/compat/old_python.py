@@ -44,10 +44,7 @@ SAME = {
 
 @functools.cache
 def put_in_place(say: Callable[[str], None]) -> None:
-    """Makes the old names available; another call does nothing.
-
-    Args:
-      say: called with a line about each name that is used, once.
+    """Makes the old names available, once; `say` is told of each name that is used.
 
     >>> put_in_place(lambda line: None)
     >>> import fractions
@@ -62,11 +59,7 @@ def put_in_place(say: Callable[[str], None]) -> None:
 
 
 def _look_up(module: str, say: Callable[[str], None], told: set[str], name: str) -> Any:
-    """Returns an old name of a module, and says so the first time that code uses it.
-
-    Raises:
-      AttributeError: if there is none.
-    """
+    """Returns an old name of a module, and says so the first time that code uses it."""
     path = f'{module}.{name}'
     if path in _OWN:
         value = _OWN[path]
@@ -96,11 +89,7 @@ def _user() -> str:
 
 
 def _getargspec(func: Any) -> ArgSpec:
-    """Returns the arguments of a function, as `inspect.getargspec` did.
-
-    Raises:
-      ValueError: if the function has keyword-only arguments or annotations.
-    """
+    """Does what `inspect.getargspec` did."""
     found = inspect.getfullargspec(func)
     if found.kwonlyargs or found.annotations:
         raise ValueError('Function has keyword-only parameters or annotations, use '

@@ -14,17 +14,13 @@ from ..estimator import without_tpu
 from ..runner.progress import PlainSteps, RunReport, announce
 
 
-def limit_steps() -> None:
-    """Limits each training of a plain Estimator to the step limit of the process."""
+def put_in_place() -> None:
+    """Limits each training of a plain Estimator, and reports it as runs of this package are."""
     def hooks() -> list[tf.train.SessionRunHook]:
         limit = defaults.current().step_limit
         return [] if limit is None else [tf.train.StopAtStepHook(num_steps=limit)]
 
     _legacy.add_train_hooks(hooks)
-
-
-def count_steps() -> None:
-    """Makes every plain Estimator report its trainings as runs of this package do."""
     _legacy.surround_trainings(_counted)
 
 

@@ -53,14 +53,9 @@ def message_of(value: Any) -> str:
 
 
 def refused(module: str) -> dict[str, Any]:
-    """Returns stand-ins for names of a module of the original that have no meaning here.
+    """Returns a class by each name of a module of the original that has no meaning here.
 
-    Args:
-      module: its last name, `'tpu_estimator'` or `'_tpu_estimator_embedding'`.
-
-    Returns:
-      A class by each name. A call of it, or of a class derived from it, raises
-      `UnsupportedError`, E930.
+    A call of it, or of a class derived from it, raises `UnsupportedError`, E930.
     """
     return {name: type(name, (_Refused,), {'remedy': remedy})
             for name, remedy in _REFUSED[module].items()}

@@ -24,6 +24,7 @@ from ..hosts.placement import HOST_JOB
 from ..runner.progress import announce
 
 _last: Any = None
+"""The resolver of the system whose cores are listed."""
 
 
 class _EmulatedClient:
@@ -89,7 +90,8 @@ class TPUClusterResolver(_CloudResolver):
         self._stated = System.sized(hosts, cores)
         if problems := list(self._stated.topology.problems()):
             raise ConfigError(*problems)
-        _list_cores_of(self)
+        global _last
+        _last = self
         self.stated_addresses = tuple(
             split(tpu) if isinstance(tpu, str) else tpu or ())
         self._has_cluster = tpu != 'local'
@@ -163,12 +165,6 @@ def devices_listed() -> dict[str, Callable[..., list[Any]]]:
             config.list_logical_devices, config.LogicalDevice, '/device'),
         'list_physical_devices': _with_cores(
             config.list_physical_devices, config.PhysicalDevice, '/physical_device')}
-
-
-def _list_cores_of(resolver: TPUClusterResolver) -> None:
-    """Lists, from now on, the cores of the system that a resolver finds."""
-    global _last
-    _last = resolver
 
 
 def _with_cores(function: Any, device: Any, prefix: str) -> Callable[..., list[Any]]:

@@ -20,16 +20,12 @@ from . import notebook
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Program:
-    """A program for `etpe run`.
-
-    Attributes:
-      name: value of `sys.argv[0]`.
-      file: prefix of the file names of its own frames.
-      execute: runs it as `__main__`.
-    """
+    """A program for `etpe run`; it is executed as `__main__`."""
 
     name: str
+    """The value of `sys.argv[0]`."""
     file: str
+    """The prefix of the file names of its own frames."""
     execute: Callable[[], object]
 
 
@@ -37,10 +33,8 @@ def put_folder_first(path: str | None) -> None:
     """Puts the folder of a script first in the search path of modules, as Python does.
 
     Call it before TensorFlow is imported. Then a module beside the script takes precedence over a
-    module of the same name that TensorFlow imports.
-
-    Args:
-      path: path of the script; `None` for a module, which Python seeks in the current folder.
+    module of the same name that TensorFlow imports. For `-m`, without a path, that is the current
+    folder.
     """
     if path is None:
         sys.path[0] = os.getcwd()
@@ -88,10 +82,6 @@ def module(name: str) -> Program:
 def notebook_program(path: str, say: Callable[[str], None]) -> Program:
     """Returns the program of a notebook: its code cells in order, in its folder, as in Jupyter.
 
-    Args:
-      path: path of the notebook.
-      say: called with every line that is skipped, because only IPython could run it.
-
     Raises:
       SetupError: if the file is no notebook of Python code.
     """
@@ -105,22 +95,13 @@ def notebook_program(path: str, say: Callable[[str], None]) -> Program:
 
 
 def run(program: Program, arguments: Sequence[str]) -> None:
-    """Runs a program as `__main__`; its `sys.exit` and its errors pass through.
-
-    Args:
-      program: program to run.
-      arguments: arguments that follow its name in `sys.argv`, unchanged.
-    """
+    """Runs a program as `__main__`; its `sys.exit` and its errors pass through."""
     sys.argv[:] = [program.name, *arguments]
     program.execute()
 
 
 def begin_anew(directory: str) -> NoReturn:
-    """Begins this process anew, with the same arguments.
-
-    Args:
-      directory: the one in which it began.
-    """
+    """Begins this process anew, with the same arguments, in the directory in which it began."""
     for stream in filter(None, (sys.stdout, sys.stderr)):
         stream.flush()
     os.chdir(directory)
@@ -144,7 +125,6 @@ def _is_source(path: str) -> bool:
 
 
 def _spec_of(name: str) -> Any:
-    """Returns the spec of a module, or `None`."""
     try:
         return importlib.util.find_spec(name)
     except ModuleNotFoundError as error:
@@ -154,10 +134,7 @@ def _spec_of(name: str) -> Any:
 
 
 def _run_as_main(codes: Iterable[CodeType], **attributes: Any) -> None:
-    """Runs code in a new module `__main__`.
-
-    The module stays, because threads and exit handlers look there.
-    """
+    """Runs code in a new module `__main__`, which stays: threads and exit handlers look there."""
     main = types.ModuleType('__main__')
     vars(main).update(attributes, __builtins__=builtins)
     sys.modules['__main__'] = main

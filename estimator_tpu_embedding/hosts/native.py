@@ -21,7 +21,7 @@ from ..core.plan import Plan
 from ..core.specs import FeatureSpec
 from ..errors import ConfigError, Problem
 from ..native import layout, library
-from ..native.variables import TableVariable, in_place
+from ..native.table_variable import TableVariable, in_place
 from ..ops import checks
 from ..ops.checks import not_inlined
 from ..ops.ids import IdBatch

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import pathlib
-import threading
 from typing import Any, NamedTuple
 
 import tensorflow.compat.v1 as tf
@@ -25,36 +25,25 @@ class _Loaded(NamedTuple):
     remedy: str = ''
 
 
-_lock = threading.Lock()
-_loaded: _Loaded | None = None
-
-
 def load() -> Any:
     """Returns the module with a function per operation, such as `ete_lookup`, or `None`.
 
     `why_not` says why it is `None`.
     """
-    return _once().operations
+    return _load().operations
 
 
 def why_not() -> str:
     """Returns why this process cannot use the library; empty if it can."""
-    return _once().why_not
+    return _load().why_not
 
 
 def remedy() -> str:
     """Returns how to repair the cause in `why_not`; empty if the library can be used."""
-    return _once().remedy
+    return _load().remedy
 
 
-def _once() -> _Loaded:
-    global _loaded
-    with _lock:
-        if _loaded is None:
-            _loaded = _load()
-        return _loaded
-
-
+@functools.cache
 def _load() -> _Loaded:
     if not PATH.exists():
         return _Loaded(

@@ -6,6 +6,8 @@ from harness.workers import in_this_process, running
 from estimator_tpu_embedding.checkpoint import file_names, removal
 from estimator_tpu_embedding.checkpoint.storage import Storage
 from estimator_tpu_embedding.cluster import facts, preflight
+from estimator_tpu_embedding.checkpoint.files import Storage
+from estimator_tpu_embedding.cluster import preflight, process_facts
 from estimator_tpu_embedding.cluster.faults import HostLostError
 from estimator_tpu_embedding.cluster.preflight import require_room
 from estimator_tpu_embedding.errors import ConfigError, SetupError
@@ -50,7 +52,7 @@ def test_a_worker_that_does_not_answer_is_named_and_no_note_stays(tmp_path, monk
 
 
 def test_the_next_job_removes_the_note_of_a_killed_one(tmp_path):
-    assert facts.note(str(tmp_path), 'a1', 'write', 'x') == {}
+    assert process_facts.note(str(tmp_path), 'a1', 'write', 'x') == {}
     (tmp_path / '.etpe-note-a-b').touch()  # No name of a note.
     with Storage(str(tmp_path)) as storage:
         assert removal.clean(storage) == 1
@@ -60,12 +62,12 @@ def test_the_next_job_removes_the_note_of_a_killed_one(tmp_path):
 def test_a_note_is_written_once_and_never_through_a_link(tmp_path):
     target = tmp_path / 'target'
     (tmp_path / file_names.note('a')).symlink_to(target)
-    assert facts.note(str(tmp_path), 'a', 'write', 'x')['problem'] == 'File exists'
+    assert process_facts.note(str(tmp_path), 'a', 'write', 'x')['problem'] == 'File exists'
     assert not target.exists()
     with pytest.raises(ValueError, match='letters and digits'):
-        facts.note(str(tmp_path), '../a', 'write', 'x')
+        process_facts.note(str(tmp_path), '../a', 'write', 'x')
     with pytest.raises(ValueError, match='not \'run\''):
-        facts.note(str(tmp_path), 'a', 'run')
+        process_facts.note(str(tmp_path), 'a', 'run')
 
 
 def test_a_checkpoint_that_the_client_lacks_is_left_to_whoever_restores_it(tmp_path):

@@ -3,7 +3,7 @@
 import pytest
 from harness import groups
 
-from estimator_tpu_embedding.cluster import facts
+from estimator_tpu_embedding.cluster import process_facts
 from estimator_tpu_embedding.cluster.worker import Lease
 
 
@@ -34,9 +34,9 @@ def test_h16_only_one_run_has_a_worker(lease):
 
 def test_h05_a_worker_is_free_at_once_when_its_client_is_known_to_have_ended(lease):
     with groups.running(['sleep', '100']) as client:
-        begun = facts._begun(client.pid)
-        assert lease.claim('run-1', 'alice', lambda: facts.has_ended(
-            {**facts.process(), 'pid': client.pid, 'begun': begun}))
+        begun = process_facts._begun(client.pid)
+        assert lease.claim('run-1', 'alice', lambda: process_facts.has_ended(
+            {**process_facts.process(), 'pid': client.pid, 'begun': begun}))
         assert not lease.is_over() and not lease.claim('run-2', 'bob')
     assert lease.is_over() and not lease.renew('run-1')
 

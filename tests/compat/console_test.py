@@ -2,6 +2,7 @@
 
 import io
 import logging
+import re
 import textwrap
 
 import pytest
@@ -76,7 +77,7 @@ def test_a_run_with_workers_hides_warnings_of_tensorflow_unless_asked(tmp_path):
     (b'F0000 00:00:1795362879.954238   15928 cpu_feature_guard.cc:1] needs AVX', False),
     (b'ImportError: cannot import', False)])
 def test_only_facts_are_left_out_and_errors_are_not(line, is_fact):
-    assert bool(console._FACT.match(line)) == is_fact
+    assert bool(re.match(console._FACTS.encode(), line)) == is_fact
 
 
 def test_a_root_handler_that_goes_elsewhere_or_is_stricter_takes_no_line_away():

@@ -8,7 +8,7 @@ from harness.tools import load
 
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding.compat import moved, tf1
-from estimator_tpu_embedding.compat.contrib import advice, same
+from estimator_tpu_embedding.compat.contrib import advice
 from estimator_tpu_embedding.doctor import oracle, verdicts
 from estimator_tpu_embedding.doctor.facts import Question
 
@@ -50,7 +50,7 @@ def all_questions():
     ete.install()  # The areas take names of it.
     from estimator_tpu_embedding.compat.contrib import place
     contrib = [f'contrib.{name}' for name in (
-        *advice.REPLACEMENTS, *same.SUCCESSORS,
+        *advice.REPLACEMENTS, *advice.SUCCESSORS,
         *(f'{area}.{name}' for area, names in place.AREAS.items() for name in names))]
     return [
         *(attribute(name.removeprefix('tf.')) for name in lost if name.startswith('tf.')),
@@ -112,7 +112,8 @@ def test_what_is_called_restored_is_there_with_the_flag_and_not_without(worked, 
 
 @pytest.mark.soak
 def test_every_exact_successor_is_there():
-    successors = [attribute(name.removeprefix('tensorflow.')) for name in same.SUCCESSORS.values()]
+    successors = [attribute(name.removeprefix('tensorflow.'))
+                  for name in advice.SUCCESSORS.values()]
     answers = oracle.ask(successors, [], DEADLINE)
     assert len(set(successors)) > 80
     assert [one.path for one in successors if not (

@@ -31,11 +31,7 @@ class HParams:
             self.add_hparam(name, value)
 
     def add_hparam(self, name: str, value: Any) -> None:
-        """Adds a new hyper-parameter.
-
-        Raises:
-          ValueError: if it exists, if a method has the name, or for an empty list.
-        """
+        """Adds one; a `ValueError` if it or a method of the name exists, or for an empty list."""
         if getattr(self, name, None) is not None:
             raise ValueError(f'Hyperparameter name is reserved: {name}')
         is_list = isinstance(value, (list, tuple))
@@ -45,12 +41,7 @@ class HParams:
         setattr(self, name, list(value) if is_list else value)
 
     def set_hparam(self, name: str, value: Any) -> None:
-        """Changes an existing hyper-parameter to a value that its type can hold.
-
-        Raises:
-          KeyError: if it does not exist.
-          ValueError: for a list instead of one value, the reverse, or another type.
-        """
+        """Changes one; a `KeyError` if there is none, a `ValueError` for another type."""
         kind, is_list = self._types[name]
         if isinstance(value, list) != is_list:
             raise ValueError(f'Must {"" if is_list else "not "}pass a list for '
@@ -67,8 +58,7 @@ class HParams:
     def parse(self, values: str) -> HParams:
         """Changes values by text such as `'rate=.5,layers=[8,4],layers[0]=16'`; returns itself.
 
-        Raises:
-          ValueError: for an unknown name, or a value of another type.
+        It raises a `ValueError` for an unknown name, or a value of another type.
         """
         return self.override_from_dict(parse_values(
             values, {name: kind for name, (kind, _) in self._types.items()}))
@@ -76,9 +66,7 @@ class HParams:
     def override_from_dict(self, values_dict: Mapping[str, Any]) -> HParams:
         """Changes values; `{0: 16}` for a list changes its elements by index. Returns itself.
 
-        Raises:
-          KeyError: for an unknown name.
-          ValueError: for a value that does not fit.
+        It raises the errors of `set_hparam`.
         """
         for name, value in values_dict.items():
             if isinstance(value, Mapping) and self._types[name][1]:
@@ -97,11 +85,7 @@ class HParams:
         return {name: getattr(self, name) for name in self._types}
 
     def get(self, key: str, default: Any = None) -> Any:
-        """Returns the value of `key`, or the default if there is none.
-
-        Raises:
-          ValueError: if the default is of another type than an existing value.
-        """
+        """Returns the value of `key`, or the default, which must be of the type of such a value."""
         if key not in self._types:
             return default
         if default is not None:
@@ -145,11 +129,6 @@ def parse_values(values: str, type_map: Mapping[str, type], ignore_unknown: bool
                  ) -> dict[str, Any]:
     """Reads assignments that are separated by commas.
 
-    Args:
-      values: text such as `'a=1,b=[2,3],c[1]=4'`.
-      type_map: type of each name; for a list, the type of an element.
-      ignore_unknown: whether names without a type are left out.
-
     Returns:
       By name a value, a list of values, or a dict from index to value.
 
@@ -176,7 +155,6 @@ def parse_values(values: str, type_map: Mapping[str, type], ignore_unknown: bool
 
 
 def _put(found: dict[str, Any], match: re.Match[str], kind: type) -> None:
-    """Adds the value of one assignment."""
     name, index = match['name'], match['index']
     if name in found and (index is None or not isinstance(found[name], dict)
                           or int(index) in found[name]):

@@ -34,7 +34,7 @@ from ...estimator.tpu_estimator import export_estimator_savedmodel
 from ...runner.checkpoint_hooks import AsyncCheckpointSaverHook
 from .. import import_paths, tf1
 from ..resolver import TPUClusterResolver
-from . import advice, opt, same
+from . import advice, opt
 from .hparams import HParams, parse_values
 
 Transformation = Callable[[Any], Any]
@@ -49,18 +49,8 @@ def embed_sequence(ids: Any, vocab_size: int | None = None, embed_dim: int | Non
                    trainable: bool = True, scope: Any = None, reuse: Any = None) -> tf.Tensor:
     """Looks up rows of the variable `embeddings`, in the scope `EmbedSequence` unless one is given.
 
-    It is the one layer that tf-slim lacks and jobs for TPUs use: `layers.embed_sequence`.
-
-    Args:
-      ids: integers of any shape.
-      vocab_size: number of rows of the variable.
-      embed_dim: width of its rows.
-      unique: whether each row is read only once, even if its id occurs several times.
-      initializer: initializer of the variable.
-      regularizer: regularizer of the variable.
-      trainable: whether the variable is trained.
-      scope: scope of the variable.
-      reuse: whether the variable exists already; then its sizes may be left out.
+    It is the one layer that tf-slim lacks and jobs for TPUs use: `layers.embed_sequence`. If
+    `unique`, each row is read only once, even if its id occurs several times.
 
     Raises:
       ValueError: if a size is missing and the variable is not reused.
@@ -101,15 +91,7 @@ def sloppy_interleave(map_func: Callable[..., Any], cycle_length: Any, block_len
 
 def create_file_writer(logdir: str | None, max_queue: Any = None, flush_millis: Any = None,
                        filename_suffix: Any = None, name: str | None = None) -> Any:
-    """Returns the writer of summaries to a directory; each directory has only one writer.
-
-    Args:
-      logdir: the directory; `None` gives a writer that writes nothing.
-      max_queue: the most summaries that wait to be written, 10 if `None`.
-      flush_millis: the longest time that they wait, 120,000 ms if `None`.
-      filename_suffix: suffix of the file, `'.v2'` if `None`.
-      name: calls with the same name share a writer; the name of the directory if `None`.
-    """
+    """Returns the writer of summaries to a directory, as `create_file_writer` of TensorFlow."""
     with tf.control_dependencies(None):  # It opens before the first step, also of a host_call.
         return _SUMMARIES.create_file_writer(
             logdir, max_queue, flush_millis, filename_suffix, name)
@@ -127,28 +109,28 @@ def _named(*values: Any) -> dict[str, Any]:
 
 
 AREAS: dict[str, dict[str, Any]] = {
-    'cluster_resolver': {**same.names_of('cluster_resolver'), **_named(TPUClusterResolver)},
-    'data': {**same.names_of('data'), **_named(
+    'cluster_resolver': {**advice.names_of('cluster_resolver'), **_named(TPUClusterResolver)},
+    'data': {**advice.names_of('data'), **_named(
         batch_and_drop_remainder, padded_batch_and_drop_remainder, sloppy_interleave)},
-    'framework': {**_names_of(arg_scope, variables), **same.names_of('framework'),
+    'framework': {**_names_of(arg_scope, variables), **advice.names_of('framework'),
                   'nest': _BORROWED['nest'], 'smart_cond': _BORROWED['smart_cond'].smart_cond},
     'layers': {**_names_of(initializers, layers, normalization, optimizers, regularizers,
                            rev_block_lib, summaries), **_named(embed_sequence)},
     'losses': _names_of(tf_slim.losses),
-    'metrics': {**_names_of(tf_slim.metrics), **same.names_of('metrics')},
+    'metrics': {**_names_of(tf_slim.metrics), **advice.names_of('metrics')},
     'opt': opt.NAMES,
     'summary': {
         **{name: getattr(_SUMMARIES, name) for name in (
             'always_record_summaries audio eval_dir flush generic histogram image import_event '
             'never_record_summaries record_summaries_every_n_global_steps scalar '
             'summary_writer_initializer_op').split()},
-        **same.names_of('summary'), 'graph': _SUMMARIES.graph_v1,
+        **advice.names_of('summary'), 'graph': _SUMMARIES.graph_v1,
         'create_file_writer': create_file_writer,
         'create_summary_file_writer': create_file_writer},
     'tpu': {**_named(AsyncCheckpointSaverHook, FeatureConfig, TPUContext, TPUEmbedding, TableConfig,
                      export_estimator_savedmodel, _LOOPS.repeat, _LOOPS.while_loop),
-            **same.names_of('tpu')},
-    'training': {**_names_of(evaluation, training), **same.names_of('training'),
+            **advice.names_of('tpu')},
+    'training': {**_names_of(evaluation, training), **advice.names_of('training'),
                  **_named(HParams, parse_values)}}
 """By area, its names."""
 

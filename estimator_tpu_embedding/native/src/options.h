@@ -1,4 +1,4 @@
-// The place of each option among the floats of a table, which native/rules.py makes.
+// The place of each option among the floats of a table, which native/layout.py makes.
 //
 // Included by the kernels of each instruction set: plain data only; see lanes.h.
 #ifndef ETE_OPTIONS_H_

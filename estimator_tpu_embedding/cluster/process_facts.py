@@ -78,13 +78,7 @@ def has_ended(process: Any) -> bool:
 
 
 def note(directory: str, name: str, action: str, text: str = '') -> dict[str, Any]:
-    """Writes, reads or removes a note.
-
-    Args:
-      directory: that should be the same for all processes.
-      name: of the note, letters and digits.
-      action: `'write'`, `'read'` or `'remove'`.
-      text: to be written.
+    """Writes, reads or removes a note in a directory that all processes should have.
 
     Returns:
       The `text` of a note that was read. `problem` says why nothing was done, and `is_missing`
