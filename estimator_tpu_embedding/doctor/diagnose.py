@@ -18,16 +18,13 @@ from ..errors import counted
 from . import oracle, scan, sources, traps, verdicts
 from .facts import MOST_STOPS, Diagnosis, Finding, Prescription, ScannedFile, Use
 from .project import Reached
-from .traps import options_of
-from .values import Linked
+from .traps import Linked, options_of
 from .verdicts import Flags
 
 _SHOWN = {  # what people call it: its package
     'TensorFlow': 'tensorflow', 'Keras': 'keras', 'tf_keras': 'tf-keras',
     'tf-estimator-nightly': 'tf-estimator-nightly', 'protobuf': 'protobuf', 'NumPy': 'numpy'}
 
-_RESTORED = frozenset({'I301', 'I304', 'I311'})
-"""What needs `etpe run`, whatever its flags are."""
 _OF_WHOLE_FILE = frozenset({'E131', 'E132', 'E133'})
 
 
@@ -47,7 +44,7 @@ def diagnose(paths: Sequence[str], select: Sequence[str] = ('',), ignore: Sequen
                          paths)
     judged = verdicts.judge(files, answers)
     about = dict.fromkeys((
-        *judged.findings, *traps.findings_of(files, judged.flags),
+        *judged.findings, *traps.findings_of(files),
         *(each for file in files for each in (*file.unknown, *file.problems)), *_missing(),
         *found.problems))
     wanted = [finding for finding in sorted(about, key=_order)
@@ -119,14 +116,14 @@ def _prescription(file: ScannedFile, reached: Reached, by_path: Mapping[str, Seq
                   flags: Flags) -> Prescription:
     group = Linked(reached.files_of(file))
     stops = _stops_of(file, reached, by_path)[:MOST_STOPS]
-    findings = [each for one in group.files for each in by_path.get(one.path, ())]
-    if _runs_without(findings, flags, stops):
-        words = ['python']
-        reasons = [f'python, not etpe run: nothing needs etpe here, and {stops[0].written} (line '
-                   f'{stops[0].place and stops[0].place.line}) needs Keras 3']
-        stops = []
-    else:
-        words, reasons = _run(group, flags, findings)
+    words, reasons = ['etpe', 'run'], []
+    for option, uses in (('--tf1', flags.tf1), ('--contrib', flags.contrib)):
+        if uses:
+            words.append(option)
+            reasons.append(f'{option}: {_named(uses)}')
+    options, reason = options_of(group)
+    words += options.split()
+    reasons += filter(None, [reason])
     folder = ''
     if file.base:
         below = os.path.relpath(os.path.abspath(file.path), file.base)
@@ -141,32 +138,6 @@ def _prescription(file: ScannedFile, reached: Reached, by_path: Mapping[str, Seq
     if folder:
         command = f'cd {shlex.quote(folder)} && {command}'
     return Prescription(file.path, command, reasons, stops)
-
-
-def _run(group: Linked, flags: Flags, findings: Sequence[Finding]
-         ) -> tuple[list[str], list[str]]:
-    """Returns `etpe run` with the options that files need, and why."""
-    words, reasons = ['etpe', 'run'], []
-    old = next((each for each in findings if each.code == 'W218'), None)
-    if old is not None and old.place is not None and not flags.tf1:
-        words.append('--tf1')
-        reasons.append(f'--tf1: {old.subject} ({old.place.path}:{old.place.line})')
-    for option, uses in (('--tf1', flags.tf1), ('--contrib', flags.contrib)):
-        if uses:
-            words.append(option)
-            reasons.append(f'{option}: {_named(uses)}')
-    options, reason = options_of(group)
-    return [*words, *options.split()], [*reasons, *filter(None, [reason])]
-
-
-def _runs_without(findings: Sequence[Finding], flags: Flags, stops: Sequence[Finding]) -> bool:
-    """Whether a program runs with plain Python, and with `etpe run` not.
-
-    Without `--tf1` and `--contrib`, a name contradicts `etpe run` (E105) because Keras 3 has it.
-    """
-    return (bool(stops) and all(each.code == 'E105' for each in findings if each.code[0] == 'E')
-            and not flags.tf1 and not flags.contrib
-            and not any(each.code in _RESTORED for each in findings))
 
 
 def _named(uses: Sequence[Use]) -> str:

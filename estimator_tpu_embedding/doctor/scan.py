@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import syntax
-from .constructs import facts_of, old_methods
+from .constructs import facts_of
 from .facts import Finding, ScannedFile, Use
 from .meanings import OTHERS, Exports
 from .project import Project, Reached
@@ -107,7 +107,6 @@ def _scan(source: Source, project: Project) -> _Scanned:
     elif parsed.problems and program != SURE:
         program = _kind_of_text(parsed, source.cells[0]) or program
     result.uses += sorted(dict.fromkeys(state.uses), key=_order)
-    result.problems += old_methods(nodes, parsed.places.of)
     result.escapes.update(state.escapes)
     result.unknown += sorted(dict.fromkeys(state.unknown), key=lambda one: one.place or ())
     result.imports.update(sorted(state.imports.items(), key=lambda item: item[1]))

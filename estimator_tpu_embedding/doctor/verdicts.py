@@ -342,7 +342,7 @@ def reason_of(question: Question, answer: Answer | None, why_unknown: str = '') 
         return Reason('I303', 'contrib', 'etpe run --contrib restores it')
     if answer.python:
         return Reason('E105', 'lost', 'Keras 3 has it, and Keras 2, which etpe run selects, lacks '
-                      'it')
+                      'it: plain python runs what needs nothing of etpe run')
     return _missing(question, answer)
 
 
