@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from ..compat import environment, old_python, refused
 from ..errors import shown
 from . import libraries
-from .facts import Question
+from .findings import Question
 
 PYTHON, KERAS2, RUN, TF1, CONTRIB = WORLDS = 'python', 'keras2', 'run', 'tf1', 'contrib'
 """Plain Python; the same with Keras 2; and `etpe run` without and with its flags."""

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple, Union
 
 from ..compat.refused import FEED_OPERATIONS
-from .facts import Fact, Place
+from .findings import Fact, Place
 from .syntax import Nodes, called_name, last_name, text_of, written
 
 PlaceOf = Callable[[ast.AST], Place]

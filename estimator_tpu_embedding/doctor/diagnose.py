@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from ..compat import environment
 from ..errors import counted
 from . import oracle, scan, sources, traps, verdicts
-from .facts import MOST_STOPS, Diagnosis, Finding, Prescription, ScannedFile, Use
+from .findings import MOST_STOPS, Diagnosis, Finding, Prescription, ScannedFile, Use
 from .project import Reached
 from .traps import Linked, options_of
 from .verdicts import Flags

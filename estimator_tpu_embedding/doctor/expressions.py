@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import escapes
-from .facts import FALLBACK, TESTED, TRIED, Question
+from .findings import FALLBACK, TESTED, TRIED, Question
 from .lookups import IMPORTERS, SPECIAL, called, is_guard, meaning_of
 from .meanings import (
     ATTRIBUTE,

@@ -9,7 +9,7 @@ import sys
 import sysconfig
 from collections.abc import Iterable, Sequence
 
-from .facts import Question
+from .findings import Question
 
 PACKAGE = str(__package__).partition('.')[0]
 OF_TENSORFLOW = frozenset({

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import re
 
-from .facts import TESTED, Question
+from .findings import TESTED, Question
 from .meanings import (
     ATTRIBUTE,
     GUARD,

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from .facts import CERTAIN, FALLBACK, TESTED, TRIED, Question
+from .findings import CERTAIN, FALLBACK, TESTED, TRIED, Question
 
 IMPORT, ATTRIBUTE, NAME = 'import', 'attribute', 'name'
 """Kinds of look-ups. An ImportError, AttributeError or NameError tells that one failed."""
@@ -24,7 +24,7 @@ class Meaning(NamedTuple):
       file: a module of the project: its file or folder.
       names: dotted names in that module.
       kind: what is known of a value that is no library: one of the constants below.
-      choice, chosen: as in `facts.Use`.
+      choice, chosen: as in `findings.Use`.
     """
 
     question: Question | None = None
@@ -104,7 +104,7 @@ class Block:
       owner: of all branches of one statement, since no run of it takes two of them.
       own: how it is chosen, among the branches of its statement.
       is_guarded: whether a test of versions or names decides if its present statement is reached.
-      fallbacks: as in `facts.Use`.
+      fallbacks: as in `findings.Use`.
       around: it, all blocks around it, and their owners.
     """
 

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from ..compat import environment
 from . import answering, libraries
 from .answering import Found
-from .facts import Answer, Question
+from .findings import Answer, Question
 
 DEADLINE = 120.
 """Seconds for all questions. Then those without an answer are unknown."""

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from .facts import CERTAIN, FALLBACK, STARRED, Place, Question, ScannedFile
+from .findings import CERTAIN, FALLBACK, STARRED, Place, Question, ScannedFile
 from .meanings import OTHER, OTHERS, Exports, Meaning, Meanings
 from .sources import Found
 

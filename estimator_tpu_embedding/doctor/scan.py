@@ -12,7 +12,7 @@ from typing import Any
 
 from . import syntax
 from .constructs import facts_of
-from .facts import Finding, ScannedFile, Use
+from .findings import Finding, ScannedFile, Use
 from .meanings import OTHERS, Exports
 from .project import Project, Reached
 from .sources import Found, Source, read

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from ..compat import notebook
 from ..errors import EteError, bytes_text, shown
 from ..proto import files
-from .facts import Finding, Place
+from .findings import Finding, Place
 
 MAX_BYTES = 2**20
 """The most bytes of source in one file. Python takes up to 900 bytes of memory for each."""

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from .facts import FALLBACK, STARRED, Finding, Place, Question, Use
+from .findings import FALLBACK, STARRED, Finding, Place, Question, Use
 from .meanings import (
     ATTRIBUTE,
     FLAGS,

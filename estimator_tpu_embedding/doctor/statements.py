@@ -15,7 +15,7 @@ from .expressions import (
     walk_called,
     walk_guarded,
 )
-from .facts import CERTAIN, FALLBACK, TESTED, TRIED, Finding, Question
+from .findings import CERTAIN, FALLBACK, TESTED, TRIED, Finding, Question
 from .lookups import is_guard, meaning_of, patched
 from .meanings import (
     ALL,

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from ..errors import shown
-from .facts import Finding, Place
+from .findings import Finding, Place
 from .sources import Source
 
 _EMPTY = ast.Module(body=[], type_ignores=[])

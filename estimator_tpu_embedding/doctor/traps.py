@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from .constructs import READERS, UNREAD, Flag
-from .facts import Fact, Finding, Place, ScannedFile
+from .findings import Fact, Finding, Place, ScannedFile
 from .project import Reached
 
 _SET_TRUE = 'this package emulates the TPU on the CPU'

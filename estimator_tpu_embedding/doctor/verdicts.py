@@ -16,7 +16,7 @@ from typing import NamedTuple
 from ..compat import lost_names, moved, tf1
 from ..compat.contrib import advice
 from . import libraries, successors
-from .facts import (
+from .findings import (
     FALLBACK,
     STARRED,
     TESTED,
@@ -125,7 +125,7 @@ class Judged(NamedTuple):
 
     Attributes:
       findings: in no particular order, without repetitions.
-      verdicts: how many uses have each of `facts.VERDICTS`. Names of packages that are never
+      verdicts: how many uses have each of `findings.VERDICTS`. Names of packages that are never
         imported are not among them, except their modules.
       flags: by path of each file, what it needs with all files of the project that it imports.
     """
@@ -302,7 +302,7 @@ class Reason(NamedTuple):
 
     Attributes:
       code: of the finding about it; `''` if there is nothing to say.
-      verdict: one of `facts.VERDICTS`.
+      verdict: one of `findings.VERDICTS`.
       message: why, and what helps.
     """
 

@@ -10,7 +10,7 @@ from harness.doctored import scanned
 from harness.processes import run_python
 
 from estimator_tpu_embedding.doctor.diagnose import diagnose, prescriptions
-from estimator_tpu_embedding.doctor.facts import Finding, Place, Question, Use
+from estimator_tpu_embedding.doctor.findings import Finding, Place, Question, Use
 from estimator_tpu_embedding.doctor.verdicts import Flags
 
 OLD = 'import string\nprint(string.letters)\n'

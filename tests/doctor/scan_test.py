@@ -5,7 +5,7 @@ from harness.parts import soak_except
 from harness.scanned import one, uses
 
 from estimator_tpu_embedding.doctor import scan, sources
-from estimator_tpu_embedding.doctor.facts import ScannedFile
+from estimator_tpu_embedding.doctor.findings import ScannedFile
 
 PYTHON_2 = '''import tensorflow as tf
 import cPickle

@@ -4,7 +4,7 @@ import pytest
 from harness.doctored import scanned
 
 from estimator_tpu_embedding.doctor import traps
-from estimator_tpu_embedding.doctor.facts import Place
+from estimator_tpu_embedding.doctor.findings import Place
 
 HEAD = '''
 import tensorflow.compat.v1 as tf

@@ -3,7 +3,7 @@
 import pytest
 
 from estimator_tpu_embedding.doctor import verdicts
-from estimator_tpu_embedding.doctor.facts import (
+from estimator_tpu_embedding.doctor.findings import (
     CERTAIN,
     FALLBACK,
     TESTED,

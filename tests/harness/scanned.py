@@ -3,7 +3,7 @@
 import textwrap
 
 from estimator_tpu_embedding.doctor import scan, sources, verdicts
-from estimator_tpu_embedding.doctor.facts import Answer
+from estimator_tpu_embedding.doctor.findings import Answer
 
 
 def write(folder, **files):
