@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import syntax
-from .constructs import facts_of
 from .findings import Finding, ScannedFile, Use
 from .meanings import OTHERS, Exports
 from .project import Project, Reached
@@ -19,6 +18,7 @@ from .sources import Found, Source, read
 from .state import State
 from .statements import follow_file
 from .syntax import Nodes, last_name, text_of
+from .traps import facts_of
 
 SURE, PERHAPS = 'sure', 'perhaps'
 """A program for sure, or unless another file imports it."""

@@ -6,8 +6,8 @@ import pytest
 from harness.doctored import scanned
 
 import estimator_tpu_embedding as ete
-from estimator_tpu_embedding.doctor import constructs, traps
-from estimator_tpu_embedding.doctor.constructs import UNREAD, Flag, construct_of
+from estimator_tpu_embedding.doctor import traps
+from estimator_tpu_embedding.doctor.traps import UNREAD, Flag, construct_of
 
 
 @pytest.mark.parametrize('path', [
@@ -49,7 +49,7 @@ def test_other_names_are_no_constructs(path):
 @pytest.mark.parametrize('kind', ['TPUConfig', 'TPUEstimator'])
 def test_positions_are_those_of_the_class(kind):
     names = tuple(inspect.signature(getattr(ete, kind)).parameters)
-    positions = constructs.POSITIONS[kind]
+    positions = traps.POSITIONS[kind]
     assert names[:len(positions)] == positions
 
 
