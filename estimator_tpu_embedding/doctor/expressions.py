@@ -222,11 +222,7 @@ def _call(state: State, node: ast.Call, stack: list[ast.AST]) -> None:
 def note(state: State, node: ast.expr, meanings: Meanings, names: str = '') -> None:
     """Notes names of libraries that stand where the scan does not follow them.
 
-    Args:
-      state: of the file.
-      node: the whole chain of names, or a call that gives a module.
-      meanings: of the base of the chain.
-      names: that are looked up in the base, dotted.
+    `node` is a whole chain of names, or a call that gives a module; `meanings` are of its base.
     """
     if state.is_never or node not in state.parents:
         return

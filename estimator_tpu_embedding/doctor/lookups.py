@@ -204,13 +204,7 @@ def _returned(functions: Meanings) -> Meanings:
 
 
 def called(state: State, node: ast.Call, last: str) -> None:
-    """Records what a call looks up, beside what its arguments use.
-
-    Args:
-      state: of the file.
-      node: the call.
-      last: the last name of its function, one of `SPECIAL`.
-    """
+    """Records what a call looks up, beside what its arguments use; `last` is one of `SPECIAL`."""
     path = path_of(state, node.func)
     if path in ('builtins.getattr', 'unittest.mock.patch.object', 'mock.patch.object') and (
             len(node.args) > 1):

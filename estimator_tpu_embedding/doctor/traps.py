@@ -17,9 +17,8 @@ Each name of a TPU construct gets one short form, by whatever road a script reac
 from __future__ import annotations
 
 import ast
-import enum
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple, Union
+from typing import NamedTuple
 
 from ..compat.refused import FEED_OPERATIONS
 from .findings import Fact, Finding, Place, ScannedFile
@@ -37,15 +36,8 @@ class Flag(NamedTuple):
     written: str
 
 
-class Unread(enum.Enum):
-    """A value that the source does not show."""
-
-    VALUE = 'unread'
-
-
-UNREAD = Unread.VALUE
-Value = Union[bool, int, float, str, None, Flag, Unread]
-
+UNREAD = object()
+"""A value that the source does not show."""
 _FLAGS = frozenset('FLAGS flags args arguments opt opts options parsed parsed_args'.split())
 """What scripts call the object with the values of their flags."""
 _ROOTS = frozenset({
@@ -113,13 +105,7 @@ def construct_of(path: str) -> str | None:
 
 
 def facts_of(nodes: Nodes, paths_of: PathsOf, place_of: PlaceOf) -> list[Fact]:
-    """Returns the facts of one file, in the order of the source.
-
-    Args:
-      nodes: of the file.
-      paths_of: returns all paths that an expression may have.
-      place_of: returns the place of a node.
-    """
+    """Returns the facts of one file, in the order of the source."""
     found = [*_constructs(nodes, paths_of, place_of), *_calls(nodes, place_of),
              *_sums(nodes, place_of)]
     return sorted(found, key=lambda fact: (fact.place.cell, fact.place[1:3]))
@@ -139,7 +125,8 @@ def _constructs(nodes: Nodes, paths_of: PathsOf, place_of: PlaceOf) -> Iterator[
                 'path': path, 'written': written(call.func),
                 'arguments': {name: _value(each) for name, each in arguments.items()},
                 'places': {name: place_of(each) for name, each in arguments.items()},
-                'is_open': _is_open(call)})
+                'is_open': any(isinstance(each, ast.Starred) for each in call.args)
+                or any(each.arg is None for each in call.keywords)})
             rate = arguments.get('learning_rate_fn')
             if kind in _COLUMNS and rate is not None:
                 yield from _rate(rate, nodes, place_of)
@@ -160,13 +147,7 @@ def _arguments(call: ast.Call, kind: str) -> dict[str, ast.expr]:
     return found
 
 
-def _is_open(call: ast.Call) -> bool:
-    """Whether a call has arguments that the source does not show: `*args`, `**kwargs`."""
-    return (any(isinstance(each, ast.Starred) for each in call.args)
-            or any(each.arg is None for each in call.keywords))
-
-
-def _value(node: ast.expr | None) -> Value:
+def _value(node: ast.expr | None) -> object:
     """Returns what is written: a literal, a flag, or a member of `InputPipelineConfig`."""
     if node is None:
         return None
@@ -286,10 +267,7 @@ class Linked:
     def known(self, call: Fact, name: str, default: object = UNREAD) -> Known | None:
         """Returns the value of an argument of a call, or `None` if the source does not tell it.
 
-        Args:
-          call: a fact of a call.
-          name: of the argument.
-          default: the value where the call does not give the argument.
+        Where the call does not give the argument, the value is `default`.
         """
         if name not in call.values['arguments']:
             is_told = default is not UNREAD and not call.values['is_open']
@@ -466,9 +444,7 @@ def _only_config(group: Linked) -> tuple[Fact | None, Known | None]:
 def hosts_for(cores: int, of_replica: int = 1) -> int | None:
     """Returns hosts for a number of cores that must be stated; `None` if `etpe run` finds a size.
 
-    Args:
-      cores: of the system.
-      of_replica: cores of each replica, which are on one host.
+    The cores of each replica are on one host.
 
     >>> hosts_for(4), hosts_for(32), hosts_for(12), hosts_for(12, 4)
     (None, None, 2, 3)

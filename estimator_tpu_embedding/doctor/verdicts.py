@@ -40,31 +40,19 @@ _CHANGED = {'numpy.bool': 'bool', 'numpy.long': 'int'}
 
 
 class Flags(NamedTuple):
-    """Which flags of `etpe run` a program needs, and for which names.
-
-    Attributes:
-      tf1: uses that need `--tf1`, in order; none if the program runs without it.
-      contrib: uses that need `--contrib`.
-    """
+    """The uses of a program that need flags of `etpe run`, in order."""
 
     tf1: tuple[Use, ...] = ()
     contrib: tuple[Use, ...] = ()
 
 
 class _Needs(NamedTuple):
-    """The uses of one file, or of several, by what they need.
+    """The uses of one file, or of several, by what they need."""
 
-    Attributes:
-      tf1: found with `--tf1` only.
-      tf2: found without `--tf1` only.
-      contrib: of `tf.contrib`, also if `--contrib` lacks them.
-      is_of_today: whether a name says that it was made for TensorFlow 2.
-    """
-
-    tf1: tuple[Use, ...] = ()
-    tf2: tuple[Use, ...] = ()
-    contrib: tuple[Use, ...] = ()
-    is_of_today: bool = False
+    tf1: tuple[Use, ...]  # Found with `--tf1` only.
+    tf2: tuple[Use, ...]  # Found without `--tf1` only.
+    contrib: tuple[Use, ...]  # Of `tf.contrib`, also if `--contrib` lacks them.
+    is_of_today: bool  # A name says that the file was made for TensorFlow 2.
 
 
 class Needed:
@@ -74,12 +62,6 @@ class Needed:
     """
 
     def __init__(self, files: Sequence[ScannedFile], answers: Mapping[Question, Answer]):
-        """Finds what each file needs.
-
-        Args:
-          files: all files of the project.
-          answers: what the libraries said.
-        """
         imports = Reached(files)
         self._answers = answers
         self._closures = {file.path: [one.path for one in imports.files_of(file)]
@@ -125,8 +107,7 @@ class Judged(NamedTuple):
 
     Attributes:
       findings: in no particular order, without repetitions.
-      verdicts: how many uses have each of `findings.VERDICTS`. Names of packages that are never
-        imported are not among them, except their modules.
+      verdicts: how many uses have each of `VERDICTS`, without those that are not looked up.
       flags: by path of each file, what it needs with all files of the project that it imports.
     """
 
@@ -136,12 +117,7 @@ class Judged(NamedTuple):
 
 
 def judge(files: Sequence[ScannedFile], answers: Answers) -> Judged:
-    """Judges all uses of all files.
-
-    Args:
-      files: all files of the project; their `unknown` and `problems` are findings already.
-      answers: of `oracle.ask` about `use.question` of all their uses.
-    """
+    """Judges all uses of all files of the project, by what the libraries said of each."""
     needed = Needed(files, answers.found)
     findings: dict[Finding, None] = {}
     verdicts: collections.Counter[str] = collections.Counter()
@@ -174,11 +150,6 @@ def settled(uses: Sequence[Use], answers: Mapping[Question, Answer], there: Set[
     A missing name is guarded in a handler whose body lacks nothing, in the `else` of one that
     lacks something, and where a test or a `try` chose another meaning that is there. A name without
     an answer excuses nothing.
-
-    Args:
-      uses: of one file.
-      answers: what the libraries said.
-      there: what is there.
     """
     failed = {use.attempt for use in uses if use.question not in there}
     result: list[Use] = []
@@ -298,13 +269,7 @@ def _flags_for(needs: _Needs) -> Flags:
 
 
 class Reason(NamedTuple):
-    """What becomes of a name.
-
-    Attributes:
-      code: of the finding about it; `''` if there is nothing to say.
-      verdict: one of `findings.VERDICTS`.
-      message: why, and what helps.
-    """
+    """What becomes of a name: the parts of a `Finding`, with no code if there is nothing to say."""
 
     code: str
     verdict: str
@@ -314,10 +279,7 @@ class Reason(NamedTuple):
 def reason_of(question: Question, answer: Answer | None, why_unknown: str = '') -> Reason:
     """Returns what becomes of a name, whatever other names the program uses.
 
-    Args:
-      question: the name.
-      answer: what the libraries said; `None` if they did not.
-      why_unknown: says why they did not.
+    Without an answer of the libraries, `why_unknown` says why there is none.
     """
     if answer is None:
         return Reason('W201', 'unknown', f'nobody could be asked about it: {why_unknown}')
