@@ -135,7 +135,6 @@ def _scan_all(found: Found) -> list[ScannedFile]:
     folders = {os.path.dirname(os.path.abspath(file.path)) for file in files if file.is_program}
     for one in files:
         one.unknown += [each for folder, each in one.beside if folder not in folders]
-        one.uses.sort(key=_place_of)
     return files
 
 
@@ -155,8 +154,8 @@ def scan_file(source: Source, project: Project) -> ScannedFile:
         problems.append(syntax.too_deep(parsed.places.at(1), error))
     if source.is_notebook:
         program = SURE
-    elif parsed.problems and program != SURE:
-        program = _kind_of_text(parsed, source.cells[0]) or program
+    elif parsed.problems and '__main__' in source.cells[0]:
+        program = SURE
     functions: list[Any] = [*nodes.of(ast.FunctionDef), *nodes.of(ast.AsyncFunctionDef)]
     places = [(parsed.places.of(one.body[0]), parsed.places.of(one)) for one in functions]
     return ScannedFile(
@@ -188,17 +187,6 @@ def _kind(tree: ast.Module, paths_of: Callable[[ast.expr], Sequence[str]]) -> st
                     path.startswith('tensorflow.') and not _DECLARES.search(path)):
                 found = PERHAPS
     return found
-
-
-def _kind_of_text(parsed: syntax.Parsed, text: str) -> str:
-    """Returns `SURE`, `PERHAPS` or `''` for a file that does not parse."""
-    if '__main__' in text:
-        return SURE
-    lines = text.split('\n')
-    line = min(problem.place.line for problem in parsed.problems if problem.place)
-    # A statement at its top level does not parse.
-    return PERHAPS if lines[line - 1][:1].isalpha() and not lines[line - 1].startswith(
-        ('def ', 'class ', 'import ', 'from ')) else ''
 
 
 def _is_main(test: ast.expr) -> bool:
@@ -234,14 +222,9 @@ def _excuse(linked_files: Sequence[ScannedFile]) -> None:
     """Marks uses of names that files linked by imports put there, such as by `np.int = int`."""
     patched = frozenset[str]().union(*(one.patched for one in linked_files))
     for one in linked_files if patched else ():
-        one.uses = [use._replace(is_guarded=True) if use not in one.early and _is_patched(
-            use, patched) else use for use in one.uses]
-
-
-def _is_patched(use: Use, patched: frozenset[str]) -> bool:
-    path = use.question.path
-    return path in patched or any(
-        path[:end] in patched for end, sign in enumerate(path) if sign == '.')
+        one.uses = [use._replace(is_guarded=True) if use not in one.early and any(
+            f'{use.question.path}.'.startswith(f'{path}.') for path in patched) else use
+            for use in one.uses]
 
 
 def _place_of(use: Use) -> tuple[int, int, int]:

@@ -34,13 +34,14 @@ from .meanings import (
     NONE,
     OTHERS,
     Block,
+    Meaning,
     Meanings,
     Scope,
     is_examined,
     is_unknown,
     union,
 )
-from .state import TENSORFLOW, State
+from .state import PYTHON_2, TENSORFLOW, State
 from .syntax import called_name, chain_of, text_of, written
 
 _OF_DATASETS = frozenset({'make_initializable_iterator', 'make_one_shot_iterator'})
@@ -144,7 +145,11 @@ def _name(state: State, node: ast.Name, stack: list[ast.AST]) -> Meanings | None
 
 
 def _use_builtin(state: State, node: ast.Name) -> None:
-    state.use_builtin(node)
+    """Records a name that no scope binds."""
+    question = Question('builtins', node.id)
+    state.meant[id(node)] = (Meaning(question),)
+    if node.id in PYTHON_2:
+        state.use(node, question, node.id, NAME)
     if node.id in BUILTINS:
         note(state, node, state.meant[id(node)])
 

@@ -13,7 +13,6 @@ from .meanings import (
     ATTRIBUTE,
     FLAGS,
     IMPORT,
-    NAME,
     NONE,
     OTHER,
     OTHERS,
@@ -266,12 +265,6 @@ class State:
             self.unknown.append(Finding(
                 code, self.places.of(node), subject, written, message,
                 'lost' if code == 'E112' else 'unknown'))
-
-    def use_builtin(self, node: ast.Name) -> None:
-        """Records a name that no scope binds."""
-        self.meant[id(node)] = (Meaning(Question('builtins', node.id)),)
-        if node.id in PYTHON_2:
-            self.use(node, Question('builtins', node.id), node.id, NAME)
 
     def later(self, node: ast.AST, caught: frozenset[str] = frozenset()) -> None:
         """Keeps a function or generator until all names around it are known.

@@ -56,25 +56,23 @@ class _Needs(NamedTuple):
 
 
 class Needed:
-    """All files, and what each needs with the files that it imports.
+    """What each program needs with the files that it imports; `flags` are by its path.
 
     Guarded names force no flag. Flags that others force decide which handlers are reached.
     """
 
     def __init__(self, files: Sequence[ScannedFile], answers: Mapping[Question, Answer]):
-        imports = Reached(files)
+        self.flags: dict[str, Flags] = {}
         self._answers = answers
-        self._closures = {file.path: [one.path for one in imports.files_of(file)]
-                          for file in files}
         there = {one for one, answer in answers.items() if answer.run}
-        self._needs = {file.path: _needs_of(file, answers, there) for file in files}
+        needs_of = {file.path: _needs_of(file, answers, there) for file in files}
         self._there: dict[frozenset[tuple[bool, bool]], set[Question]] = {}
         self._worlds: dict[str, dict[tuple[bool, bool], None]] = collections.defaultdict(dict)
         self._programs_of: dict[str, dict[tuple[frozenset[Use], Use], None]] = (
             collections.defaultdict(dict))
-        for group in imports.groups():
-            needs = _sum(self._needs[file.path] for file in group)
-            flags = _flags_for(needs)
+        for group in Reached(files).groups():
+            needs = _sum(needs_of[file.path] for file in group)
+            flags = self.flags[group[0].path] = _flags_for(needs)
             lacking, other = (needs.tf2, needs.tf1) if flags.tf1 else (needs.tf1, needs.tf2)
             for file in group:
                 self._worlds[file.path][bool(flags.tf1), bool(flags.contrib)] = None
@@ -88,10 +86,6 @@ class Needed:
             self._there[worlds] = {one for one, answer in self._answers.items()
                                    if all(_is_there(answer, *world) for world in worlds)}
         return settled(file.uses, self._answers, self._there[worlds])
-
-    def flags_of(self, file: ScannedFile) -> Flags:
-        """Returns what a file needs with all files that it imports."""
-        return _flags_for(_sum(self._needs[one] for one in self._closures[file.path]))
 
     def contradiction(self, file: ScannedFile, use: Use) -> Use | None:
         """Returns a name that is not there when `use` is, in some program that needs both.
@@ -108,7 +102,7 @@ class Judged(NamedTuple):
     Attributes:
       findings: in no particular order, without repetitions.
       verdicts: how many uses have each of `VERDICTS`, without those that are not looked up.
-      flags: by path of each file, what it needs with all files of the project that it imports.
+      flags: by path of each program, what it needs with all files that it imports.
     """
 
     findings: Sequence[Finding]
@@ -139,8 +133,7 @@ def judge(files: Sequence[ScannedFile], answers: Answers) -> Judged:
                     'unknown'))
         verdicts.update(one.verdict for one in escaped.values())
         findings.update(dict.fromkeys(escaped.values()))
-    return Judged(list(findings), dict(verdicts),
-                  {file.path: needed.flags_of(file) for file in files})
+    return Judged(list(findings), dict(verdicts), needed.flags)
 
 
 def settled(uses: Sequence[Use], answers: Mapping[Question, Answer], there: Set[Question]
