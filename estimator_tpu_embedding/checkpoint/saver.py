@@ -38,7 +38,7 @@ from ..errors import (
     Problem,
     shown,
 )
-from ..native.variables import is_of_engine
+from ..native.table_variable import is_of_engine
 from ..proto import files
 from ..version import VERSION
 from . import commit, file_names, model_dir, pointer

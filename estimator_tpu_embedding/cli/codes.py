@@ -230,15 +230,13 @@ W212 evaluation or export of mod tables elsewhere
 W213 one learning rate function per table
 W214 optimizer without CrossShardOptimizer
 W215 batch that the cores cannot share
-W216 number of shards that does not fit
-W218 argument that TensorFlow 2 lacks
 W219 NumPy name that has another meaning today
+W220 batch of each core that has the size of all
 I301 name that etpe run restores
 I302 name that --tf1 restores
 I303 name that --contrib restores
 I304 name of Keras 2
 I305 missing name that the program expects to miss
-I311 call that is emulated
 ''',
     'kernels': '''
 E006 native kernels missing

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ..doctor.diagnose import diagnose
-from ..doctor.facts import MOST_STOPS, Diagnosis, Finding, Place, Prescription
+from ..doctor.findings import MOST_STOPS, Diagnosis, Finding, Place, Prescription
 from ..errors import counted
 from . import codes
 from .codes import ENTRIES

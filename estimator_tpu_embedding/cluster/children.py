@@ -12,7 +12,6 @@ import threading
 
 from ..errors import Problem
 from ..proto import files
-from ..proto import json_objects
 from .control import Caller, Reply
 from .faults import HostUnavailableError
 

@@ -23,8 +23,6 @@ import psutil
 
 from .. import _process, _tf
 from ..proto import files
-from . import facts, listening
-from ..proto import json_objects
 from . import listening, process_facts
 from .addresses import Address
 from .server import Server, forget_proxies, start

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from ..compat import environment, old_python, refused
 from ..errors import shown
 from . import libraries
-from .facts import Question
+from .findings import Question
 
 PYTHON, KERAS2, RUN, TF1, CONTRIB = WORLDS = 'python', 'keras2', 'run', 'tf1', 'contrib'
 """Plain Python; the same with Keras 2; and `etpe run` without and with its flags."""
@@ -33,38 +33,22 @@ _MOST_TEXT = 300
 
 
 class Request(NamedTuple):
-    """What a child is asked.
+    """What a child is asked."""
 
-    Attributes:
-      questions: as lists, since they come as JSON.
-      scanned: paths of which nothing is imported.
-      is_plain: whether it answers for plain Python, and not for the other worlds.
-      seconds: after which it is killed, also if nobody waits for it any more.
-    """
-
-    questions: Sequence[Sequence[Any]]
-    scanned: Sequence[str]
-    is_plain: bool
-    seconds: int
+    questions: Sequence[Sequence[Any]]  # As lists, since they come as JSON.
+    scanned: Sequence[str]  # Paths of which nothing is imported.
+    is_plain: bool  # It answers for plain Python, and not for the other worlds.
+    seconds: int  # After these it is killed, also if nobody waits for it any more.
 
 
 class Found(NamedTuple):
-    """What one look-up found.
-
-    Attributes:
-      is_there: whether all of it was found.
-      lacking: the first name that was not found, with all before it.
-      error: what the look-up raised.
-      refused: the message of a name that raises when it is used.
-      is_examined: whether more than files were looked at.
-      is_module: whether it is a module.
-    """
+    """What one look-up found."""
 
     is_there: bool
-    lacking: str = ''
+    lacking: str = ''  # The first name that was not found, with all before it.
     error: str = ''
-    refused: str = ''
-    is_examined: bool = True
+    refused: str = ''  # The message of a name that raises when it is used.
+    is_examined: bool = True  # More than files were looked at.
     is_module: bool = False
 
 

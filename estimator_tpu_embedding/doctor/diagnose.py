@@ -1,53 +1,63 @@
 """Makes the diagnosis of files and folders, from finding them to the command that runs them.
 
-The `etpe run` line of each program has a reason per flag, and what stops it first.
+Files are scanned one by one: what they say is kept, and no tree. The `etpe run` line of each
+program has a reason per flag, and what stops it first.
 """
 
 from __future__ import annotations
 
+import ast
 import collections
+import gc
 import importlib.metadata
 import importlib.util
 import os
 import platform
+import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 from ..compat import environment
 from ..errors import counted
-from . import oracle, scan, sources, traps, verdicts
-from .facts import MOST_STOPS, Diagnosis, Finding, Prescription, ScannedFile, Use
-from .project import Reached
-from .traps import options_of
-from .values import Linked
+from . import oracle, syntax, traps, verdicts
+from .findings import MOST_STOPS, Diagnosis, Fact, Finding, Prescription, ScannedFile, Use
+from .meanings import OTHERS, Exports
+from .project import Project, Reached
+from .sources import Found, Source, find, read
+from .state import State
+from .statements import follow_file
+from .syntax import Nodes, last_name, text_of
+from .traps import Linked, facts_of, options_of
 from .verdicts import Flags
 
 _SHOWN = {  # what people call it: its package
     'TensorFlow': 'tensorflow', 'Keras': 'keras', 'tf_keras': 'tf-keras',
     'tf-estimator-nightly': 'tf-estimator-nightly', 'protobuf': 'protobuf', 'NumPy': 'numpy'}
 
-_RESTORED = frozenset({'I301', 'I304', 'I311'})
-"""What needs `etpe run`, whatever its flags are."""
 _OF_WHOLE_FILE = frozenset({'E131', 'E132', 'E133'})
+SURE, PERHAPS = 'sure', 'perhaps'
+"""A program for sure, or unless another file imports it."""
+_DECLARES = re.compile(r'\bflags\b|\blogging\b|load_|enable_|disable_')
+"""Names of TensorFlow that a module may call when it is imported."""
+_RUNS = frozenset({'tensorflow.app.run', 'absl.app.run', 'tensorflow.compat.v1.app.run',
+                   'tensorflow.test.main', 'tensorflow.compat.v1.test.main', 'unittest.main'})
 
 
 def diagnose(paths: Sequence[str], select: Sequence[str] = ('',), ignore: Sequence[str] = ()
              ) -> Diagnosis:
     """Returns what the doctor has to say about code, none of which is run.
 
-    Args:
-      paths: of files and folders.
-      select: beginnings of the codes that are reported.
-      ignore: beginnings of the codes that are not, and that stop no program.
+    `select` and `ignore` are beginnings of codes; what is ignored stops no program.
     """
-    found = sources.find(paths)
-    files = scan.scan(found)
+    found = find(paths)
+    files = scan(found)
     _choose_program(files, paths)
     answers = oracle.ask((use.question for file in files for use in (*file.uses, *file.escapes)),
                          paths)
     judged = verdicts.judge(files, answers)
     about = dict.fromkeys((
-        *judged.findings, *traps.findings_of(files, judged.flags),
+        *judged.findings, *traps.findings_of(files),
         *(each for file in files for each in (*file.unknown, *file.problems)), *_missing(),
         *found.problems))
     wanted = [finding for finding in sorted(about, key=_order)
@@ -97,15 +107,133 @@ def _missing() -> Iterator[Finding]:
                           f'install {package}', 'package')
 
 
+def scan(found: Found) -> list[ScannedFile]:
+    """Scans all files, and those of the same project that they import from outside of the paths."""
+    gc.disable()  # Trees have no cycles, and a collection visits all of their nodes.
+    try:
+        return _scan_all(found)
+    finally:
+        gc.enable()
+
+
+def _scan_all(found: Found) -> list[ScannedFile]:
+    project = Project(found, _exports_of)
+    paths = list(dict.fromkeys(os.path.abspath(path) for path in found.files))
+    files: list[ScannedFile] = []
+    seen = set(paths)
+    while paths:  # Then those that were not found, but are imported.
+        files += [scan_file(read(project.shown(path)), project) for path in paths]
+        imported = dict.fromkeys(os.path.abspath(path) for one in files
+                                 for path in one.imports if path.endswith('.py'))
+        paths = [path for path in imported if path not in seen]
+        seen.update(paths)
+    imported_paths = {path for file in files for path in file.imports}
+    for one in files:
+        one.is_program &= one.is_sure or one.path not in imported_paths
+    for group in Reached(files).groups():  # What one program does reaches no other.
+        _excuse(group)
+    folders = {os.path.dirname(os.path.abspath(file.path)) for file in files if file.is_program}
+    for one in files:
+        one.unknown += [each for folder, each in one.beside if folder not in folders]
+    return files
+
+
+def scan_file(source: Source, project: Project) -> ScannedFile:
+    """Scans one file; `project` says what modules hand out, and `Project()` knows no other file."""
+    path = os.path.abspath(source.path)
+    parsed = syntax.parse(source)
+    nodes = Nodes(parsed.tree)
+    state = State(path, parsed.places, project, nodes=nodes)
+    problems, facts, program = [*source.problems, *parsed.problems], list[Fact](), ''
+    try:
+        follow_file(state, parsed.tree)
+        facts = facts_of(nodes, state.resolve_all, parsed.places.of)
+        project.remember(path, _exports(state, parsed.tree, source, not problems))
+        program = _kind(parsed.tree, state.resolve_all)
+    except RecursionError as error:
+        problems.append(syntax.too_deep(parsed.places.at(1), error))
+    if source.is_notebook:
+        program = SURE
+    elif parsed.problems and '__main__' in source.cells[0]:
+        program = SURE
+    functions: list[Any] = [*nodes.of(ast.FunctionDef), *nodes.of(ast.AsyncFunctionDef)]
+    places = [(parsed.places.of(one.body[0]), parsed.places.of(one)) for one in functions]
+    return ScannedFile(
+        source.path, sorted(dict.fromkeys(state.uses), key=_place_of),
+        sorted(dict.fromkeys(state.unknown), key=lambda one: one.place or ()), state.escapes,
+        facts, problems, dict(sorted(state.imports.items(), key=lambda item: item[1])), state.base,
+        bool(program), program == SURE, parsed.places.lines,
+        [(first.cell, first.line, last.end_line) for first, last in places],
+        state.patched, state.early, state.beside)
+
+
+def _kind(tree: ast.Module, paths_of: Callable[[ast.expr], Sequence[str]]) -> str:
+    """Returns `SURE`, `PERHAPS`, or `''` for a file that runs nothing when it is started."""
+    found = ''
+    waiting: list[ast.stmt] = list(tree.body)
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.If) and _is_main(node.test):
+            return SURE
+        if isinstance(node, (ast.If, ast.For, ast.While, ast.With, ast.Try)):
+            waiting += [*node.body, *getattr(node, 'orelse', ())]
+        if isinstance(node, ast.With):
+            found = PERHAPS
+        if isinstance(node, (ast.Expr, ast.Assign)) and isinstance(node.value, ast.Call):
+            path = ''.join(paths_of(node.value.func)[:1])
+            if path in _RUNS or path.endswith('.app.run'):
+                return SURE
+            if isinstance(node, ast.Expr) and (not path or path.startswith('builtins.')) or (
+                    path.startswith('tensorflow.') and not _DECLARES.search(path)):
+                found = PERHAPS
+    return found
+
+
+def _is_main(test: ast.expr) -> bool:
+    return isinstance(test, ast.Compare) and {'__name__', '__main__'} <= {
+        last_name(one) or text_of(one) for one in (test.left, *test.comparators)}
+
+
+def _exports_of(path: str, project: Project) -> Exports:
+    """Returns what the module in a file hands out, from what stands at its top level."""
+    source = read(path)
+    parsed = syntax.parse(source, is_compiled=False)
+    state = State(path, parsed.places, project, is_shallow=True)
+    is_whole = not source.problems and not parsed.problems
+    try:
+        follow_file(state, parsed.tree)
+    except RecursionError:
+        is_whole = False
+    return _exports(state, parsed.tree, source, is_whole)
+
+
+def _exports(state: State, tree: ast.Module, source: Source, is_whole: bool) -> Exports:
+    names = {name: state.module.live(name, state.module.block, state.order, False)[0]
+             for name in state.module.names}
+    if any('global ' in text for text in source.cells):
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Global):
+                names.update((name, names.get(name, OTHERS)) for name in node.names)
+    return Exports(names, tuple(one.meanings[0] for one in state.stars),
+                   state.is_open or '__getattr__' in names, not is_whole)
+
+
+def _excuse(linked_files: Sequence[ScannedFile]) -> None:
+    """Marks uses of names that files linked by imports put there, such as by `np.int = int`."""
+    patched = frozenset[str]().union(*(one.patched for one in linked_files))
+    for one in linked_files if patched else ():
+        one.uses = [use._replace(is_guarded=True) if use not in one.early and any(
+            f'{use.question.path}.'.startswith(f'{path}.') for path in patched) else use
+            for use in one.uses]
+
+
+def _place_of(use: Use) -> tuple[int, int, int]:
+    return use.place.cell, use.place.line, use.place.column
+
+
 def prescriptions(files: Sequence[ScannedFile], findings: Sequence[Finding],
                   flags: Mapping[str, Flags]) -> list[Prescription]:
-    """Returns how to run each program of the project.
-
-    Args:
-      files: all that were scanned.
-      findings: all findings about them that are selected.
-      flags: by path of each file, what it needs with all files that it imports.
-    """
+    """Returns how to run each program of the project; `flags` are by path of each file."""
     reached = Reached(files)
     by_path: dict[str, list[Finding]] = {}
     for finding in findings:
@@ -119,14 +247,14 @@ def _prescription(file: ScannedFile, reached: Reached, by_path: Mapping[str, Seq
                   flags: Flags) -> Prescription:
     group = Linked(reached.files_of(file))
     stops = _stops_of(file, reached, by_path)[:MOST_STOPS]
-    findings = [each for one in group.files for each in by_path.get(one.path, ())]
-    if _runs_without(findings, flags, stops):
-        words = ['python']
-        reasons = [f'python, not etpe run: nothing needs etpe here, and {stops[0].written} (line '
-                   f'{stops[0].place and stops[0].place.line}) needs Keras 3']
-        stops = []
-    else:
-        words, reasons = _run(group, flags, findings)
+    words, reasons = ['etpe', 'run'], []
+    for option, uses in (('--tf1', flags.tf1), ('--contrib', flags.contrib)):
+        if uses:
+            words.append(option)
+            reasons.append(f'{option}: {_named(uses)}')
+    options, reason = options_of(group)
+    words += options.split()
+    reasons += filter(None, [reason])
     folder = ''
     if file.base:
         below = os.path.relpath(os.path.abspath(file.path), file.base)
@@ -141,32 +269,6 @@ def _prescription(file: ScannedFile, reached: Reached, by_path: Mapping[str, Seq
     if folder:
         command = f'cd {shlex.quote(folder)} && {command}'
     return Prescription(file.path, command, reasons, stops)
-
-
-def _run(group: Linked, flags: Flags, findings: Sequence[Finding]
-         ) -> tuple[list[str], list[str]]:
-    """Returns `etpe run` with the options that files need, and why."""
-    words, reasons = ['etpe', 'run'], []
-    old = next((each for each in findings if each.code == 'W218'), None)
-    if old is not None and old.place is not None and not flags.tf1:
-        words.append('--tf1')
-        reasons.append(f'--tf1: {old.subject} ({old.place.path}:{old.place.line})')
-    for option, uses in (('--tf1', flags.tf1), ('--contrib', flags.contrib)):
-        if uses:
-            words.append(option)
-            reasons.append(f'{option}: {_named(uses)}')
-    options, reason = options_of(group)
-    return [*words, *options.split()], [*reasons, *filter(None, [reason])]
-
-
-def _runs_without(findings: Sequence[Finding], flags: Flags, stops: Sequence[Finding]) -> bool:
-    """Whether a program runs with plain Python, and with `etpe run` not.
-
-    Without `--tf1` and `--contrib`, a name contradicts `etpe run` (E105) because Keras 3 has it.
-    """
-    return (bool(stops) and all(each.code == 'E105' for each in findings if each.code[0] == 'E')
-            and not flags.tf1 and not flags.contrib
-            and not any(each.code in _RESTORED for each in findings))
 
 
 def _named(uses: Sequence[Use]) -> str:

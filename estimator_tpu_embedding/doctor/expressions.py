@@ -1,4 +1,10 @@
-"""Follows expressions, and records which names of libraries they use."""
+"""Follows expressions, and records which names of libraries they use.
+
+A module of a library that is passed on, returned or kept may be asked for a name where nobody sees
+it. The scan follows `tf.train.Saver`, imports, aliases such as `t = tf`, and defaults of arguments.
+A name in any other place escapes: it is noted, also a module of the project that has modules of
+libraries. Which of all these are modules is asked of the libraries.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +12,21 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from . import escapes
-from .facts import FALLBACK, TESTED, TRIED, Question
-from .lookups import IMPORTERS, SPECIAL, called, is_guard, meaning_of
+from .findings import FALLBACK, TESTED, TRIED, Question
+from .lookups import (
+    BUILTINS,
+    HARMLESS,
+    IMPORTERS,
+    SPECIAL,
+    called,
+    is_guard,
+    is_of_library,
+    meaning_of,
+    note_attributes,
+    note_dict,
+    note_text,
+    path_of,
+)
 from .meanings import (
     ATTRIBUTE,
     FLAGS,
@@ -16,17 +34,29 @@ from .meanings import (
     NONE,
     OTHERS,
     Block,
+    Meaning,
     Meanings,
     Scope,
     is_examined,
     is_unknown,
     union,
 )
-from .state import TENSORFLOW, State
-from .syntax import chain_of, written
+from .state import PYTHON_2, TENSORFLOW, State
+from .syntax import called_name, chain_of, text_of, written
 
 _OF_DATASETS = frozenset({'make_initializable_iterator', 'make_one_shot_iterator'})
 """Methods that only the datasets of TensorFlow 1 have, and no other class that scripts use."""
+_ASKS_NOTHING = (  # Around a module that is only compared, tested or printed, or that is none.
+    ast.AsyncFor, ast.AsyncFunctionDef, ast.ClassDef, ast.Compare, ast.Delete, ast.Expr, ast.For,
+    ast.FormattedValue, ast.FunctionDef, ast.MatchClass, ast.MatchValue, ast.UnaryOp, ast.arg,
+    ast.arguments, ast.comprehension)  # A default is followed.
+_LOOK_UP = frozenset({
+    'builtins.delattr', 'builtins.getattr', 'builtins.setattr', 'mock.patch.object',
+    'unittest.mock.patch.object'})
+_INNER = frozenset({
+    '__delattr__', '__dict__', '__getattr__', '__getattribute__', '__loader__', '__setattr__',
+    '__spec__'})
+"""Attributes of a module that lead to its names by texts."""
 _MOST_ITEMS = 20
 """The most items of a list that are told apart in a loop."""
 
@@ -110,14 +140,18 @@ def _name(state: State, node: ast.Name, stack: list[ast.AST]) -> Meanings | None
         state.use_names(node, direct, '', node.id, NAME)
     if not is_unknown(meanings):
         state.meant[id(node)] = meanings
-        escapes.note(state, node, meanings)
+        note(state, node, meanings)
     return meanings
 
 
 def _use_builtin(state: State, node: ast.Name) -> None:
-    state.use_builtin(node)
-    if node.id in escapes.BUILTINS:
-        escapes.note(state, node, state.meant[id(node)])
+    """Records a name that no scope binds."""
+    question = Question('builtins', node.id)
+    state.meant[id(node)] = (Meaning(question),)
+    if node.id in PYTHON_2:
+        state.use(node, question, node.id, NAME)
+    if node.id in BUILTINS:
+        note(state, node, state.meant[id(node)])
 
 
 def _attribute(state: State, node: ast.Attribute, stack: list[ast.AST]) -> None:
@@ -125,7 +159,7 @@ def _attribute(state: State, node: ast.Attribute, stack: list[ast.AST]) -> None:
     dotted = '.'.join(names)
     if node.attr in _OF_DATASETS:
         _of_dataset(state, node, f'{base.id if isinstance(base, ast.Name) else "(...)"}.{dotted}')
-    escapes.note_attributes(state, node, names)
+    note_attributes(state, node, names)
     if isinstance(base, ast.Name):
         _looked_up(state, node, base, names)
         return
@@ -133,7 +167,7 @@ def _attribute(state: State, node: ast.Attribute, stack: list[ast.AST]) -> None:
     meanings = meaning_of(state, base) if isinstance(base, ast.Call) else OTHERS
     if not is_unknown(meanings):
         state.use_names(node, meanings, dotted, f'{written(base)}.{dotted}')
-        escapes.note(state, node, meanings, dotted)
+        note(state, node, meanings, dotted)
 
 
 def _looked_up(state: State, node: ast.Attribute, base: ast.Name, names: list[str]) -> None:
@@ -156,7 +190,7 @@ def _looked_up(state: State, node: ast.Attribute, base: ast.Name, names: list[st
         state.list_unknown(node, base.id, text)
     if FLAGS in names:  # Its attributes are flags of the program.
         names = names[:names.index(FLAGS) + 1]
-    escapes.note(state, node, meanings, '.'.join(names))
+    note(state, node, meanings, '.'.join(names))
     if names[0] != '__class__' and names[-1] != '__dict__':
         state.use_names(node, meanings, '.'.join(names), text)
 
@@ -185,9 +219,61 @@ def _call(state: State, node: ast.Call, stack: list[ast.AST]) -> None:
     if last in SPECIAL:
         called(state, node, last)
         if last == 'getattr' or last in IMPORTERS:
-            escapes.note(state, node, meaning_of(state, node))
+            note(state, node, meaning_of(state, node))
         elif last in ('globals', 'locals', 'vars'):
-            escapes.note_dict(state, node, last)
+            note_dict(state, node, last)
+
+
+def note(state: State, node: ast.expr, meanings: Meanings, names: str = '') -> None:
+    """Notes names of libraries that stand where the scan does not follow them.
+
+    `node` is a whole chain of names, or a call that gives a module; `meanings` are of its base.
+    """
+    if state.is_never or node not in state.parents:
+        return
+    parts = names.split('.')
+    inner = next((place for place, name in enumerate(parts) if name in _INNER), len(parts))
+    names = '.'.join(parts[:inner])
+    note_text(state, node, meanings, names)
+    if inner < len(parts) or not _is_followed(state, node):
+        state.note_modules(node, written(node), state.final(meanings, names))
+
+
+def _is_followed(state: State, node: ast.expr) -> bool:
+    """Whether a module is followed at its place, or nothing is asked of it there."""
+    child: ast.AST = node
+    parent = state.parents[node]
+    while isinstance(parent, ast.BoolOp):
+        child, parent = parent, state.parents[parent]
+    if child is getattr(parent, 'test', None) or isinstance(parent, _ASKS_NOTHING):
+        return True
+    if isinstance(parent, ast.BinOp):  # A text with the name of the module.
+        return isinstance(parent.left, ast.Constant)
+    if child is not node:
+        return False
+    if isinstance(parent, ast.Call) and parent.func is not node:
+        return _is_harmless_argument(state, parent, node)
+    if isinstance(parent, (ast.Attribute, ast.Call, ast.Subscript)):
+        return node is getattr(parent, 'func', getattr(parent, 'value', None))
+    if isinstance(parent, ast.IfExp):
+        parent = state.parents[parent]
+    targets = parent.targets if isinstance(parent, ast.Assign) else (
+        [parent.target] if isinstance(parent, ast.AnnAssign) else [])
+    return bool(targets) and all(
+        isinstance(one, ast.Name) and state.is_followed(one.id) for one in targets)
+
+
+def _is_harmless_argument(state: State, call: ast.Call, node: ast.expr) -> bool:
+    """Whether a function that gets a module asks it for no name, or for one that is checked."""
+    last = called_name(call)
+    path = path_of(state, call.func) if last in HARMLESS or last in SPECIAL else ''
+    if path == f'builtins.{last}' and last in HARMLESS:
+        return True
+    if path not in _LOOK_UP or node is not call.args[0]:
+        return False
+    name = text_of(call.args[1]) if len(call.args) > 1 else None
+    return (name or '').isidentifier() or (  # Otherwise it is W202.
+        last == 'getattr' and is_of_library(state, meaning_of(state, node)))
 
 
 def _lambda(state: State, node: ast.Lambda, stack: list[ast.AST]) -> None:

@@ -9,7 +9,7 @@ import sys
 import sysconfig
 from collections.abc import Iterable, Sequence
 
-from .facts import Question
+from .findings import Question
 
 PACKAGE = str(__package__).partition('.')[0]
 OF_TENSORFLOW = frozenset({
@@ -58,11 +58,7 @@ def outside(entries: Iterable[str], scanned: Sequence[str]) -> list[str]:
     """Returns the entries of a search path from which nothing that is scanned can be imported.
 
     A folder of this Python stays, even if it lies in a scanned folder, as a virtual environment
-    may.
-
-    Args:
-      entries: of `sys.path` or PYTHONPATH; `''` stands for the current folder.
-      scanned: paths of files and folders.
+    may. An entry `''` stands for the current folder.
     """
     folders = [os.path.realpath(one) for one in scanned]
     folders = [one if os.path.isdir(one) else os.path.dirname(one) for one in folders]

@@ -1,6 +1,7 @@
 """Says what an expression may be: a name of a library, a module of the project, or a constant.
 
 It follows calls that look up names: `getattr`, `importlib.import_module`, `exec` and their kin.
+Where a name is looked up by a text that nobody can tell, or in a dict of all names, that is W202.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import ast
 import re
 
-from .facts import TESTED, Question
+from .findings import TESTED, Question
 from .meanings import (
     ATTRIBUTE,
     GUARD,
@@ -37,6 +38,23 @@ SPECIAL = frozenset({'delattr', 'eval', 'exec', 'getattr', 'globals', 'locals', 
 """Last names of functions that `called` knows."""
 _NAMES_IN_TEXT = TENSORFLOW | {'eval', 'exec', 'getattr', 'globals', 'locals', 'vars'}
 """Words of an executed text that may look up names of libraries, beside those bound here."""
+HARMLESS = frozenset('bool callable dir hasattr hash help id isinstance issubclass print reload '
+                      'repr str type'.split())
+"""Functions of Python that ask a module for no name, or that Python 3 does not have."""
+BUILTINS = frozenset({'__builtins__', '__import__', 'eval', 'exec', 'globals', 'locals'})
+"""Names of Python that look up others by texts."""
+_BY_TEXT = frozenset({f'builtins.{name}' for name in BUILTINS}) | {
+    'cProfile.run', 'cProfile.runctx', 'code.InteractiveConsole', 'code.InteractiveInterpreter',
+    'code.interact', 'doctest.testfile', 'doctest.testmod', 'imp.load_module', 'imp.load_source',
+    'importlib.__import__', 'importlib.import_module', 'importlib.machinery.SourceFileLoader',
+    'importlib.util.module_from_spec', 'inspect.getmodule', 'mock.patch.multiple', 'pdb.run',
+    'pkgutil.resolve_name', 'profile.run', 'pydoc.locate', 'runpy.run_module', 'runpy.run_path',
+    'timeit.Timer', 'timeit.repeat', 'timeit.timeit', 'trace.Trace',
+    'unittest.mock.patch.multiple', 'zipimport.zipimporter'}
+_MODULES = frozenset(path.partition('.')[0] for path in _BY_TEXT) | {'sys', '__main__'}
+_AROUND = frozenset({'__globals__', 'f_globals', 'f_locals', 'func_globals'})
+"""Attributes of functions and frames that hold the names around them."""
+_IN_DICT = 'names are looked up in a dict'
 _HAND_OUT = frozenset({
     'builtins', 'copy', 'functools', 'importlib', 'operator', 'pkgutil', 'types'})
 """Modules whose functions may return a module that they were given."""
@@ -186,13 +204,7 @@ def _returned(functions: Meanings) -> Meanings:
 
 
 def called(state: State, node: ast.Call, last: str) -> None:
-    """Records what a call looks up, beside what its arguments use.
-
-    Args:
-      state: of the file.
-      node: the call.
-      last: the last name of its function, one of `SPECIAL`.
-    """
+    """Records what a call looks up, beside what its arguments use; `last` is one of `SPECIAL`."""
     path = path_of(state, node.func)
     if path in ('builtins.getattr', 'unittest.mock.patch.object', 'mock.patch.object') and (
             len(node.args) > 1):
@@ -282,3 +294,60 @@ def say_made(state: State, node: ast.expr, what: str) -> None:
     """Lists W202: a look-up by a text, of which nobody can tell what it finds."""
     subject = node.func if isinstance(node, ast.Call) else node
     state.say('W202', node, written(subject), written(node), f'{what}, so nobody can check it')
+
+
+def note_attributes(state: State, node: ast.Attribute, names: list[str]) -> None:
+    """Lists a dict with the names around some function or frame."""
+    if not _AROUND.isdisjoint(names):
+        say_made(state, node, _IN_DICT)
+
+
+def note_dict(state: State, node: ast.Call, last: str) -> None:
+    """Lists a call of `globals`, `locals` or `vars` unless it is seen which names are taken."""
+    if node in state.parents and not node.args and (
+            path_of(state, node.func) == f'builtins.{last}'):
+        scope = state.module if last == 'globals' else state.scope
+        if any(is_watched(one.meanings) for several in scope.names.values() for one in several):
+            _note_dict(state, node)
+
+
+def note_text(state: State, node: ast.expr, meanings: Meanings, names: str) -> None:
+    """Lists `sys.modules`, and a function that looks names up by texts if it is not just called."""
+    if not any(one.file or one.question and one.question.module.partition('.')[0] in _MODULES
+               for one in meanings):
+        return
+    parent = state.parents[node]
+    for one in state.final(meanings, names):
+        path = one.question.path if one.question is not None else ''
+        if path in _BY_TEXT or path.startswith('__main__'):
+            last = called_name(parent) if isinstance(parent, ast.Call) else ''
+            is_seen = last in HARMLESS
+            if isinstance(parent, ast.Call) and parent.func is node:  # A lambda is no text.
+                is_seen = last in SPECIAL and path.endswith(f'.{last}') or any(
+                    isinstance(one, ast.Lambda) for one in parent.args)
+            if not is_seen:
+                say_made(state, node, 'what this looks up or runs is not followed')
+        elif path == 'sys.modules':
+            _note_dict(state, node)
+        elif path.startswith('sys.modules.'):
+            say_made(state, node, _IN_DICT)
+
+
+def _note_dict(state: State, node: ast.expr) -> None:
+    """Lists a dict with all names or modules, unless it is seen that nothing is asked of these."""
+    parent = state.parents[node]
+    above = state.parents.get(parent)
+    if isinstance(parent, ast.Subscript):
+        name = text_of(parent.slice)
+        is_seen = not isinstance(parent.ctx, ast.Load) or name is not None and isinstance(
+            node, ast.Call) and not is_watched(state.lookup(name) or ())
+    elif isinstance(parent, ast.Call):
+        is_seen = called_name(parent) in SPECIAL | HARMLESS
+    else:
+        is_seen = (isinstance(parent, (ast.Compare, ast.For, ast.Starred, ast.comprehension))
+                   or isinstance(parent, ast.keyword) and isinstance(above, ast.Call)
+                   and called_name(above) == 'format'
+                   or isinstance(parent, ast.BinOp) and isinstance(parent.left, ast.Constant)
+                   or isinstance(parent, ast.Attribute) and parent.attr == 'update')
+    if not is_seen:
+        say_made(state, node, _IN_DICT)

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from .facts import CERTAIN, FALLBACK, TESTED, TRIED, Question
+from .findings import CERTAIN, FALLBACK, TESTED, TRIED, Question
 
 IMPORT, ATTRIBUTE, NAME = 'import', 'attribute', 'name'
 """Kinds of look-ups. An ImportError, AttributeError or NameError tells that one failed."""
@@ -24,7 +24,7 @@ class Meaning(NamedTuple):
       file: a module of the project: its file or folder.
       names: dotted names in that module.
       kind: what is known of a value that is no library: one of the constants below.
-      choice, chosen: as in `facts.Use`.
+      choice, chosen: as in `findings.Use`.
     """
 
     question: Question | None = None
@@ -100,11 +100,9 @@ class Block:
     """Statements that run one after the other: those of a scope, or a branch in it.
 
     Attributes:
-      parent: the block around it, `None` for that of a scope.
       owner: of all branches of one statement, since no run of it takes two of them.
       own: how it is chosen, among the branches of its statement.
       is_guarded: whether a test of versions or names decides if its present statement is reached.
-      fallbacks: as in `facts.Use`.
       around: it, all blocks around it, and their owners.
     """
 
@@ -143,8 +141,7 @@ class Scope:
     """The names of a module, class, function or comprehension.
 
     Attributes:
-      names: where each was bound.
-      parent: the scope around it, and the `block` and `order` of it there.
+      parent: the scope around it; `block` and `order` are its place there.
       is_lazy: whether it runs later than the place where it is written.
       outer_names: those of `global` and `nonlocal` statements.
       unknown: names that were listed as unknown, for the whole function.
@@ -166,13 +163,8 @@ class Scope:
     def live(self, name: str, block: Block, order: int, is_later: bool) -> tuple[Meanings, int]:
         """Returns what a name may mean at a place, and the order of the oldest such binding.
 
-        A binding hides those before it if each run that gets to the place has passed it.
-
-        Args:
-          name: that the scope binds.
-          block: of the place.
-          order: bindings before it were passed.
-          is_later: whether the place may run again later, when all other bindings were passed.
+        A binding hides those before it if each run that gets to the place has passed it. The place
+        has passed those up to `order`, and if it may run again later, all others too.
         """
         bindings = self.names.get(name)
         if bindings is None:
@@ -196,16 +188,9 @@ class Scope:
 
 
 class Exports(NamedTuple):
-    """What a module of the project hands out.
-
-    Attributes:
-      names: what its names mean.
-      stars: modules of which it imports all names.
-      is_open: whether it may have more names than those, such as by `globals()` or `exec`.
-      is_unknown: whether a part of it was not read, so what names mean is unknown.
-    """
+    """What a module of the project hands out."""
 
     names: Mapping[str, Meanings]
-    stars: Meanings = ()
-    is_open: bool = False
-    is_unknown: bool = False
+    stars: Meanings = ()  # Modules of which it imports all names.
+    is_open: bool = False  # It may have more names, such as by `globals()` or `exec`.
+    is_unknown: bool = False  # A part of it was not read.

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from ..compat import environment
 from . import answering, libraries
 from .answering import Found
-from .facts import Answer, Question
+from .findings import Answer, Question
 
 DEADLINE = 120.
 """Seconds for all questions. Then those without an answer are unknown."""
@@ -31,26 +31,15 @@ _CODE = ('import sys; sys.path.insert(0, {root!r}); from {package}.doctor import
 
 
 class Answers(NamedTuple):
-    """What the libraries said.
-
-    Attributes:
-      found: by question; a question that nobody answered is not there.
-      reason: why some were not answered, such as `'TensorFlow is not installed'`; `''` if all were.
-    """
+    """What the libraries said."""
 
     found: Mapping[Question, Answer]
-    reason: str = ''
+    reason: str = ''  # Why some were not answered.
 
 
 def ask(questions: Iterable[Question], scanned: Sequence[str], deadline: float = DEADLINE
         ) -> Answers:
-    """Asks about all questions.
-
-    Args:
-      questions: of all files; repetitions are fine.
-      scanned: paths of the files and folders that the user gave. Nothing is imported from them.
-      deadline: seconds for all.
-    """
+    """Asks about all questions within `deadline` seconds; nothing scanned is imported."""
     asked = set(questions)
     if not asked:
         return Answers({})

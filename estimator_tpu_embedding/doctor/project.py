@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from .facts import CERTAIN, FALLBACK, STARRED, Place, Question, ScannedFile
+from .findings import CERTAIN, FALLBACK, STARRED, Place, Question, ScannedFile
 from .meanings import OTHER, OTHERS, Exports, Meaning, Meanings
 from .sources import Found
 
@@ -34,12 +34,7 @@ class Project:
 
     def __init__(self, found: Found | None = None,
                  examine: Callable[[str, Project], Exports] | None = None):
-        """Knows the files, and examines each when another file imports it.
-
-        Args:
-          found: files and roots; without it only relative imports lead to other files.
-          examine: returns what the module in a file hands out.
-        """
+        """Examines a file when another imports it; without `found` only relative imports do."""
         self._roots = {os.path.abspath(root): root for root in (found.roots if found else ())}
         self._shown = {os.path.abspath(path): path for path in (found.files if found else ())}
         self._examine = examine
@@ -54,12 +49,7 @@ class Project:
     def find(self, importer: str, module: str) -> str | None:
         """Returns the file or folder of an absolute import.
 
-        Args:
-          importer: absolute path of the file that imports it.
-          module: dotted name.
-
-        Returns:
-          `''` if its package is in the project and it is not, and `None` if no part is.
+        It is `''` if its package is in the project and it is not, and `None` if no part is.
         """
         key = (os.path.dirname(importer), module)
         if key not in self._found:
@@ -105,12 +95,7 @@ class Project:
     def resolve(self, meaning: Meaning) -> Meanings | None:
         """Returns what a name in a module means, through all that modules import of each other.
 
-        Args:
-          meaning: a module and dotted names in it.
-
-        Returns:
-          Meanings, of which a `file` is a whole module; `None` if the module certainly lacks the
-          name.
+        A `file` in the result is a whole module. It is `None` if the module certainly lacks it.
         """
         result: list[Meaning] = []
         waiting, seen = [meaning], set[tuple[str, str]]()
@@ -128,15 +113,8 @@ class Project:
         """Returns the folder from which a script must be run with `-m` because of an import.
 
         Python puts the folder of a script first in its path, and for `-m` the current folder. So
-        imports of the packages around a script work with `-m` only, and relative ones too.
-
-        Args:
-          file: the script.
-          level: of a relative import.
-          module: that is imported.
-
-        Returns:
-          `''` if the script may run by its path.
+        imports of the packages around a script work with `-m` only, and relative ones too. The
+        result is `''` if the script may run by its path.
         """
         own = os.path.dirname(file)
         if level:
@@ -286,7 +264,6 @@ class Reached:
     """The files of a project, as imports lead to them."""
 
     def __init__(self, files: Sequence[ScannedFile]):
-        """Takes all files of the project."""
         self._by_path = {file.path: file for file in files}
 
     def imported(self, file: ScannedFile) -> list[tuple[Place, ScannedFile]]:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from ..compat import notebook
 from ..errors import EteError, bytes_text, shown
 from ..proto import files
-from .facts import Finding, Place
+from .findings import Finding, Place
 
 MAX_BYTES = 2**20
 """The most bytes of source in one file. Python takes up to 900 bytes of memory for each."""
@@ -33,10 +33,9 @@ _RUNS_PYTHON = re.compile(
 
 
 class Found(NamedTuple):
-    """Files to scan.
+    """Files to scan, as the user reaches them, each once, in order.
 
     Attributes:
-      files: paths of `.py` and `.ipynb` files, as the user reaches them, each once, in order.
       left_out: folders and files that are not scanned, and why.
       problems: paths that the user named and nobody can read (E132).
       roots: the folders that the user named, and the folders of files that they named.
@@ -52,10 +51,8 @@ class Source(NamedTuple):
     """The text of one file.
 
     Attributes:
-      path: of the file.
       cells: the text of a Python file, or of each code cell of a notebook, with `pass` for lines of
-        IPython. A line ends in a line feed, and each character is one column.
-      is_notebook: whether its places have the number of a cell.
+        IPython. Lines end in a line feed.
       problems: why there is no text (E132), or none of a cell, and what IPython runs (W202).
     """
 

@@ -8,12 +8,11 @@ from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from .facts import FALLBACK, STARRED, Finding, Place, Question, Use
+from .findings import FALLBACK, STARRED, Finding, Place, Question, Use
 from .meanings import (
     ATTRIBUTE,
     FLAGS,
     IMPORT,
-    NAME,
     NONE,
     OTHER,
     OTHERS,
@@ -57,34 +56,18 @@ class State:
 
     Attributes:
       file: absolute path, as the project knows it.
-      places: where nodes are.
-      project: the other files.
-      parents, hints: as in `Nodes`, if it is sought what escapes.
-      globals, nonlocals: names of such statements.
       is_shallow: whether only names at the top level are wanted, so no other file is examined.
-      uses: of names of libraries.
-      unknown: findings about names that cannot be resolved.
+      beside, base, patched, early: as in `ScannedFile`.
       escapes: names of libraries where nobody follows them.
-      beside: folders of packages, and what to say of imports from there without their names, if
-        no program lies there.
-      imports: paths of modules of the project, with the place of the first import.
-      base: see `ScannedFile`.
       meant: what a `Name` of the tree means, by its id.
-      scope, block: where names are bound now.
-      order: number of bindings.
+      scope, block: where names are bound now; `order` counts all such places.
       caught: the kinds of look-ups that may fail at the present place.
       trying: the numbers of the `try`s around it, and the kinds that they catch.
-      attempts: these numbers, by their statements.
-      is_never: whether the present place is never reached.
-      is_again: whether the body of a loop is followed for the second time.
+      is_never, is_again: whether it is never reached; whether a loop is followed once more.
       dotted: modules of `import a.b.c`.
-      stars: modules of `from a import *`.
+      stars: modules of `from a import *`; `unknown_stars` are those of packages whose names nobody
+        may look up, and `needs_stars` whether names are used that perhaps come from them.
       waiting: what runs later; `lazy` are all such nodes.
-      patched: names of libraries that the file assigns to.
-      early: uses of such names that come before.
-      needs_stars: whether names are used that perhaps come from `from a import *` of a package
-        whose names nobody may look up.
-      unknown_stars: these imports, and their packages.
       is_open: whether the module has names that no statement shows.
     """
 
@@ -206,16 +189,9 @@ class State:
     def use(self, node: ast.AST, question: Question, written: str, kind: str,
             meaning: Meaning = OTHER, has_other: bool = False, is_survived: bool = False
             ) -> None:
-        """Records that the present place uses a name of a library.
+        """Records that the present place uses a name of a library, as `meaning` came to be.
 
-        Args:
-          node: the place.
-          question: the name.
-          written: as the source has it.
-          kind: of the look-up.
-          meaning: says how the place came to mean this name.
-          has_other: as in `Use`.
-          is_survived: whether the program goes on without it, whatever is around.
+        If `is_survived`, the program goes on without it, whatever is around.
         """
         is_guarded = self.block.is_guarded
         attempt = 0 if is_guarded else next(
@@ -290,12 +266,6 @@ class State:
                 code, self.places.of(node), subject, written, message,
                 'lost' if code == 'E112' else 'unknown'))
 
-    def use_builtin(self, node: ast.Name) -> None:
-        """Records a name that no scope binds."""
-        self.meant[id(node)] = (Meaning(Question('builtins', node.id)),)
-        if node.id in PYTHON_2:
-            self.use(node, Question('builtins', node.id), node.id, NAME)
-
     def later(self, node: ast.AST, caught: frozenset[str] = frozenset()) -> None:
         """Keeps a function or generator until all names around it are known.
 
@@ -311,16 +281,9 @@ class State:
                                  self.block.is_guarded, self.block.fallbacks, caught))
 
     def resolve_all(self, node: ast.expr) -> tuple[str, ...]:
-        """Returns all whole paths that an expression of the tree may have, after all was followed.
+        """Returns all paths that `a.b` may have after all was followed, as `'tensorflow.nn.relu'`.
 
-        A name may have several meanings, as after `try: import a as x / except: import b as x`.
         The result of a call has no path, and neither have its attributes.
-
-        Args:
-          node: a `Name` or an `Attribute`, such as `tf.train.Saver`.
-
-        Returns:
-          Paths such as `'tensorflow.train.Saver'` or `'builtins.xrange'`.
         """
         base, names = chain_of(node)
         meanings = self.meant.get(id(base))

@@ -15,7 +15,7 @@ from .expressions import (
     walk_called,
     walk_guarded,
 )
-from .facts import CERTAIN, FALLBACK, TESTED, TRIED, Finding, Question
+from .findings import CERTAIN, FALLBACK, TESTED, TRIED, Finding, Question
 from .lookups import is_guard, meaning_of, patched
 from .meanings import (
     ALL,
@@ -458,6 +458,4 @@ _SPECIAL: dict[type, Callable[[State, Any], None]] = {
     ast.Assign: _assign, ast.AnnAssign: _annotated, ast.AugAssign: _augmented,
     ast.Delete: _delete, ast.Global: _outer, ast.Nonlocal: _outer, ast.If: _if, ast.For: _loop,
     ast.AsyncFor: _loop, ast.While: _loop, ast.With: _with, ast.AsyncWith: _with,
-    ast.Match: _match, ast.Try: _try}
-if hasattr(ast, 'TryStar'):
-    _SPECIAL[ast.TryStar] = _try
+    ast.Match: _match, ast.Try: _try, ast.TryStar: _try}

@@ -6,7 +6,7 @@ of one that is not. For what NumPy and Python 3 renamed, ruff has rules: NPY and
 
 from __future__ import annotations
 
-from .facts import Question
+from .findings import Question
 
 NAMES: dict[str, str] = dict(pair.split(':') for pair in (
     'builtins.basestring:str builtins.buffer:memoryview builtins.cmp:functools.cmp_to_key '

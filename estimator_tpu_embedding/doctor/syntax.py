@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from ..errors import shown
-from .facts import Finding, Place
+from .findings import Finding, Place
 from .sources import Source
 
 _EMPTY = ast.Module(body=[], type_ignores=[])
@@ -30,20 +30,12 @@ VERSIONS = frozenset({
 _HINTS = VERSIONS | {'dir', 'hasattr', 'version'}
 
 
-
-
 class Parsed(NamedTuple):
-    """A file after parsing.
+    """A file after parsing."""
 
-    Attributes:
-      tree: all statements that were parsed; lines count through all cells of a notebook.
-      places: where its nodes are.
-      problems: E131 or E133, one per file or cell.
-    """
-
-    tree: ast.Module
+    tree: ast.Module  # Lines count through all cells of a notebook.
     places: Places
-    problems: Sequence[Finding]
+    problems: Sequence[Finding]  # E131 or E133, one per file or cell.
 
 
 class Places:
@@ -100,10 +92,7 @@ class Places:
 def parse(source: Source, *, is_compiled: bool = True) -> Parsed:
     """Parses all cells of a file; one that does not parse has no statements.
 
-    Args:
-      source: of the file.
-      is_compiled: whether it is also sought what only the compiler finds, such as `return` outside
-        of a function.
+    If `is_compiled`, what only the compiler finds is sought too, as `return` outside of a function.
     """
     places = Places(source)
     statements: list[ast.stmt] = []

@@ -1,20 +1,76 @@
-"""Judges the constructs of a program: what runs, and does something else than its author thinks."""
+"""Finds the calls for TPUs of a file, and judges those of a program: what runs, and does something
+else than its author thinks.
+
+Each name of a TPU construct gets one short form, by whatever road a script reaches it:
+`tf.contrib.tpu.TPUConfig`, `tf.estimator.tpu.TPUConfig` and
+`tensorflow.python.tpu.tpu_config.TPUConfig` are all facts of the kind `'TPUConfig'`. Other kinds:
+
+| kind | what it is |
+|---|---|
+| `'flag'` | the definition of a flag of absl, `tf.flags` or argparse |
+| `'rate'` | a function of a learning rate that may be made once and is made again and again |
+| `'minimize'`, `'optimizer'` | a call that trains variables; one that makes an optimizer for them |
+| `'sum'` | any mention of a sum over cores |
+| `'fixed batch'` | a batch in an `input_fn` that does not come from its `params` |
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import ast
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
-from .constructs import EMULATED, READERS
-from .facts import Fact, Finding, ScannedFile
+from ..compat.refused import FEED_OPERATIONS
+from .findings import Fact, Finding, Place, ScannedFile
 from .project import Reached
-from .values import Linked
-from .verdicts import Flags
+from .syntax import Nodes, called_name, last_name, text_of, written
 
-_COLUMNS = ('embedding_column', 'shared_embedding_columns')
+PlaceOf = Callable[[ast.AST], Place]
+PathsOf = Callable[[ast.expr], tuple[str, ...]]
+
+
+class Flag(NamedTuple):
+    """The value of a command-line flag, such as `FLAGS.use_tpu`, as the source has it."""
+
+    name: str
+    written: str
+
+
+UNREAD = object()
+"""A value that the source does not show."""
+_FLAGS = frozenset('FLAGS flags args arguments opt opts options parsed parsed_args'.split())
+"""What scripts call the object with the values of their flags."""
+_ROOTS = frozenset({
+    'tensorflow', 'tensorflow_core', 'tensorflow_estimator', 'estimator_tpu_embedding'})
+_UNIQUE = frozenset('EmbeddingConfigSpec InfeedQueue TPUConfig TPUEstimator batch_parallel '
+                    'collective_permute'.split())
+"""Names that nothing else in TensorFlow has."""
+_OF_TPU = frozenset(
+    'RunConfig TPUEmbedding all_to_all embedding_column shard shared_embedding_columns'.split())
+"""Names that mean a TPU below a module for TPUs only."""
+_OF_TF2 = frozenset({
+    'embedding', 'tpu_embedding_v1', 'tpu_embedding_v2', 'tpu_embedding_for_serving'})
+"""Modules whose `TPUEmbedding` is that of TF2."""
+READERS = frozenset({'NewCheckpointReader', 'load_checkpoint', 'load_variable'})
+"""They read the tensors of a checkpoint as they are stored."""
+_OPERATIONS = {name.lower() for name in FEED_OPERATIONS}
+_WORDS = frozenset({*_UNIQUE, *_OF_TPU, *READERS, 'Estimator', 'embedding_column_v2',
+                    'shared_embedding_columns_v2'})
+
+POSITIONS = {  # parameters that may be given by position, in order
+    'TPUConfig': ('iterations_per_loop', 'num_shards', 'num_cores_per_replica',
+                  'per_host_input_for_training'),
+    'TPUEstimator': ('model_fn', 'model_dir', 'config', 'params', 'use_tpu', 'train_batch_size',
+                     'eval_batch_size', 'predict_batch_size', 'batch_axis', 'eval_on_tpu'),
+    'shard': ('computation', 'inputs', 'num_shards'),
+    'Estimator': ('model_fn', 'model_dir'),
+    **{name: ('checkpoint',) for name in READERS}}
+_COLUMNS = frozenset({'embedding_column', 'shared_embedding_columns'})
+_LOOPS = (ast.For, ast.AsyncFor, ast.While, ast.ListComp, ast.SetComp, ast.DictComp,
+          ast.GeneratorExp)
+_SUMS = ('CrossShardOptimizer', 'cross_replica_sum')
+
 _SET_TRUE = 'this package emulates the TPU on the CPU'
-_CALLS = {'train_batch_size': (), 'eval_batch_size': ('evaluate', 'train_and_evaluate'),
-          'predict_batch_size': ('predict',)}
-"""The batch sizes, and the methods without which they do not matter."""
 CORES_PER_HOST = 8
 """Cores of a host where `num_shards` sizes the system, as `estimator/tpu_context.py` does."""
 
@@ -25,56 +81,237 @@ _NO_FEED = ('there is no infeed and no outfeed here (E925): give tensors as inpu
 REFUSED = {'InfeedQueue': _NO_FEED, 'feed operation': _NO_FEED, 'all_to_all': _NO_KERNEL,
            'collective_permute': _NO_KERNEL}
 """By the kind of a fact, why it raises an error when it is used."""
-_EMULATED = 'it is for TPUs, and emulated here on the CPU'
-_REPLICAS = '; its replicas are in the default graph, and the first alone changes variables'
-_NEEDS_GRAPH = '; with eager execution on it raises E917, so build it in a tf.Graph()'
-_IN_GRAPHS = frozenset({'batch_parallel', 'replicate', 'rewrite', 'shard'})
-_SENTENCES = {
-    **dict.fromkeys(_IN_GRAPHS, _EMULATED + _REPLICAS),
-    **dict.fromkeys(('repeat', 'while_loop'), f'{_EMULATED}; to train on several cores in it is '
-                    'refused (E926)'),
-    'core': 'it names a device that is not here: sessions need allow_soft_placement=True, as those '
-            'of Estimators have, and the CPU computes'}
 
 
-def findings_of(files: Sequence[ScannedFile], flags: Mapping[str, Flags]) -> list[Finding]:
-    """Returns the findings about constructs, each once: W211 to W216, W218, E104 and I311.
+def construct_of(path: str) -> str | None:
+    """Returns the short form of the path of a name; `None` for all other names.
 
-    Args:
-      files: all files of the project.
-      flags: by path of each file, what it needs with all files that it imports.
+    >>> construct_of('tensorflow.python.tpu.tpu_config.TPUConfig')
+    'TPUConfig'
+    >>> construct_of('tensorflow.tpu.experimental.embedding.TPUEmbedding') is None
+    True
     """
+    root, *modules = path.split('.')
+    if root not in _ROOTS or not modules:
+        return None
+    name = modules.pop().removesuffix('_v2')
+    if _is_operation(name):
+        return 'feed operation'
+    if name in _UNIQUE or name in READERS or name == 'Estimator' and 'estimator' in modules:
+        return name
+    is_of_tpu = (any(part.startswith('tpu') for part in modules)
+                 or root == 'estimator_tpu_embedding' and not modules)
+    return name if name in _OF_TPU and is_of_tpu and not _OF_TF2.intersection(modules) else None
+
+
+def facts_of(nodes: Nodes, paths_of: PathsOf, place_of: PlaceOf) -> list[Fact]:
+    """Returns the facts of one file, in the order of the source."""
+    found = [*_constructs(nodes, paths_of, place_of), *_calls(nodes, place_of),
+             *_sums(nodes, place_of)]
+    return sorted(found, key=lambda fact: (fact.place.cell, fact.place[1:3]))
+
+
+def _constructs(nodes: Nodes, paths_of: PathsOf, place_of: PlaceOf) -> Iterator[Fact]:
+    """Yields a fact per call of a construct, and one per function of a rate that it is given."""
+    for call in nodes.of(ast.Call):
+        name = called_name(call)
+        if not (isinstance(call.func, ast.Name) or name in _WORDS or _is_operation(name)):
+            continue
+        path, kind = next(((path, kind) for path in paths_of(call.func)
+                           if (kind := construct_of(path))), ('', ''))
+        if kind:
+            arguments = _arguments(call, kind)
+            yield Fact(kind, place_of(call.func), {
+                'path': path, 'written': written(call.func),
+                'arguments': {name: _value(each) for name, each in arguments.items()},
+                'places': {name: place_of(each) for name, each in arguments.items()},
+                'is_open': any(isinstance(each, ast.Starred) for each in call.args)
+                or any(each.arg is None for each in call.keywords)})
+            rate = arguments.get('learning_rate_fn')
+            if kind in _COLUMNS and rate is not None:
+                yield from _rate(rate, nodes, place_of)
+
+
+def _is_operation(name: str) -> bool:
+    return name.replace('_', '').lower() in _OPERATIONS
+
+
+def _arguments(call: ast.Call, kind: str) -> dict[str, ast.expr]:
+    """Returns the arguments of a call by name, as far as they can be told."""
+    found: dict[str, ast.expr] = {}
+    for name, node in zip(POSITIONS.get(kind, ()), call.args):
+        if isinstance(node, ast.Starred):
+            break
+        found[name] = node
+    found.update({each.arg: each.value for each in call.keywords if each.arg})
+    return found
+
+
+def _value(node: ast.expr | None) -> object:
+    """Returns what is written: a literal, a flag, or a member of `InputPipelineConfig`."""
+    if node is None:
+        return None
+    if isinstance(node, ast.Attribute):
+        owner = last_name(node.value)
+        if owner == 'InputPipelineConfig':
+            return node.attr
+        return Flag(node.attr, f'{owner}.{node.attr}') if owner in _FLAGS else UNREAD
+    return node.value if isinstance(node, ast.Constant) and (
+        node.value is None or isinstance(node.value, (bool, int, float, str))) else UNREAD
+
+
+def _rate(rate: ast.expr, nodes: Nodes, place_of: PlaceOf) -> Iterator[Fact]:
+    """Yields a fact if a function is made for one table, from nothing that differs for another."""
+    if not isinstance(rate, ast.Lambda) and last_name(rate) != 'partial':
+        return
+    around = [above for above in nodes.above(rate) if not isinstance(above, ast.Module)]
+    bound = {one.id for above in around for one in ast.walk(above)
+             if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
+    bound.update(one.arg for above in around if isinstance(above, ast.FunctionDef)
+                 for one in ast.walk(above.args) if isinstance(one, ast.arg))
+    if bound.isdisjoint(one.id for one in ast.walk(rate) if isinstance(one, ast.Name)):
+        yield Fact('rate', place_of(rate), {
+            'key': ast.dump(rate), 'is_repeated': any(isinstance(one, _LOOPS) for one in around),
+            'how': 'a lambda' if isinstance(rate, ast.Lambda) else 'a functools.partial'})
+
+
+def _calls(nodes: Nodes, place_of: PlaceOf) -> Iterator[Fact]:
+    """Yields facts about calls by the name that is called alone."""
+    for node in nodes.of(ast.Call):
+        name = called_name(node)
+        if name in ('minimize', 'apply_gradients') and isinstance(node.func, ast.Attribute):
+            yield Fact('minimize', place_of(node.func), {'name': name})
+        elif name.endswith('Optimizer') and name not in _SUMS:
+            yield Fact('optimizer', place_of(node.func), {'name': name})
+        elif name == 'batch' and node.args and _is_fixed(node, nodes):
+            yield Fact('fixed batch', place_of(node), {
+                'written': f'batch({written(node.args[0])})'})
+        elif name.startswith('DEFINE_') or name == 'add_argument' and node.args:
+            yield from _flag(node, place_of)
+
+
+def _is_fixed(call: ast.Call, nodes: Nodes) -> bool:
+    """Whether a function that gets `params` takes a number or a flag for the size of its batch."""
+    value = _value(call.args[0])
+    return (isinstance(value, Flag) or type(value) is int and value > 1) and any(
+        each.arg == 'params' for above in nodes.above(call)
+        if isinstance(above, ast.FunctionDef) for each in above.args.args)
+
+
+def _flag(call: ast.Call, place_of: PlaceOf) -> Iterator[Fact]:
+    """Yields a fact about a flag: its name, the option of the command line, and its default."""
+    by_name = {each.arg: each.value for each in call.keywords}
+    texts = [text_of(each) or '' for each in call.args]
+    default = by_name.get('default')
+    if called_name(call) == 'add_argument':
+        option = next((each for each in texts if each.startswith('--')), texts[0])
+        name = text_of(by_name.get('dest')) or option.lstrip('-').replace('-', '_')
+    else:
+        name = texts[0] if texts else text_of(by_name.get('name')) or ''
+        option, default = f'--{name}', call.args[1] if len(call.args) > 1 else default
+    is_switch = text_of(by_name.get('action')) in ('store_true', 'store_false')
+    yield Fact('flag', place_of(call), {
+        'name': name, 'option': option,
+        'default': False if is_switch and default is None else _value(default)})
+
+
+def _sums(nodes: Nodes, place_of: PlaceOf) -> Iterator[Fact]:
+    """Yields the first mention of a sum over cores, in whatever form."""
+    words = ((node, str(getattr(node, name))) for kind, name in (
+        (ast.Attribute, 'attr'), (ast.Name, 'id'), (ast.alias, 'name'), (ast.Constant, 'value'))
+        for node in nodes.of(kind))
+    yield from [Fact('sum', place_of(node), {}) for node, word in words if word.endswith(_SUMS)][:1]
+
+
+class Known(NamedTuple):
+    """The value of an argument, and where it comes from.
+
+    Attributes:
+      value: of the argument; of a flag its default.
+      place: of the argument.
+      source: `''` for a value that is written there; for a flag such as
+        `', the default of FLAGS.use_tpu (train.py:7)'`.
+      option: of a flag, as the command line has it: `'--use_tpu'`.
+    """
+
+    value: object
+    place: Place
+    source: str = ''
+    option: str = ''
+
+    @property
+    def origin(self) -> str:
+        """The flag, or the place of a value that is written there, for messages."""
+        return self.source or f' ({self.place.path}:{self.place.line})'
+
+    @property
+    def size(self) -> int:
+        """The value if it is a positive number, 0 otherwise."""
+        return self.value if type(self.value) is int and self.value > 0 else 0
+
+
+class Linked:
+    """The files of one program, and the facts about them."""
+
+    def __init__(self, files: Sequence[ScannedFile]):
+        self.files = files
+        self._facts: dict[str, list[Fact]] = {}
+        for file in files:
+            for fact in file.facts:
+                self._facts.setdefault(fact.kind, []).append(fact)
+
+    def facts(self, *kinds: str) -> list[Fact]:
+        """Returns the facts of these kinds of all files, kind by kind."""
+        return [fact for kind in kinds for fact in self._facts.get(kind, ())]
+
+    def known(self, call: Fact, name: str, default: object = UNREAD) -> Known | None:
+        """Returns the value of an argument of a call, or `None` if the source does not tell it.
+
+        Where the call does not give the argument, the value is `default`.
+        """
+        if name not in call.values['arguments']:
+            is_told = default is not UNREAD and not call.values['is_open']
+            return Known(default, call.place) if is_told else None
+        value, place = call.values['arguments'][name], call.values['places'][name]
+        if not isinstance(value, Flag):
+            return None if value is UNREAD else Known(value, place)
+        found = [fact for fact in self.facts('flag') if fact.values['name'] == value.name]
+        found = [fact for fact in found if fact.place.path == call.place.path] or found
+        if len(found) != 1 or found[0].values['default'] is UNREAD:
+            return None
+        where = f'{found[0].place.path}:{found[0].place.line}'
+        return Known(found[0].values['default'], place,
+                     f', the default of {value.written} ({where})', found[0].values['option'])
+
+    def as_written(self, call: Fact, name: str) -> object:
+        """Returns a text or a flag that an argument is, which are equal if they are the same."""
+        value = call.values['arguments'].get(name)
+        return value if isinstance(value, (str, Flag)) and value else None
+
+
+def findings_of(files: Sequence[ScannedFile]) -> list[Finding]:
+    """Returns W211 to W215, W220 and E104 about all files, each once."""
     found: dict[Finding, None] = {}
     for files_of_program in Reached(files).groups():
         group = Linked(files_of_program)
-        needs_tf1 = any(flags.get(file.path, Flags()).tf1 for file in group.files)
-        for each in (emulated(group.files, needs_tf1), _without_tpu(group), _mod(group),
-                     _rates(group), _no_sums(group), _batches(group), _sizes(group),
-                     () if needs_tf1 else _old_arguments(group)):
+        for each in (_refused(group), _without_tpu(group), _mod(group), _rates(group),
+                     _no_sums(group), _batches(group), _fixed_batches(group)):
             found.update(dict.fromkeys(each))
     return list(found)
 
 
-def emulated(files: Sequence[ScannedFile], needs_tf1: bool) -> Iterator[Finding]:
-    """Yields I311 for each emulated construct of files, and E104 for each that is refused.
-
-    Args:
-      files: of one program.
-      needs_tf1: whether it runs with `--tf1`, which switches eager execution off.
-    """
-    for fact in (fact for file in files for fact in file.facts):
-        if fact.kind in REFUSED or fact.kind in EMULATED:
-            sentence = REFUSED.get(fact.kind) or _SENTENCES.get(fact.kind, _EMULATED)
-            if fact.kind in _IN_GRAPHS and not needs_tf1:
-                sentence += _NEEDS_GRAPH
-            yield Finding('E104' if fact.kind in REFUSED else 'I311', fact.place,
-                          fact.values['path'], fact.values['written'], sentence)
+def _refused(group: Linked) -> Iterator[Finding]:
+    """E104: calls for TPUs that nothing emulates."""
+    for fact in group.facts(*REFUSED):
+        yield Finding('E104', fact.place, fact.values['path'], fact.values['written'],
+                      REFUSED[fact.kind])
 
 
 def _without_tpu(group: Linked) -> Iterator[Finding]:
     """W211: `use_tpu=False` with tables."""
-    specs = group.calls('EmbeddingConfigSpec')
-    for call in group.calls('TPUEstimator') if specs or group.calls(*_COLUMNS) else ():
+    specs = group.facts('EmbeddingConfigSpec')
+    for call in group.facts('TPUEstimator') if specs or group.facts(
+            'embedding_column', 'shared_embedding_columns') else ():
         known = group.known(call, 'use_tpu')
         if known is None or known.value is not False:
             continue
@@ -87,7 +324,7 @@ def _without_tpu(group: Linked) -> Iterator[Finding]:
 
 def _mod(group: Linked) -> Iterator[Finding]:
     """W212: rows in the order of `mod` that something else reads."""
-    for spec in group.calls('EmbeddingConfigSpec'):
+    for spec in group.facts('EmbeddingConfigSpec'):
         strategy = group.known(spec, 'partition_strategy')
         if strategy is not None and strategy.value == 'mod':
             for why in (*_refusals_of_mod(group), *_readers_of_mod(group)):
@@ -96,7 +333,7 @@ def _mod(group: Linked) -> Iterator[Finding]:
 
 
 def _refusals_of_mod(group: Linked) -> Iterator[str]:
-    for call in group.calls('TPUEstimator'):
+    for call in group.facts('TPUEstimator'):
         for name in ('use_tpu', 'eval_on_tpu'):
             known = group.known(call, name, True)
             if known is not None and known.value is False:
@@ -108,8 +345,8 @@ def _refusals_of_mod(group: Linked) -> Iterator[str]:
 def _readers_of_mod(group: Linked) -> Iterator[str]:
     """Says what reads the same `model_dir` without knowing of `mod`."""
     folders = {group.as_written(call, 'model_dir')
-               for call in group.calls('TPUEstimator', 'RunConfig')}
-    for call in group.calls('Estimator', *READERS):
+               for call in group.facts('TPUEstimator', 'RunConfig')}
+    for call in group.facts('Estimator', *READERS):
         is_reader = call.kind in READERS
         folder = group.as_written(call, 'checkpoint' if is_reader else 'model_dir')
         if folder is not None and folder in folders:
@@ -146,9 +383,9 @@ def _no_sums(group: Linked) -> Iterator[Finding]:
     makers = {fact.place.path for fact in group.facts('optimizer')}
     trained = next((fact for fact in group.facts('minimize') if fact.place.path in makers), None)
     uses_tpu = any((known := group.known(call, 'use_tpu', True)) is None or known.value is not False
-                   for call in group.calls('TPUEstimator'))
+                   for call in group.facts('TPUEstimator'))
     is_partial = any(one.code.startswith('E13') for file in group.files for one in file.problems)
-    shards = [known for call in group.calls('TPUConfig')
+    shards = [known for call in group.facts('TPUConfig')
               if (known := group.known(call, 'num_shards'))]
     if group.facts('sum') or is_partial or trained is None or not uses_tpu or (
             shards and all(known.value == 1 for known in shards)):
@@ -163,44 +400,51 @@ def _no_sums(group: Linked) -> Iterator[Finding]:
 
 
 def _batches(group: Linked) -> Iterator[Finding]:
-    """W215: batches that the cores do not divide."""
-    configs = group.calls('TPUConfig')
-    shards = group.known(configs[0], 'num_shards') if len(configs) == 1 else None
-    if shards is None or not shards.size:
+    """W215: training batches that the cores do not divide."""
+    config, shards = _only_config(group)
+    if config is None or shards is None or not shards.size:
         return
-    mode = group.known(configs[0], 'per_host_input_for_training', True)
+    mode = group.known(config, 'per_host_input_for_training', True)
     if mode is None or mode.value in (4, 'BROADCAST'):
         return
-    called = {fact.values['name'] for fact in group.facts('method')}
-    for call in group.calls('TPUEstimator'):
+    for call in group.facts('TPUEstimator'):
         use_tpu = group.known(call, 'use_tpu', True)
-        for name, methods in _CALLS.items() if use_tpu and use_tpu.value is not False else ():
-            batch = group.known(call, name)
-            if batch is not None and batch.size % shards.size and (
-                    not methods or called.intersection(methods)):
-                whole, rest = divmod(batch.size, shards.size)
-                yield Finding(
-                    'W215', batch.place, name, name,
-                    f'{name} is {batch.value}{batch.source}, and num_shards is {shards.value}'
-                    f'{shards.origin}: {batch.value} = {whole} x {shards.value} + {rest}. The '
-                    'global batch must be a multiple of the cores (E411): change one of them')
+        batch = group.known(call, 'train_batch_size')
+        if use_tpu and use_tpu.value is not False and batch and batch.size % shards.size:
+            whole, rest = divmod(batch.size, shards.size)
+            yield Finding(
+                'W215', batch.place, 'train_batch_size', 'train_batch_size',
+                f'train_batch_size is {batch.value}{batch.source}, and num_shards is '
+                f'{shards.value}{shards.origin}: {batch.value} = {whole} x {shards.value} + '
+                f'{rest}. The global batch must be a multiple of the cores (E411): change one of '
+                'them')
 
 
-def _old_arguments(group: Linked) -> Iterator[Finding]:
-    """W218: an argument that decides alone that TensorFlow 1 is meant."""
-    for fact in group.facts('old argument'):
-        name, path = fact.values['name'], fact.values['path']
-        yield Finding('W218', fact.place, f'{path}({name}=)', name,
-                      f'{path} of TensorFlow 2 has no argument {name} (TypeError), and that of '
-                      'TensorFlow 1 has it: etpe run --tf1')
+def _fixed_batches(group: Linked) -> Iterator[Finding]:
+    """W220: an `input_fn` that is called per core, and has a batch size of its own."""
+    config, shards = _only_config(group)
+    mode = config and group.known(config, 'per_host_input_for_training')
+    if mode and mode.value in (3, 'PER_HOST_V2', 'PER_SHARD_V1') and shards and shards.size > 1:
+        for fact in group.facts('fixed batch'):
+            yield Finding(
+                'W220', fact.place, 'batch', fact.values['written'],
+                f'each core takes such a batch, whatever train_batch_size says, and num_shards is '
+                f'{shards.value}{shards.origin}: the global batch is {shards.value} times as '
+                "large. Take params['batch_size'], or set num_shards to 1 and use --cores 1")
+
+
+def _only_config(group: Linked) -> tuple[Fact | None, Known | None]:
+    """Returns the `TPUConfig` if there is one alone, and its number of shards."""
+    configs = group.facts('TPUConfig')
+    if len(configs) != 1:
+        return None, None
+    return configs[0], group.known(configs[0], 'num_shards')
 
 
 def hosts_for(cores: int, of_replica: int = 1) -> int | None:
     """Returns hosts for a number of cores that must be stated; `None` if `etpe run` finds a size.
 
-    Args:
-      cores: of the system.
-      of_replica: cores of each replica, which are on one host.
+    The cores of each replica are on one host.
 
     >>> hosts_for(4), hosts_for(32), hosts_for(12), hosts_for(12, 4)
     (None, None, 2, 3)
@@ -223,7 +467,7 @@ def sizes_for(cores: int, of_replica: int = 1) -> str:
 
 def options_of(group: Linked) -> tuple[str, str]:
     """Returns the options for hosts and cores that a program needs, and why; `''` for none."""
-    configs = [(shards, each) for call in group.calls('TPUConfig')
+    configs = [(shards, each) for call in group.facts('TPUConfig')
                if (shards := group.known(call, 'num_shards', None))
                and (each := group.known(call, 'num_cores_per_replica', None))]
     for shards, each in configs:
@@ -238,7 +482,7 @@ def options_of(group: Linked) -> tuple[str, str]:
             return options, (f'{options}: num_shards is {shards.value}{shards.origin}, and no '
                              'number of hosts with 8 cores each has so many')
     # Nobody else states the cores of a loop with a raw `TPUEmbedding`.
-    for call in group.calls('shard', 'batch_parallel') if not configs and group.calls(
+    for call in group.facts('shard', 'batch_parallel') if not configs and group.facts(
             'TPUEmbedding') else ():
         known = group.known(call, 'num_shards')
         if known is not None and known.size > 1:
@@ -246,17 +490,3 @@ def options_of(group: Linked) -> tuple[str, str]:
             return options, (f'{options}: {call.values["written"]} makes {known.value} replicas'
                              f'{known.origin}, and a TPUEmbedding has as many cores as the system')
     return '', ''
-
-
-def _sizes(group: Linked) -> Iterator[Finding]:
-    """Yields W216: numbers of shards that no system of eight cores per host has."""
-    for call in group.calls('TPUConfig'):
-        shards, each = (group.known(call, name, None) for name in (
-            'num_shards', 'num_cores_per_replica'))
-        of_replica = (each.size or 1) if each is not None else 0
-        cores = shards.size * of_replica if shards is not None else 0
-        if shards is not None and cores and hosts_for(cores, of_replica) is not None:
-            yield Finding('W216', shards.place, 'num_shards', 'num_shards',
-                          f'num_shards is {shards.value}{shards.source}: {cores} cores are no '
-                          f'number of hosts with {CORES_PER_HOST} each (E410), unless etpe run '
-                          f'gets a size, as {sizes_for(cores, of_replica)}')

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from ..compat import lost_names, moved, tf1
 from ..compat.contrib import advice
 from . import libraries, successors
-from .facts import (
+from .findings import (
     FALLBACK,
     STARRED,
     TESTED,
@@ -40,59 +40,39 @@ _CHANGED = {'numpy.bool': 'bool', 'numpy.long': 'int'}
 
 
 class Flags(NamedTuple):
-    """Which flags of `etpe run` a program needs, and for which names.
-
-    Attributes:
-      tf1: uses that need `--tf1`, in order; none if the program runs without it.
-      contrib: uses that need `--contrib`.
-    """
+    """The uses of a program that need flags of `etpe run`, in order."""
 
     tf1: tuple[Use, ...] = ()
     contrib: tuple[Use, ...] = ()
 
 
 class _Needs(NamedTuple):
-    """The uses of one file, or of several, by what they need.
+    """The uses of one file, or of several, by what they need."""
 
-    Attributes:
-      tf1: found with `--tf1` only.
-      tf2: found without `--tf1` only.
-      contrib: of `tf.contrib`, also if `--contrib` lacks them.
-      is_of_today: whether a name says that it was made for TensorFlow 2.
-    """
-
-    tf1: tuple[Use, ...] = ()
-    tf2: tuple[Use, ...] = ()
-    contrib: tuple[Use, ...] = ()
-    is_of_today: bool = False
+    tf1: tuple[Use, ...]  # Found with `--tf1` only.
+    tf2: tuple[Use, ...]  # Found without `--tf1` only.
+    contrib: tuple[Use, ...]  # Of `tf.contrib`, also if `--contrib` lacks them.
+    is_of_today: bool  # A name says that the file was made for TensorFlow 2.
 
 
 class Needed:
-    """All files, and what each needs with the files that it imports.
+    """What each program needs with the files that it imports; `flags` are by its path.
 
     Guarded names force no flag. Flags that others force decide which handlers are reached.
     """
 
     def __init__(self, files: Sequence[ScannedFile], answers: Mapping[Question, Answer]):
-        """Finds what each file needs.
-
-        Args:
-          files: all files of the project.
-          answers: what the libraries said.
-        """
-        imports = Reached(files)
+        self.flags: dict[str, Flags] = {}
         self._answers = answers
-        self._closures = {file.path: [one.path for one in imports.files_of(file)]
-                          for file in files}
         there = {one for one, answer in answers.items() if answer.run}
-        self._needs = {file.path: _needs_of(file, answers, there) for file in files}
+        needs_of = {file.path: _needs_of(file, answers, there) for file in files}
         self._there: dict[frozenset[tuple[bool, bool]], set[Question]] = {}
         self._worlds: dict[str, dict[tuple[bool, bool], None]] = collections.defaultdict(dict)
         self._programs_of: dict[str, dict[tuple[frozenset[Use], Use], None]] = (
             collections.defaultdict(dict))
-        for group in imports.groups():
-            needs = _sum(self._needs[file.path] for file in group)
-            flags = _flags_for(needs)
+        for group in Reached(files).groups():
+            needs = _sum(needs_of[file.path] for file in group)
+            flags = self.flags[group[0].path] = _flags_for(needs)
             lacking, other = (needs.tf2, needs.tf1) if flags.tf1 else (needs.tf1, needs.tf2)
             for file in group:
                 self._worlds[file.path][bool(flags.tf1), bool(flags.contrib)] = None
@@ -106,10 +86,6 @@ class Needed:
             self._there[worlds] = {one for one, answer in self._answers.items()
                                    if all(_is_there(answer, *world) for world in worlds)}
         return settled(file.uses, self._answers, self._there[worlds])
-
-    def flags_of(self, file: ScannedFile) -> Flags:
-        """Returns what a file needs with all files that it imports."""
-        return _flags_for(_sum(self._needs[one] for one in self._closures[file.path]))
 
     def contradiction(self, file: ScannedFile, use: Use) -> Use | None:
         """Returns a name that is not there when `use` is, in some program that needs both.
@@ -125,9 +101,8 @@ class Judged(NamedTuple):
 
     Attributes:
       findings: in no particular order, without repetitions.
-      verdicts: how many uses have each of `facts.VERDICTS`. Names of packages that are never
-        imported are not among them, except their modules.
-      flags: by path of each file, what it needs with all files of the project that it imports.
+      verdicts: how many uses have each of `VERDICTS`, without those that are not looked up.
+      flags: by path of each program, what it needs with all files that it imports.
     """
 
     findings: Sequence[Finding]
@@ -136,12 +111,7 @@ class Judged(NamedTuple):
 
 
 def judge(files: Sequence[ScannedFile], answers: Answers) -> Judged:
-    """Judges all uses of all files.
-
-    Args:
-      files: all files of the project; their `unknown` and `problems` are findings already.
-      answers: of `oracle.ask` about `use.question` of all their uses.
-    """
+    """Judges all uses of all files of the project, by what the libraries said of each."""
     needed = Needed(files, answers.found)
     findings: dict[Finding, None] = {}
     verdicts: collections.Counter[str] = collections.Counter()
@@ -163,8 +133,7 @@ def judge(files: Sequence[ScannedFile], answers: Answers) -> Judged:
                     'unknown'))
         verdicts.update(one.verdict for one in escaped.values())
         findings.update(dict.fromkeys(escaped.values()))
-    return Judged(list(findings), dict(verdicts),
-                  {file.path: needed.flags_of(file) for file in files})
+    return Judged(list(findings), dict(verdicts), needed.flags)
 
 
 def settled(uses: Sequence[Use], answers: Mapping[Question, Answer], there: Set[Question]
@@ -174,11 +143,6 @@ def settled(uses: Sequence[Use], answers: Mapping[Question, Answer], there: Set[
     A missing name is guarded in a handler whose body lacks nothing, in the `else` of one that
     lacks something, and where a test or a `try` chose another meaning that is there. A name without
     an answer excuses nothing.
-
-    Args:
-      uses: of one file.
-      answers: what the libraries said.
-      there: what is there.
     """
     failed = {use.attempt for use in uses if use.question not in there}
     result: list[Use] = []
@@ -298,13 +262,7 @@ def _flags_for(needs: _Needs) -> Flags:
 
 
 class Reason(NamedTuple):
-    """What becomes of a name.
-
-    Attributes:
-      code: of the finding about it; `''` if there is nothing to say.
-      verdict: one of `facts.VERDICTS`.
-      message: why, and what helps.
-    """
+    """What becomes of a name: the parts of a `Finding`, with no code if there is nothing to say."""
 
     code: str
     verdict: str
@@ -314,10 +272,7 @@ class Reason(NamedTuple):
 def reason_of(question: Question, answer: Answer | None, why_unknown: str = '') -> Reason:
     """Returns what becomes of a name, whatever other names the program uses.
 
-    Args:
-      question: the name.
-      answer: what the libraries said; `None` if they did not.
-      why_unknown: says why they did not.
+    Without an answer of the libraries, `why_unknown` says why there is none.
     """
     if answer is None:
         return Reason('W201', 'unknown', f'nobody could be asked about it: {why_unknown}')
@@ -342,7 +297,7 @@ def reason_of(question: Question, answer: Answer | None, why_unknown: str = '') 
         return Reason('I303', 'contrib', 'etpe run --contrib restores it')
     if answer.python:
         return Reason('E105', 'lost', 'Keras 3 has it, and Keras 2, which etpe run selects, lacks '
-                      'it')
+                      'it: plain python runs what needs nothing of etpe run')
     return _missing(question, answer)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..core import optimizers as o
-from ..core.optimizer_base import Optimizer
+from ..core.optimizers import Optimizer
 from ..core.partition import STRATEGIES
 from ..core.plan import Plan
 

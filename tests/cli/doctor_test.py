@@ -8,7 +8,7 @@ import pytest
 from harness.commands import Etpe
 
 from estimator_tpu_embedding.cli.doctor import blocks_of, data_of, grouped, where
-from estimator_tpu_embedding.doctor.facts import Diagnosis, Finding, Place, Prescription
+from estimator_tpu_embedding.doctor.findings import Diagnosis, Finding, Place, Prescription
 
 WHOLE = 'every file was read to its end'
 PYTHON2 = 'import os\nprint "a"\n'

@@ -5,8 +5,6 @@ from harness.workers import in_this_process, running
 
 from estimator_tpu_embedding.checkpoint import file_names, removal
 from estimator_tpu_embedding.checkpoint.storage import Storage
-from estimator_tpu_embedding.cluster import facts, preflight
-from estimator_tpu_embedding.checkpoint.files import Storage
 from estimator_tpu_embedding.cluster import preflight, process_facts
 from estimator_tpu_embedding.cluster.faults import HostLostError
 from estimator_tpu_embedding.cluster.preflight import require_room

@@ -8,10 +8,8 @@ from harness import cases, numpy_reference
 
 from estimator_tpu_embedding.core.optimizers import OPTIMIZERS
 from estimator_tpu_embedding.core.specs import COMBINERS
-from estimator_tpu_embedding.native import rules as native_rules
-from estimator_tpu_embedding.ops import update_rules
 from estimator_tpu_embedding.native import layout
-from estimator_tpu_embedding.ops import rules
+from estimator_tpu_embedding.ops import update_rules
 from estimator_tpu_embedding.proto.codec import Parameters
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent

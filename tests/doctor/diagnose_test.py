@@ -10,7 +10,7 @@ from harness.doctored import scanned
 from harness.processes import run_python
 
 from estimator_tpu_embedding.doctor.diagnose import diagnose, prescriptions
-from estimator_tpu_embedding.doctor.facts import Finding, Place, Question, Use
+from estimator_tpu_embedding.doctor.findings import Finding, Place, Question, Use
 from estimator_tpu_embedding.doctor.verdicts import Flags
 
 OLD = 'import string\nprint(string.letters)\n'
@@ -185,28 +185,3 @@ def test_circular_imports_end():
     one = scanned('import b' + MAIN, 'a.py', ['b.py'])
     other = scanned('import a', 'b.py', ['a.py'])
     assert of(one, other).stops == []
-
-
-def keras_3(line):
-    return Finding('E105', Place('train.py', line), 'tensorflow.keras.ops', 'tf.keras.ops', 'm')
-
-
-def test_what_needs_keras_3_and_nothing_of_etpe_runs_with_plain_python():
-    made = of(scanned('x = 1' + MAIN), findings=[keras_3(3)])
-    assert (made.command, made.stops) == ('python train.py', [])
-    assert 'tf.keras.ops (line 3) needs Keras 3' in made.reasons[0]
-
-
-@pytest.mark.parametrize('more, flags', [
-    ([finding('I301', 'train.py', 1)], {}), ([finding('E101', 'train.py', 1)], {}),
-    ([], {'train.py': Flags([use('Session', 3)])})])
-def test_what_needs_keras_3_and_etpe_too_is_stopped(more, flags):
-    made = of(scanned('x = 1' + MAIN), findings=[*more, keras_3(3)], flags=flags)
-    assert made.command.startswith('etpe run ') and keras_3(3) in made.stops
-
-
-def test_an_argument_of_tensorflow_1_asks_for_the_flag():
-    old = Finding('W218', Place('train.py', 7), 'tensorflow.reduce_sum(keep_dims=)', 'x', 'm')
-    made = of(scanned('x = 1' + MAIN), findings=[old])
-    assert made.command == 'etpe run --tf1 train.py'
-    assert made.reasons == ['--tf1: tensorflow.reduce_sum(keep_dims=) (train.py:7)']

@@ -10,7 +10,7 @@ import estimator_tpu_embedding as ete
 from estimator_tpu_embedding.compat import moved, tf1
 from estimator_tpu_embedding.compat.contrib import advice
 from estimator_tpu_embedding.doctor import oracle, verdicts
-from estimator_tpu_embedding.doctor.facts import Question
+from estimator_tpu_embedding.doctor.findings import Question
 
 TRY_ALL = '''
 import json, sys, tensorflow

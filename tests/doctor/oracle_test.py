@@ -8,7 +8,7 @@ import pytest
 from harness.processes import ROOT, is_gone, run_python
 
 from estimator_tpu_embedding.doctor import answering, libraries, oracle
-from estimator_tpu_embedding.doctor.facts import Answer, Question
+from estimator_tpu_embedding.doctor.findings import Answer, Question
 
 DEADLINE = 200
 EVERYWHERE = Answer(True, True, True, True, keras2=True)
@@ -65,7 +65,7 @@ def test_what_is_scanned_is_not_imported_even_if_python_would_find_it(tmp_path):
 import sys
 sys.path.remove({str(tmp_path)!r})
 from estimator_tpu_embedding.doctor import oracle
-from estimator_tpu_embedding.doctor.facts import Question
+from estimator_tpu_embedding.doctor.findings import Question
 found, reason = oracle.ask([Question('tensorflow', 'nn.relu'), Question('numpy', 'float32'),
                             Question('json', 'dumps'), Question('of_nobody')],
                            [{str(tmp_path)!r}], {DEADLINE})

@@ -5,7 +5,7 @@ import pathlib
 import pytest
 from harness.scanned import scanned, uses, write
 
-from estimator_tpu_embedding.doctor import scan, sources
+from estimator_tpu_embedding.doctor import diagnose, sources
 
 
 def paths(file):
@@ -67,7 +67,7 @@ def test_a_file_hides_a_library_only_from_its_own_folder(tmp_path):
 
 def test_files_of_the_same_project_that_are_imported_are_scanned_too(tmp_path):
     write(tmp_path, main='import beside', beside='import tensorflow\ntensorflow.gone', other='')
-    found = scan.scan(sources.find([str(tmp_path / 'main.py')]))
+    found = diagnose.scan(sources.find([str(tmp_path / 'main.py')]))
     assert [pathlib.Path(one.path).stem for one in found] == ['main', 'beside']
     assert paths(found[1]) == ['tensorflow', 'tensorflow.gone']
 

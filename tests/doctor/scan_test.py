@@ -4,8 +4,8 @@ import pytest
 from harness.parts import soak_except
 from harness.scanned import one, uses
 
-from estimator_tpu_embedding.doctor import scan, sources
-from estimator_tpu_embedding.doctor.facts import ScannedFile
+from estimator_tpu_embedding.doctor import diagnose, sources
+from estimator_tpu_embedding.doctor.findings import ScannedFile
 
 PYTHON_2 = '''import tensorflow as tf
 import cPickle
@@ -69,5 +69,5 @@ def test_nothing_of_a_file_is_executed_or_imported(tmp_path):
     (tmp_path / 'main.py').write_text(
         'import beside\nfrom beside import *\nopen(__file__ + ".ran", "w")\n'
         'x = f"{open(__file__ + \'.ran\', \'w\')}"\n@open(__file__ + ".ran", "w")\ndef f(): pass')
-    assert len(scan.scan(sources.find([str(tmp_path)]))) == 2
+    assert len(diagnose.scan(sources.find([str(tmp_path)]))) == 2
     assert sorted(path.name for path in tmp_path.iterdir()) == ['beside.py', 'main.py']

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from estimator_tpu_embedding.doctor import scan, sources
+from estimator_tpu_embedding.doctor import diagnose, sources
 
 
 def problems(path):
@@ -63,7 +63,7 @@ def test_what_cannot_be_read_is_one_line(tmp_path):
     (tmp_path / 'list.ipynb').write_text('[]')
     (tmp_path / 'deep.ipynb').write_text('[' * 100000)
     (tmp_path / 'large.ipynb').write_text(cells('#' * 2**19, '#' * 2**19, '#'))
-    files = scan.scan(sources.find([str(tmp_path)]))
+    files = diagnose.scan(sources.find([str(tmp_path)]))
     assert len(files) == 9
     assert [[one.code for one in file.problems] for file in files] == [['E132']] * 9
     (missing,) = sources.find([str(tmp_path / 'gone')]).problems
@@ -92,7 +92,7 @@ def test_cells_of_a_notebook_keep_their_lines_and_lose_what_only_ipython_knows(t
     path = tmp_path / 'a.ipynb'
     path.write_text(cells('%matplotlib inline\nimport tensorflow as tf', '%%bash\nls', 'tf.a\ntf.b',
                           ['print "no"\n', 'tf.c'], '!pip install x\nfor i in x:\n  tf.d'))
-    (file,) = scan.scan(sources.find([str(path)]))
+    (file,) = diagnose.scan(sources.find([str(path)]))
     assert [(use.place.cell, use.place.line, use.written) for use in file.uses] == [
         (1, 2, 'tensorflow'), (3, 1, 'tf.a'), (3, 2, 'tf.b'), (5, 3, 'tf.d')]
     assert [(one.code, one.place.cell, one.place.line) for one in file.problems] == [('E131', 4, 1)]
@@ -106,5 +106,5 @@ def test_cells_of_a_notebook_keep_their_lines_and_lose_what_only_ipython_knows(t
     ('%%bash\nls', False)])
 def test_python_that_ipython_runs_is_said(tmp_path, line, is_said):
     (tmp_path / 'a.ipynb').write_text(cells('a = 1', line))
-    (file,) = scan.scan(sources.find([str(tmp_path / 'a.ipynb')]))
+    (file,) = diagnose.scan(sources.find([str(tmp_path / 'a.ipynb')]))
     assert [(one.code, one.place.cell) for one in file.problems] == [('W202', 2)] * is_said

@@ -3,7 +3,7 @@
 import pytest
 from harness.scanned import missing, one, scanned, uses
 
-from estimator_tpu_embedding.doctor.facts import TESTED
+from estimator_tpu_embedding.doctor.findings import TESTED
 
 TF = 'import tensorflow as tf\n'
 FALLBACK = '''

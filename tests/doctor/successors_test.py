@@ -6,7 +6,7 @@ import importlib
 import pytest
 
 from estimator_tpu_embedding.doctor import successors
-from estimator_tpu_embedding.doctor.facts import Question
+from estimator_tpu_embedding.doctor.findings import Question
 
 
 def resolved(path):

@@ -1,16 +1,13 @@
 """What the doctor says of sizes and of calls for TPUs is what happens when a program runs."""
 
-import inspect
 import json
-import operator
 
 import pytest
-import tensorflow as tf
 from harness.doctored import scanned
 from harness.processes import run_python
 
 import estimator_tpu_embedding as ete
-from estimator_tpu_embedding.doctor import constructs, traps
+from estimator_tpu_embedding.doctor import traps
 from estimator_tpu_embedding.estimator.tpu_context import deploy
 
 
@@ -44,17 +41,9 @@ def test_a_batch_is_reported_exactly_where_a_job_refuses_it(mode):
             from estimator_tpu_embedding import InputPipelineConfig, TPUConfig, TPUEstimator
             config = TPUConfig(2, {shards}, None, InputPipelineConfig.{mode})
             TPUEstimator(model_fn, config=config, train_batch_size={batch})''')
-        told = any(each.code == 'W215' for each in traps.findings_of([file], {}))
+        told = any(each.code == 'W215' for each in traps.findings_of([file]))
         message = deployed(shards, None, batch, mode=getattr(ete.InputPipelineConfig, mode))
         assert told is ('E411' in message), (shards, batch, message)
-
-
-@pytest.mark.parametrize('argument', constructs.OLD_ARGUMENTS)
-def test_arguments_of_tensorflow_1_are_gone_in_tensorflow_2(argument):
-    for name in constructs.OLD_ARGUMENTS[argument]:
-        today, then = (inspect.signature(operator.attrgetter(name)(module)).parameters
-                       for module in (tf, tf.compat.v1))
-        assert argument in then and argument not in today, name
 
 
 SCRIPT = '''

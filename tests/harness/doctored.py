@@ -2,9 +2,9 @@
 
 import textwrap
 
-from estimator_tpu_embedding.doctor.facts import Place
+from estimator_tpu_embedding.doctor.diagnose import scan_file
+from estimator_tpu_embedding.doctor.findings import Place
 from estimator_tpu_embedding.doctor.project import Project
-from estimator_tpu_embedding.doctor.scan import scan_file
 from estimator_tpu_embedding.doctor.sources import Source
 
 

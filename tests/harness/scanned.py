@@ -2,8 +2,8 @@
 
 import textwrap
 
-from estimator_tpu_embedding.doctor import scan, sources, verdicts
-from estimator_tpu_embedding.doctor.facts import Answer
+from estimator_tpu_embedding.doctor import diagnose, sources, verdicts
+from estimator_tpu_embedding.doctor.findings import Answer
 
 
 def write(folder, **files):
@@ -19,7 +19,7 @@ def scanned(folder, **files):
     """Scans texts; returns `ScannedFile`s by the name of their file."""
     write(folder, **files)
     return {one.path.removeprefix(f'{folder}/'): one
-            for one in scan.scan(sources.find([str(folder)]))}
+            for one in diagnose.scan(sources.find([str(folder)]))}
 
 
 def one(folder, text):

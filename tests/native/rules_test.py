@@ -6,8 +6,6 @@ import pytest
 import estimator_tpu_embedding
 from estimator_tpu_embedding.core import optimizers as o
 from estimator_tpu_embedding.core.specs import MAX_THREADS
-from estimator_tpu_embedding.native import rules
-from estimator_tpu_embedding.core.kernels import MAX_THREADS
 from estimator_tpu_embedding.native import layout
 
 SOURCES = pathlib.Path(estimator_tpu_embedding.__file__).parent / 'native' / 'src'

@@ -7,7 +7,7 @@ from tensorflow.compat.v1 import estimator as tf_estimator  # expect: I301 tenso
 
 tf.disable_v2_behavior()
 
-COLUMNS = [tf.tpu.experimental.embedding_column(  # expect: I311 tensorflow.compat.v1.tpu.experimental.embedding_column
+COLUMNS = [tf.tpu.experimental.embedding_column(
     tf.feature_column.categorical_column_with_identity('watched', 20), 4, combiner='mean')]
 
 
@@ -15,9 +15,9 @@ def model_fn(features, labels, mode, params):
     net = tf.feature_column.input_layer(features, COLUMNS)
     logits = tf.layers.dense(net, 1)[:, 0]  # expect: I304 tensorflow.compat.v1.layers.dense
     loss = tf.losses.mean_squared_error(labels, logits)
-    optimizer = tf.tpu.CrossShardOptimizer(tf.train.AdagradOptimizer(0.1))  # expect: I311 tensorflow.compat.v1.tpu.CrossShardOptimizer
+    optimizer = tf.tpu.CrossShardOptimizer(tf.train.AdagradOptimizer(0.1))
     train_op = optimizer.minimize(loss, tf.train.get_or_create_global_step())
-    return tf_estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)  # expect: I301 tensorflow.compat.v1.estimator.tpu.TPUEstimatorSpec; I311 tensorflow.compat.v1.estimator.tpu.TPUEstimatorSpec
+    return tf_estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)  # expect: I301 tensorflow.compat.v1.estimator.tpu.TPUEstimatorSpec
 
 
 def input_fn(params):
@@ -27,15 +27,15 @@ def input_fn(params):
 
 
 def main():
-    spec = tf_estimator.tpu.experimental.EmbeddingConfigSpec(  # expect: I301 tensorflow.compat.v1.estimator.tpu.experimental.EmbeddingConfigSpec; I311 tensorflow.compat.v1.estimator.tpu.experimental.EmbeddingConfigSpec
+    spec = tf_estimator.tpu.experimental.EmbeddingConfigSpec(  # expect: I301 tensorflow.compat.v1.estimator.tpu.experimental.EmbeddingConfigSpec
         feature_columns=COLUMNS,
         optimization_parameters=tf.tpu.experimental.AdagradParameters(0.1))  # expect: I301 tensorflow.compat.v1.tpu.experimental.AdagradParameters
-    config = tf_estimator.tpu.RunConfig(  # expect: I301 tensorflow.compat.v1.estimator.tpu.RunConfig; I311 tensorflow.compat.v1.estimator.tpu.RunConfig
+    config = tf_estimator.tpu.RunConfig(  # expect: I301 tensorflow.compat.v1.estimator.tpu.RunConfig
         master='', model_dir=tempfile.mkdtemp(),
-        tpu_config=tf_estimator.tpu.TPUConfig(  # expect: I301 tensorflow.compat.v1.estimator.tpu.TPUConfig; I311 tensorflow.compat.v1.estimator.tpu.TPUConfig
+        tpu_config=tf_estimator.tpu.TPUConfig(  # expect: I301 tensorflow.compat.v1.estimator.tpu.TPUConfig
             iterations_per_loop=2,
             per_host_input_for_training=tf_estimator.tpu.InputPipelineConfig.PER_HOST_V2))  # expect: I301 tensorflow.compat.v1.estimator.tpu.InputPipelineConfig
-    estimator = tf_estimator.tpu.TPUEstimator(  # expect: I301 tensorflow.compat.v1.estimator.tpu.TPUEstimator; I311
+    estimator = tf_estimator.tpu.TPUEstimator(  # expect: I301 tensorflow.compat.v1.estimator.tpu.TPUEstimator
         model_fn=model_fn, config=config, train_batch_size=16, embedding_config_spec=spec)
     estimator.train(input_fn, max_steps=4)
     print('reached the last line')

@@ -17,7 +17,7 @@ from tensorflow.python.keras.engine import network  # expect: E102 tensorflow.py
 import tensorflow.python.ops.nobody_has_it as lost  # expect: E101 tensorflow.python.ops.nobody_has_it
 
 print(ops.get_default_graph(), logging.INFO, device_lib.list_local_devices())
-print(tpu_embedding.AdagradParameters(0.1), TPUEstimator, EstimatorSpec)  # expect: I301 tensorflow.python.tpu.tpu_embedding.AdagradParameters; I311 tensorflow.python.tpu.tpu_estimator.TPUEstimator
+print(tpu_embedding.AdagradParameters(0.1), TPUEstimator, EstimatorSpec)  # expect: I301 tensorflow.python.tpu.tpu_embedding.AdagradParameters
 print(base.Trackable, group, ops.IndexedSlices)  # expect: I301 tensorflow.python.training.tracking.base.Trackable; I301 tensorflow.python.framework.ops.IndexedSlices
 print(defun(lambda: 0), while_loop, array_ops.stack, network, lost, Tensor)  # expect: I301 tensorflow_core.python.ops.array_ops.stack
 print('reached the last line')

@@ -2,15 +2,15 @@
 # run: etpe run
 import tensorflow as tf
 
-resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu='')  # expect: I311
+resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu='')
 tf.config.experimental_connect_to_cluster(resolver)
-tf.tpu.experimental.initialize_tpu_system(resolver)  # expect: I311 tensorflow.tpu.experimental.initialize_tpu_system
-strategy = tf.distribute.TPUStrategy(resolver)  # expect: I311
+tf.tpu.experimental.initialize_tpu_system(resolver)
+strategy = tf.distribute.TPUStrategy(resolver)
 
 table = tf.tpu.experimental.embedding.TableConfig(vocabulary_size=16, dim=4, name='words')
 feature = tf.tpu.experimental.embedding.FeatureConfig(table=table)
 with strategy.scope():
-    embedding = tf.tpu.experimental.embedding.TPUEmbedding(  # expect: I311
+    embedding = tf.tpu.experimental.embedding.TPUEmbedding(
         feature_config={'text': feature},
         optimizer=tf.tpu.experimental.embedding.SGD(0.1))
 

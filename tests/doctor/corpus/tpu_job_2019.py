@@ -14,15 +14,15 @@ flags.DEFINE_bool('use_tpu', True, 'On a TPU.')
 
 
 def model_fn(features, labels, mode, params):
-    with tf.contrib.tpu.bfloat16_scope():  # expect: I303 tensorflow.contrib.tpu.bfloat16_scope; I311
+    with tf.contrib.tpu.bfloat16_scope():  # expect: I303 tensorflow.contrib.tpu.bfloat16_scope
         logits = tf.layers.dense(tf.cast(features, tf.bfloat16), 1)  # expect: I302 tensorflow.layers.dense
     logits = tf.to_float(logits)[:, 0]  # expect: I302 tensorflow.to_float
     loss = tf.losses.mean_squared_error(labels, logits)  # expect: I302|I304 tensorflow.losses.mean_squared_error
     optimizer = tf.train.GradientDescentOptimizer(0.01)  # expect: I302 tensorflow.train.GradientDescentOptimizer
     if FLAGS.use_tpu:
-        optimizer = tf.contrib.tpu.CrossShardOptimizer(optimizer)  # expect: I303 tensorflow.contrib.tpu.CrossShardOptimizer; I311 tensorflow.contrib.tpu.CrossShardOptimizer
+        optimizer = tf.contrib.tpu.CrossShardOptimizer(optimizer)  # expect: I303 tensorflow.contrib.tpu.CrossShardOptimizer
     train_op = optimizer.minimize(loss, tf.train.get_global_step())  # expect: I302 tensorflow.train.get_global_step
-    return tf.contrib.tpu.TPUEstimatorSpec(mode=mode, loss=loss, train_op=train_op)  # expect: I303 tensorflow.contrib.tpu.TPUEstimatorSpec; I311 tensorflow.contrib.tpu.TPUEstimatorSpec
+    return tf.contrib.tpu.TPUEstimatorSpec(mode=mode, loss=loss, train_op=train_op)  # expect: I303 tensorflow.contrib.tpu.TPUEstimatorSpec
 
 
 def input_fn(params):
@@ -32,12 +32,12 @@ def input_fn(params):
 
 def main(unused_argv):
     del unused_argv
-    resolver = tf.contrib.cluster_resolver.TPUClusterResolver(FLAGS.tpu)  # expect: I303 tensorflow.contrib.cluster_resolver.TPUClusterResolver; I311
-    config = tf.contrib.tpu.RunConfig(  # expect: I303 tensorflow.contrib.tpu.RunConfig; I311 tensorflow.contrib.tpu.RunConfig
+    resolver = tf.contrib.cluster_resolver.TPUClusterResolver(FLAGS.tpu)  # expect: I303 tensorflow.contrib.cluster_resolver.TPUClusterResolver
+    config = tf.contrib.tpu.RunConfig(  # expect: I303 tensorflow.contrib.tpu.RunConfig
         cluster=resolver,
         model_dir=tempfile.mkdtemp(),
-        tpu_config=tf.contrib.tpu.TPUConfig(iterations_per_loop=2, num_shards=FLAGS.num_shards))  # expect: I303 tensorflow.contrib.tpu.TPUConfig; I311 tensorflow.contrib.tpu.TPUConfig
-    estimator = tf.contrib.tpu.TPUEstimator(  # expect: I303 tensorflow.contrib.tpu.TPUEstimator; I311
+        tpu_config=tf.contrib.tpu.TPUConfig(iterations_per_loop=2, num_shards=FLAGS.num_shards))  # expect: I303 tensorflow.contrib.tpu.TPUConfig
+    estimator = tf.contrib.tpu.TPUEstimator(  # expect: I303 tensorflow.contrib.tpu.TPUEstimator
         model_fn=model_fn, config=config, use_tpu=FLAGS.use_tpu, train_batch_size=16)
     tf.logging.info('training')  # expect: I302 tensorflow.logging.info
     estimator.train(input_fn=input_fn, max_steps=4)

@@ -3,7 +3,7 @@ import tensorflow.compat.v1 as tf
 
 tf.disable_v2_behavior()
 TPU = tf.estimator.tpu  # expect: I301 tensorflow.compat.v1.estimator.tpu
-COLUMNS = [tf.tpu.experimental.embedding_column(  # expect: I311 tensorflow.compat.v1.tpu.experimental.embedding_column
+COLUMNS = [tf.tpu.experimental.embedding_column(
     tf.feature_column.categorical_column_with_identity('watched', 20), 4)]
 
 
@@ -12,19 +12,19 @@ def model_fn(features, labels, mode, params):
     loss = tf.losses.mean_squared_error(labels, net)
     optimizer = tf.train.AdamOptimizer(0.1)
     train_op = optimizer.minimize(loss, tf.train.get_global_step())  # expect: W214
-    return TPU.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)  # expect: I301 tensorflow.compat.v1.estimator.tpu.TPUEstimatorSpec; I311 tensorflow.compat.v1.estimator.tpu.TPUEstimatorSpec
+    return TPU.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)  # expect: I301 tensorflow.compat.v1.estimator.tpu.TPUEstimatorSpec
 
 
 def main():
-    config = TPU.RunConfig(  # expect: I301 tensorflow.compat.v1.estimator.tpu.RunConfig; I311 tensorflow.compat.v1.estimator.tpu.RunConfig
+    config = TPU.RunConfig(  # expect: I301 tensorflow.compat.v1.estimator.tpu.RunConfig
         model_dir='gs://bucket/model',
-        tpu_config=TPU.TPUConfig(iterations_per_loop=2, num_shards=8))  # expect: I301 tensorflow.compat.v1.estimator.tpu.TPUConfig; I311 tensorflow.compat.v1.estimator.tpu.TPUConfig
-    spec = TPU.experimental.EmbeddingConfigSpec(  # expect: I301 tensorflow.compat.v1.estimator.tpu.experimental.EmbeddingConfigSpec; I311 tensorflow.compat.v1.estimator.tpu.experimental.EmbeddingConfigSpec
+        tpu_config=TPU.TPUConfig(iterations_per_loop=2, num_shards=8))  # expect: I301 tensorflow.compat.v1.estimator.tpu.TPUConfig
+    spec = TPU.experimental.EmbeddingConfigSpec(  # expect: I301 tensorflow.compat.v1.estimator.tpu.experimental.EmbeddingConfigSpec
         feature_columns=COLUMNS,
         optimization_parameters=tf.tpu.experimental.AdagradParameters(0.1))  # expect: I301 tensorflow.compat.v1.tpu.experimental.AdagradParameters
-    estimator = TPU.TPUEstimator(model_fn, config=config, train_batch_size=20, embedding_config_spec=spec)  # expect: I301 tensorflow.compat.v1.estimator.tpu.TPUEstimator; I311; W215
+    estimator = TPU.TPUEstimator(model_fn, config=config, train_batch_size=20, embedding_config_spec=spec)  # expect: I301 tensorflow.compat.v1.estimator.tpu.TPUEstimator; W215
     estimator.train(lambda params: None, max_steps=4)
-    plain = TPU.TPUEstimator(model_fn, config=config, train_batch_size=16, use_tpu=False, embedding_config_spec=spec)  # expect: I301 tensorflow.compat.v1.estimator.tpu.TPUEstimator; I311; W211
+    plain = TPU.TPUEstimator(model_fn, config=config, train_batch_size=16, use_tpu=False, embedding_config_spec=spec)  # expect: I301 tensorflow.compat.v1.estimator.tpu.TPUEstimator; W211
     plain.train(lambda params: None, max_steps=4)
 
 

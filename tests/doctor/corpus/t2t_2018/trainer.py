@@ -22,10 +22,10 @@ def input_fn(params):
 
 
 def main(_):
-    config = tpu_config.RunConfig(  # expect: I303 tensorflow.contrib.tpu.python.tpu.tpu_config.RunConfig; I311 tensorflow.contrib.tpu.python.tpu.tpu_config.RunConfig
+    config = tpu_config.RunConfig(  # expect: I303 tensorflow.contrib.tpu.python.tpu.tpu_config.RunConfig
         model_dir=tempfile.mkdtemp(),
-        tpu_config=tpu_config.TPUConfig(FLAGS.iterations_per_loop, 2))  # expect: I303 tensorflow.contrib.tpu.python.tpu.tpu_config.TPUConfig; I311 tensorflow.contrib.tpu.python.tpu.tpu_config.TPUConfig
-    estimator = tpu_estimator.TPUEstimator(t2t_model.model_fn, config=config, train_batch_size=8)  # expect: I303 tensorflow.contrib.tpu.python.tpu.tpu_estimator.TPUEstimator; I311
+        tpu_config=tpu_config.TPUConfig(FLAGS.iterations_per_loop, 2))  # expect: I303 tensorflow.contrib.tpu.python.tpu.tpu_config.TPUConfig
+    estimator = tpu_estimator.TPUEstimator(t2t_model.model_fn, config=config, train_batch_size=8)  # expect: I303 tensorflow.contrib.tpu.python.tpu.tpu_estimator.TPUEstimator
     estimator.train(input_fn, max_steps=FLAGS.train_steps)
     print('reached the last line')
 

@@ -23,10 +23,10 @@ def model_fn(features, labels, mode, params):
         net = tf.nn.embedding_lookup(table, features['inputs'])
         logits = tf.layers.dense(tf.reduce_mean(net, 1), 1)[:, 0]  # expect: I302 tensorflow.layers.dense
     loss = tf.losses.sigmoid_cross_entropy(labels, logits)  # expect: I302 tensorflow.losses.sigmoid_cross_entropy
-    optimizer = tf.contrib.tpu.CrossShardOptimizer(  # expect: I303 tensorflow.contrib.tpu.CrossShardOptimizer; I311 tensorflow.contrib.tpu.CrossShardOptimizer
+    optimizer = tf.contrib.tpu.CrossShardOptimizer(  # expect: I303 tensorflow.contrib.tpu.CrossShardOptimizer
         tf.train.AdamOptimizer(hparams.learning_rate))  # expect: I302 tensorflow.train.AdamOptimizer
     train_op = optimizer.minimize(loss, tf.train.get_global_step())  # expect: I302 tensorflow.train.get_global_step
-    return tpu_estimator.TPUEstimatorSpec(  # expect: I303 tensorflow.contrib.tpu.python.tpu.tpu_estimator.TPUEstimatorSpec; I311 tensorflow.contrib.tpu.python.tpu.tpu_estimator.TPUEstimatorSpec
+    return tpu_estimator.TPUEstimatorSpec(  # expect: I303 tensorflow.contrib.tpu.python.tpu.tpu_estimator.TPUEstimatorSpec
         mode, loss=loss, train_op=train_op, eval_metrics=(metrics.metric_fn, [labels, logits]))
 
 

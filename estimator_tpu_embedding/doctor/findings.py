@@ -1,8 +1,8 @@
 """The facts that the parts of the doctor hand to each other.
 
-`sources` finds and reads files. `scan` turns the tree of each into a `ScannedFile`, without asking
-any library: `statements` follows its names, `constructs` collects its calls for TPUs. `oracle` asks
-the installed libraries about all `Question`s at once. `verdicts` and `traps` turn facts and answers
+`sources` finds and reads files. `diagnose.scan` turns the tree of each into a `ScannedFile` without
+asking a library: `statements` follows its names, `traps` collects its calls for TPUs. `oracle` asks
+the installed libraries about all `Question`s at once. `verdicts` and `traps` turn what was found
 into `Finding`s. `diagnose.diagnose` calls them all and writes a `Prescription` per program, and
 `cli/doctor.py` prints its `Diagnosis`.
 """
@@ -15,23 +15,14 @@ from typing import Any, NamedTuple
 
 
 class Place(NamedTuple):
-    """Where something is written. Lines and columns count from 1, columns in characters.
+    """Where something is written. Lines and columns count from 1, columns in characters."""
 
-    Attributes:
-      path: of the file, as the user reaches it from the paths that they gave.
-      line: of the file; of the cell in a notebook.
-      column: of the first character.
-      end_line: the last line of it.
-      end_column: the column after the last character.
-      cell: number of the code cell of a notebook, from 1; 0 in a Python file.
-    """
-
-    path: str
-    line: int
+    path: str  # As the user reaches it from the paths that they gave.
+    line: int  # Of the file; of the cell in a notebook.
     column: int = 1
     end_line: int = 0
-    end_column: int = 0
-    cell: int = 0
+    end_column: int = 0  # The column after the last character.
+    cell: int = 0  # The number of the code cell of a notebook, from 1; 0 in a Python file.
 
 
 class Question(NamedTuple):
@@ -55,31 +46,23 @@ class Question(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What the installed libraries have of a question.
+    """What the installed libraries have of a question: who finds it, and what is missing.
 
     Attributes:
-      python: whether plain Python finds it: this TensorFlow, with the Keras that it selects.
-      run: whether `etpe run` does.
-      tf1: whether `etpe run --tf1` does.
-      contrib: whether `etpe run --tf1 --contrib` does.
-      refused: the message, if it resolves but raises when it is used (E930), or `''`.
       lacking: the first name that was not found where most of it was found, dotted, such as
         `'tensorflow.contrib'`; `''` where all was found somewhere.
-      error: what the last look-up raised, such as `ModuleNotFoundError: No module named 'x'`.
-      keras2: whether plain Python finds it if TF_USE_LEGACY_KERAS selects Keras 2.
       is_examined: whether its names were looked up; of packages that are never imported, only the
         modules were sought.
-      is_module: whether it is a module whose names can be looked up.
     """
 
-    python: bool
-    run: bool
-    tf1: bool
-    contrib: bool
-    refused: str = ''
+    python: bool  # Plain Python: this TensorFlow, with the Keras that it selects.
+    run: bool  # `etpe run`.
+    tf1: bool  # `etpe run --tf1`.
+    contrib: bool  # `etpe run --tf1 --contrib`.
+    refused: str = ''  # The message, if it resolves but raises when it is used (E930).
     lacking: str = ''
-    error: str = ''
-    keras2: bool = False
+    error: str = ''  # What the last look-up raised.
+    keras2: bool = False  # Plain Python, if TF_USE_LEGACY_KERAS selects Keras 2.
     is_examined: bool = True
     is_module: bool = False
 
@@ -120,13 +103,7 @@ class Use(NamedTuple):
 
 
 class Fact(NamedTuple):
-    """A construct of one file that `traps` judges, perhaps together with those of other files.
-
-    Attributes:
-      kind: such as `'TPUConfig'`; the constants are in `constructs`.
-      place: where.
-      values: literals and texts that were found, such as `{'num_shards': 8}`.
-    """
+    """A construct of one file that `traps` judges: a `kind` as `'TPUConfig'`, and what is given."""
 
     kind: str
     place: Place
@@ -134,23 +111,14 @@ class Fact(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """One line of the doctor's report.
+    """One line of the doctor's report."""
 
-    Attributes:
-      code: such as `'E101'`; its letter is the severity.
-      place: where; `None` for a finding about the environment.
-      subject: the name or construct, as it is resolved, such as `'tensorflow.contrib.slim'`.
-      written: the same, as the source has it; `''` if it is not in the source.
-      message: the matter, and which flag, package or successor helps.
-      verdict: one of `VERDICTS`, or `''` if it is not about a name.
-    """
-
-    code: str
-    place: Place | None
-    subject: str
-    written: str
-    message: str
-    verdict: str = ''
+    code: str  # Its letter is the severity.
+    place: Place | None  # None for a finding about the environment.
+    subject: str  # The name or construct, as it is resolved, as `'tensorflow.contrib.slim'`.
+    written: str  # The same, as the source has it; `''` if it is not in the source.
+    message: str  # The matter, and which flag, package or successor helps.
+    verdict: str = ''  # One of `VERDICTS`, or `''` if it is not about a name.
 
 
 VERDICTS = ('there', 'restored', 'tf1', 'contrib', 'package', 'moved', 'lost', 'unknown')
@@ -169,15 +137,19 @@ class ScannedFile:
       unknown: names that cannot be resolved, and why, as findings W201 or W202.
       escapes: names of libraries where the scan does not follow them.
       facts: constructs for `traps`.
-      problems: why the file, or the rest of it, was not read (E131 to E133), and what it alone
-        decides (E104, E122).
+      problems: why the file, or the rest of it, was not read (E131 to E133).
       imports: paths of files of the project that it imports, with the places where it does first,
         in their order.
       base: the folder from which it must be run as a module; `''` for a script.
       is_program: whether it runs something when it is started: a notebook, or a file with
         `if __name__ == '__main__'`, `tf.app.run()` or a call of its own at its top level.
+      is_sure: whether it is a program even if another file imports it.
       lines: number of lines.
       bodies: the bodies of functions, as (cell, first line, last line).
+      patched: names of libraries that it assigns to.
+      early: uses of such names that come before.
+      beside: folders of packages, and what to say of imports from there without their names, if
+        no program lies there.
     """
 
     path: str
@@ -189,50 +161,35 @@ class ScannedFile:
     imports: dict[str, Place] = dataclasses.field(default_factory=dict)
     base: str = ''
     is_program: bool = False
+    is_sure: bool = False
     lines: int = 0
     bodies: list[tuple[int, int, int]] = dataclasses.field(default_factory=list)
+    patched: set[str] = dataclasses.field(default_factory=set)
+    early: set[Use] = dataclasses.field(default_factory=set)
+    beside: list[tuple[str, Finding]] = dataclasses.field(default_factory=list)
 
 
 MOST_STOPS = 100
 
 
 class Prescription(NamedTuple):
-    """How to run one program.
-
-    Attributes:
-      path: of the program.
-      command: such as `'etpe run --tf1 --hosts 2 --cores 4 train.py'`.
-      reasons: one per flag, such as `'--tf1: tf.placeholder (line 7) and 12 other names'`.
-      stops: the findings E that may stop it, in the order of a run. After `MOST_STOPS`
-        no more are listed.
-    """
+    """How to run one program."""
 
     path: str
-    command: str
-    reasons: Sequence[str]
-    stops: Sequence[Finding]
+    command: str  # Such as `'etpe run --tf1 --hosts 2 --cores 4 train.py'`.
+    reasons: Sequence[str]  # One per flag, as `'--tf1: tf.placeholder (a.py:7)'`.
+    stops: Sequence[Finding]  # The first `MOST_STOPS` that may stop it, in the order of a run.
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """The whole result.
+    """The whole result."""
 
-    Attributes:
-      environment: (what, its state), such as `('TensorFlow', '2.21.0')`.
-      findings: all that are selected, by file, place and code.
-      prescriptions: of each program.
-      verdicts: how many uses of names have each of `VERDICTS`, also of those without a finding.
-      files: number of files that were read, wholly or in part.
-      lines: of these.
-      ignored: how many findings were not selected, by code.
-      left_out: folders and files that were not scanned, and why.
-    """
-
-    environment: Sequence[tuple[str, str]]
-    findings: Sequence[Finding]
+    environment: Sequence[tuple[str, str]]  # (What, its state), as `('TensorFlow', '2.21.0')`.
+    findings: Sequence[Finding]  # Those that are selected, by file, place and code.
     prescriptions: Sequence[Prescription]
-    verdicts: Mapping[str, int]
-    files: int
+    verdicts: Mapping[str, int]  # Uses of names, also those without a finding, by `VERDICTS`.
+    files: int  # That were read, wholly or in part.
     lines: int
-    ignored: Mapping[str, int]
-    left_out: Sequence[tuple[str, str]]
+    ignored: Mapping[str, int]  # Findings that were not selected, by code.
+    left_out: Sequence[tuple[str, str]]  # Folders and files that were not scanned, and why.
