@@ -148,8 +148,8 @@ def _refuse(error: Exception) -> NoReturn:
     """Raises the error of a commit with a remedy that suits a migration."""
     if isinstance(error, NonFiniteCheckpointError):
         raise NonFiniteCheckpointError(*[dataclasses.replace(
-            problem, remedy='The source has them too. Name an older checkpoint, or put other rows '
-            'in their places: etpe checkpoint import.') for problem in error.problems]) from None
+            problem, remedy='The source has them too. Name an older checkpoint.')
+            for problem in error.problems]) from None
     raise error
 
 
@@ -186,7 +186,7 @@ def _ended_in_order() -> Iterator[None]:
 
 def check_destination(plan: Plan, destination: str, prefix: str, overwrite: bool) -> None:
     """Makes sure that nothing is overwritten unasked: E656 otherwise."""
-    got, found = None, _checkpoints(destination)
+    got, found = None, checkpoints_in(destination)
     source = os.path.dirname(plan.contents.bundle.prefix) or '.'
     if os.path.lexists(destination) and not os.path.isdir(destination):
         got, remedy = 'something else', 'Name a directory.'
@@ -202,7 +202,7 @@ def check_destination(plan: Plan, destination: str, prefix: str, overwrite: bool
             'for the new checkpoint', got, remedy))
 
 
-def _checkpoints(destination: str) -> set[str]:
+def checkpoints_in(destination: str) -> set[str]:
     """Returns the names of the checkpoints in a directory, but of none that is half published."""
     files = os.listdir(destination) if os.path.isdir(destination) else []
     return {name for name in file_names.by_checkpoint(files)
