@@ -219,7 +219,7 @@ def test_a_job_that_knows_nothing_of_this_package_goes_to_tf2_and_to_tfrs(tmp_pa
     done = run_python('steps.py', cwd=tmp_path,
                       PYTHONPATH=str(pathlib.Path(__file__).parents[2]))
     assert done.returncode == 0
-    assert 'api.Adagrad(learning_rate=0.05, initial_accumulator_value=0.1)' in (
+    assert 'learning_rate=0.05,\n    initial_accumulator_value=0.1,' in (
         tmp_path / 'tf2.py').read_text()
 
 
