@@ -115,7 +115,7 @@ class Variable:
       tensor: the name of its tensor.
       order: of the rows; `None` for a variable that is no table, or that is in the order of ids.
       is_table: whether it is an embedding table.
-      may_be_table: whether it looks like one in TF1 whose order of rows nothing says.
+      may_be_table: whether it looks like a table of TF1 whose rows nothing says the order of.
       family: the optimizer; `None` if there are no slots.
       slots: tensors of its slots, in the order of the family.
     """

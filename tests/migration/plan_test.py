@@ -99,7 +99,7 @@ def test_e654_variables_without_names_are_counted_and_named_unless_they_are_left
     prefix = tf1(tmp_path, config=config(rows=8))
     message = said(prefix, TF2)
     assert f'3 without, which have 3 slots: "dense/bias", "dense/kernel", "table {USER}"' in message
-    assert '--template FILE' in message and '--drop-rest' in message
+    assert '--dry-run' in message and '--drop-rest' in message
     assert moved(prefix, TF2, drop_rest=True).keys() == {'global_step', 'beta1_power'}
     made = draft(contents_of(prefix), TF2, Choices())
     assert [named.variable.name for named in made.nameless] == ['dense/bias', 'dense/kernel', USER]
