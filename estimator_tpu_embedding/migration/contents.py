@@ -16,6 +16,8 @@ from ..errors import Problem, quoted, shown
 
 TF1, TF2, TFRS = 'tf1', 'tf2', 'tfrs'
 KINDS = (TF2, TFRS, TF1)
+FLOAT32, INT64 = 1, 9
+"""Numbers of the enum `DataType`."""
 KERAS, MIDLEVEL = 'keras', 'midlevel'
 VARIABLES, PARAMETERS = '_variables', 'parameters'
 """A TPUEmbedding also has its variables at `_variables/<table>/parameters` and `.../<slot>`."""

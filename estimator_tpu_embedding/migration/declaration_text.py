@@ -21,7 +21,7 @@ from ..core.specs import FeatureSpec, TableSpec, Topology
 from ..errors import ConfigError, Problem, counted
 from ..proto.codec import STRATEGIES, Config, RateOfTag, plan_to_config
 from . import python_text
-from .declaration import (
+from .job_declaration import (
     JOB,
     LOST,
     NO_OPTIMIZER,

@@ -34,7 +34,7 @@ _OF_COLUMN = 'tbl_'
 
 
 def read(prefix: str, options: CheckpointOptions, map: Map) -> Contents:
-    """Returns the contents of a checkpoint, as `plan.read`."""
+    """Returns the contents of a checkpoint, as `moves.read`."""
     bundle, manifest = Bundle.open(prefix), read_manifest(prefix)
     check_manifest(Held(bundle, manifest))
     config = _config(prefix, manifest)

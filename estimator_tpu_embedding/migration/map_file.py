@@ -35,7 +35,7 @@ from ..proto import files
 from .contents import TF1
 
 if TYPE_CHECKING:
-    from .plan import Move, Plan
+    from .moves import Move, Plan
 
 UNKNOWN = '?'
 """Stands for a new name that the user has to fill in."""

@@ -12,7 +12,7 @@ from harness.checkpoints import signed
 from estimator_tpu_embedding.checkpoint.bundle import Bundle
 from estimator_tpu_embedding.checkpoint.options import CheckpointOptions
 from estimator_tpu_embedding.errors import ConfigError, IncompatibleCheckpointError
-from estimator_tpu_embedding.migration import from_tf1, plan
+from estimator_tpu_embedding.migration import from_tf1, moves
 from estimator_tpu_embedding.migration.contents import Target
 from estimator_tpu_embedding.migration.map_file import parse
 
@@ -30,8 +30,8 @@ def read(path, lines, assume):
 
 def planned(path, lines, assume):
     """Plans to take it to TF2."""
-    plan.plan(read(path, lines, assume), Target(kind='tf2'),
-              plan.Choices(map=parse(lines), step=1, drop_rest=True))
+    moves.plan(read(path, lines, assume), Target(kind='tf2'),
+              moves.Choices(map=parse(lines), step=1, drop_rest=True))
 
 
 def test_a_table_is_not_taken_along_as_another_variable_with_its_rows_out_of_order(tmp_path):

@@ -34,11 +34,10 @@ from ...checkpoint.rotation import GONE, SPOILT, is_gone, rotated_away
 from ...checkpoint.tensors import KINDS
 from ...core.partition import Partition
 from ...errors import CheckpointError, CorruptCheckpointError, Problem, bytes_text, quoted, shown
-from ...migration import map_file
-from ...migration import plan as planning
+from ...migration import map_file, moves
 from ...migration.contents import TF1, Variable
+from ...migration.moves import Move, Plan
 from ...migration.naming import NOTHING
-from ...migration.plan import Move, Plan
 from ..report import Grid, Line, Report, as_data, as_lines, count_text
 from ..stored import opened, options
 from . import choices
@@ -94,9 +93,9 @@ def _migrated(parsed: argparse.Namespace, way: CheckpointOptions, given: Checkpo
     try:
         found = choices.read(parsed, chosen.prefix, given)
         if not parsed.dry_run:
-            return _report(parsed, planning.plan(*found), notes, chosen.skipped, verify)
+            return _report(parsed, moves.plan(*found), notes, chosen.skipped, verify)
         verify()
-        return _report(parsed, planning.draft(*found), notes, chosen.skipped, verify)
+        return _report(parsed, moves.draft(*found), notes, chosen.skipped, verify)
     except SPOILT:
         if is_gone(chosen.prefix):
             raise rotated_away(chosen.prefix) from None

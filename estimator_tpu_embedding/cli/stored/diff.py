@@ -37,7 +37,7 @@ from ...checkpoint.options import CheckpointOptions
 from ...checkpoint.tables_meant import tables_meant
 from ...checkpoint.tensors import NO_ROW, Tensor
 from ...errors import ConfigError, CorruptCheckpointError, shown
-from ...migration import contents, naming, plan
+from ...migration import contents, moves, naming
 from ...migration.map_file import Map
 from ..migrating import choices
 from ..report import Grid, Line, Report, as_data, as_lines, count_text, json_number, number_text
@@ -182,7 +182,7 @@ def _paired(a: Stored, b: Stored, parsed: argparse.Namespace, given: CheckpointO
       IncompatibleCheckpointError: E652 if nothing says how rows are ordered.
     """
     map = choices.read_map(parsed)
-    of_a, of_b = (plan.read(one.prefix, choices.paths(parsed), names, given)
+    of_a, of_b = (moves.read(one.prefix, choices.paths(parsed), names, given)
                   for one, names in ((a, map), (b, Map())))
     found = naming.pairs(of_a, of_b, map)
     for one, its in ((a, of_a), (b, of_b)):

@@ -5,7 +5,7 @@ from harness.migrations import DENSE, ROWS, USER, VALUE, config, contents_of, tf
 from estimator_tpu_embedding.errors import ConfigError, IncompatibleCheckpointError
 from estimator_tpu_embedding.migration.contents import KERAS, Target
 from estimator_tpu_embedding.migration.map_file import parse
-from estimator_tpu_embedding.migration.plan import Choices, draft, plan
+from estimator_tpu_embedding.migration.moves import Choices, draft, plan
 
 TF1, TF2, TFRS = Target(kind='tf1'), Target(kind='tf2'), Target(kind='tfrs', slots=KERAS)
 MAP = 'dense/kernel -> net/w\ndense/bias -> net/b\n'

@@ -18,7 +18,7 @@ from estimator_tpu_embedding.estimator.embedding_spec import EmbeddingConfigSpec
 from estimator_tpu_embedding.estimator.table_config import DeviceConfig, FeatureConfig, TableConfig
 from estimator_tpu_embedding.estimator.tpu_embedding import TRAINING, TPUEmbedding
 from estimator_tpu_embedding.migration import declaration_text
-from estimator_tpu_embedding.migration.declaration import Declaration, of_config, of_object
+from estimator_tpu_embedding.migration.job_declaration import Declaration, of_config, of_object
 from estimator_tpu_embedding.proto.codec import Config
 
 v1 = tf.compat.v1
