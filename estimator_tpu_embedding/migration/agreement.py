@@ -176,13 +176,7 @@ def check(a: str, b: str, *, checkpoint: str, steps: int, tolerance: float = 1e-
 
 
 class _Request(NamedTuple):
-    """What a process is to do: the parameters of `check` for one side.
-
-    Attributes:
-      where: how messages call the side.
-      source: `py:module:object`.
-      checkpoint: the prefix of the checkpoint that it begins with.
-    """
+    """What a process is to do: the parameters of `check` for one side."""
 
     where: str
     source: str
@@ -203,13 +197,7 @@ class _Result(NamedTuple):
 
 
 class _Side(NamedTuple):
-    """A side that can train more than once.
-
-    Attributes:
-      request: for its longest training.
-      read: returns what a checkpoint of this side holds.
-      before: what it begins with.
-    """
+    """A side that can train more than once, how its checkpoints are read, and its first one."""
 
     request: _Request
     read: Callable[[str], Contents]
@@ -218,13 +206,7 @@ class _Side(NamedTuple):
 
 def _compared(sides: Sequence[_Side], steps: int, map: Map, tolerance: float, deadline: float
               ) -> Agreement:
-    """Trains both sides for some steps, and compares what they have saved.
-
-    Raises:
-      ConfigError: E682, and as `compare`.
-      CallError: E684, E686, E687.
-      CheckpointError: E685.
-    """
+    """Trains both sides for some steps, and compares what they have saved; raises as `check`."""
     prefixes, remarks = [], []
     with tempfile.TemporaryDirectory(prefix='etpe-check-') as folder:
         for side in sides:

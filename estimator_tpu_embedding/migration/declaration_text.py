@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from google.protobuf import text_format
 
-from ..core.optimizer_base import Bounds
+from ..core.optimizer_base import Bounds, Optimizer
 from ..core.plan import resolve
 from ..core.rates import DynamicRate
 from ..core.specs import FeatureSpec, TableSpec, Topology
@@ -316,11 +316,6 @@ def _notes_of_training(table: TableSpec, where: str, target: str, knows_defaults
                            'Import it, and give it to the table.')
 
 
-_PLAIN = {'clip_weights': Bounds(), 'clip_gradients': Bounds(), 'decay': None,
-          'decay_times_rate': False, 'accumulate': True}
-"""Attributes of all optimizers, and their defaults."""
-
-
 def _described(table: TableSpec, knows_defaults: bool) -> str:
     """Returns the algorithm of a table with its numbers, for a comment."""
     made: Any = table.optimizer
@@ -329,8 +324,9 @@ def _described(table: TableSpec, knows_defaults: bool) -> str:
         rest['learning_rate'] = 'dynamic'
     if not knows_defaults:
         rest.pop(python_text.OF_SLOTS, None)
+    plain = {field.name: field.default for field in dataclasses.fields(Optimizer)}
     told = ', '.join(f'{name}={_text(value)}' for name, value in rest.items()
-                     if name not in _PLAIN or value != _PLAIN[name])
+                     if name not in plain or value != plain[name])
     return f'{made.field} ({told})'
 
 

@@ -183,8 +183,9 @@ def problems_of_targets(contents: Contents, target: Target,
         if len(those) > 1:
             yield Problem('E654', where, f'"{shown(name, 200)}" must have one source',
                           _some(sorted(those)), 'Rename one in the map.')
-    paths = {place.path: source for _, source, place in sources if place is not None}
-    aliases = joined(target.tables_path, VARIABLES)
+    # Nor is there any inside of what leads to the tables.
+    paths = {place.path for _, _, place in sources if place is not None} | {
+        joined(target.tables_path, VARIABLES)}
     for path in sorted(paths):
         parts = path.split('/')
         above = ('/'.join(parts[:count]) for count in range(len(parts) - 1, 0, -1))
@@ -192,9 +193,6 @@ def problems_of_targets(contents: Contents, target: Target,
         if parent is not None:
             yield Problem('E654', where, f'a variable at "{shown(parent, 200)}" can have none '
                           'inside', f'"{shown(path, 200)}"', 'Rename one in the map.')
-        elif f'{path}/'.startswith(f'{aliases}/'):
-            yield Problem('E654', where, f'"{shown(aliases, 200)}" is for the tables alone',
-                          f'"{shown(path, 200)}"', 'Rename it in the map.')
 
 
 def problems_of_nameless(contents: Contents, names: Names) -> Iterator[Problem]:

@@ -1,6 +1,6 @@
 """Reads matrices of rows and vectors of ids from `.npy` and `.parquet` files.
 
-Strangers write these files, so nothing in them is trusted. Rows are read a few MB at a time.
+Nothing in these files is trusted. Rows are read a few MB at a time.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import functools
 import importlib.util
 import math
 import os
-import re
 import tokenize
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, BinaryIO
@@ -23,7 +22,6 @@ from ..proto import files
 
 ID = 'id'
 """The name of the column with ids in `.parquet` files."""
-_NAME = re.compile(r'[^\x00-\x1f\x7f/\\]{1,255}', re.DOTALL)
 _STEP_BYTES = 2**22
 _BUFFER = 2**20
 
@@ -72,16 +70,13 @@ def columns_of(directory: str, name: str) -> dict[str, Column]:
 
     Args:
       directory: of the file.
-      name: of the file, without a directory; its suffix tells its kind.
+      name: of the file; its suffix tells its kind.
 
     Raises:
       CheckpointError: E665 if the file is missing, no regular file, truncated, or of another kind.
         E663 if it is a `.parquet` file and pyarrow is missing.
     """
     path, suffix = os.path.join(directory, name), name.rpartition('.')[2]
-    if not _NAME.fullmatch(name):
-        raise bad_file(name, 'it must be a name of a file in DIR, without a directory', '',
-                       'Give its directory as DIR.')
     require(suffix)
     with _opened(path) as file:
         return dict((_parquet if suffix == 'parquet' else _npy)(name, path, file))
@@ -110,7 +105,7 @@ def _opened(path: str) -> Iterator[BinaryIO]:
     """Opens a file; its content, and errors of the system, raise E665 in the body."""
     name = os.path.basename(path)
     try:
-        with contextlib.closing(files.open_regular(path, follow=False)) as file:
+        with contextlib.closing(files.open_regular(path, follow=True)) as file:
             yield file
     except OSError as error:
         raise bad_file(name, 'it must be a regular file that can be read',
