@@ -274,7 +274,6 @@ E659 map that cannot be written
 E661 directory where rows or a checkpoint cannot be put
 E662 table that cannot be exported
 E663 package for Parquet missing
-E664 rows.json that cannot be read
 E665 file of rows that cannot be used
 E666 rows of another type or shape
 E667 ids that are missing, twice or too large

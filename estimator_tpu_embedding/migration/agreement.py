@@ -7,6 +7,7 @@ memory. Run as a script, this module is such a process. It takes the path of a f
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import functools
 import importlib
@@ -18,20 +19,81 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import IO, Any, NamedTuple
 
-from ..checkpoint import file_names, pointer
+import numpy as np
+
+from ..checkpoint import file_names, pointer, stored_rows
 from ..checkpoint.options import CheckpointOptions
 from ..checkpoint.storage import Storage
+from ..checkpoint.stored_rows import Ordered
+from ..checkpoint.tensors import NO_ROW, Tensor
 from ..errors import CallError, CheckpointError, ConfigError, Problem, noted, quoted, shown
 from ..proto import files
-from . import plan as planning
-from .comparison import TABLE, Agreement, compare, moved
+from . import moves
 from .contents import Contents
 from .from_tf2 import Paths
 from .map_file import Map
+from .naming import Pairs, known, orders, pairs
 from .sides import Side, problems_of
+
+TABLE, SLOT, VARIABLE = KINDS = ('table', 'slot', 'variable')
+"""What is compared, in the order in which differences are named."""
+_MOST_NAMED = 5
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """A tensor that differs.
+
+    Attributes:
+      step: after so many steps; 0 is before the first.
+      kind: of `KINDS`.
+      name: of the tensor on side A.
+      rows: how many of its rows differ.
+      most: the largest difference; infinite if a number is not finite.
+      row: the first row that differs; an id of a table or of its slots.
+      column: of the number in it that differs most.
+      a, b: that number on the two sides.
+    """
+
+    step: int
+    kind: str
+    name: str
+    rows: int
+    most: float
+    row: int
+    column: int
+    a: float
+    b: float
+
+    def __str__(self) -> str:
+        when = f'after step {self.step}' if self.step else 'before step 1'
+        return (f'{when}: {self.kind} "{self.name}", row {self.row}, column {self.column}: A has '
+                f'{self.a:.9g}, B has {self.b:.9g}; {self.rows:,} rows differ, by up to '
+                f'{self.most:.3g}')
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Agreement:
+    """The result of a check.
+
+    Attributes:
+      differences: the tensors with a difference larger than the tolerance, after the first step
+        after which there are any; none if the jobs are the same.
+      largest: the tensor with the largest difference among the others; `None` if these are equal.
+      steps: after how many steps they were compared.
+      numbers: how many numbers were compared, by kind.
+      remarks: on what was not compared, on rows that hardly move, and those of the sides.
+    """
+
+    differences: Sequence[Difference]
+    largest: Difference | None
+    steps: int
+    numbers: Mapping[str, int]
+    remarks: Sequence[str]
+
 
 _REQUEST, _SAVED, _RESULT = 'request', 'saved', 'result'
 """In the directory of a side: what it is to do, a folder with a checkpoint, and what became of it.
@@ -91,7 +153,7 @@ def check(a: str, b: str, *, checkpoint: str, steps: int, tolerance: float = 1e-
     for where, source, prefix, own, own_map in (
             ('side A', a, checkpoint, paths, map),
             ('side B', b, checkpoint_b or checkpoint, paths_b, Map())):
-        read = functools.partial(planning.read, paths=own, map=own_map, options=options)
+        read = functools.partial(moves.read, paths=own, map=own_map, options=options)
         sides.append(_Side(_Request(where, source, os.path.abspath(prefix), steps, hosts, cores,
                                     assume), read, read(prefix)))
     found = _compared(sides, steps, map, tolerance, deadline)
@@ -114,13 +176,7 @@ def check(a: str, b: str, *, checkpoint: str, steps: int, tolerance: float = 1e-
 
 
 class _Request(NamedTuple):
-    """What a process is to do: the parameters of `check` for one side.
-
-    Attributes:
-      where: how messages call the side.
-      source: `py:module:object`.
-      checkpoint: the prefix of the checkpoint that it begins with.
-    """
+    """What a process is to do: the parameters of `check` for one side."""
 
     where: str
     source: str
@@ -141,13 +197,7 @@ class _Result(NamedTuple):
 
 
 class _Side(NamedTuple):
-    """A side that can train more than once.
-
-    Attributes:
-      request: for its longest training.
-      read: returns what a checkpoint of this side holds.
-      before: what it begins with.
-    """
+    """A side that can train more than once, how its checkpoints are read, and its first one."""
 
     request: _Request
     read: Callable[[str], Contents]
@@ -156,13 +206,7 @@ class _Side(NamedTuple):
 
 def _compared(sides: Sequence[_Side], steps: int, map: Map, tolerance: float, deadline: float
               ) -> Agreement:
-    """Trains both sides for some steps, and compares what they have saved.
-
-    Raises:
-      ConfigError: E682, and as `compare`.
-      CallError: E684, E686, E687.
-      CheckpointError: E685.
-    """
+    """Trains both sides for some steps, and compares what they have saved; raises as `check`."""
     prefixes, remarks = [], []
     with tempfile.TemporaryDirectory(prefix='etpe-check-') as folder:
         for side in sides:
@@ -185,6 +229,117 @@ def _compared(sides: Sequence[_Side], steps: int, map: Map, tolerance: float, de
                 f'{counts[0]:,} rows of tables have moved on side A, and {counts[1]:,} on side B: '
                 'do both look up the same ids?']
         return dataclasses.replace(found, remarks=[*remarks, *found.remarks])
+
+
+def compare(a: Contents, b: Contents, step: int, *, map: Map, tolerance: float) -> Agreement:
+    """Compares two checkpoints, rows of tables by their ids.
+
+    Args:
+      a, b: what the sides have saved.
+      step: after so many steps.
+      map: new names for the variables of `a`.
+      tolerance: the largest difference of two numbers that counts as equal.
+
+    Raises:
+      ConfigError: E683 with every reason why they cannot be compared.
+    """
+    idle = map.idle(known(a))  # A job need not save everything that its first checkpoint had.
+    found = pairs(a, b, Map([rule for rule in map.rules if rule not in idle], map.powers))
+    if problems := list(_unpaired(a, b, found)):
+        raise ConfigError(*problems)
+    orders_of = orders(a), orders(b)
+    differences, numbers = [], collections.Counter[str]()
+    largest: Difference | None = None
+    for kind, mine, yours in sorted(
+            ((_kind(a, mine), mine, yours) for mine, yours in _both(a, b, found)),
+            key=lambda one: (KINDS.index(one[0]), one[1])):
+        one, other = [Ordered(side.bundle, name, order.get(name)) for side, name, order in zip(
+            (a, b), (mine, yours), orders_of)]
+        numbers[kind] += math.prod(a.tensor(mine).shape)
+        apart = stored_rows.difference(one, other, 1, tolerance)
+        if apart.rows:
+            differences.append(_difference(step, kind, one, other, apart))
+        elif apart.most > (largest.most if largest is not None else 0):
+            largest = _difference(step, kind, one, other, stored_rows.difference(
+                one, other, 1, math.nextafter(apart.most, 0)))
+    return Agreement(differences=differences, largest=largest, steps=step, numbers=dict(numbers),
+                     remarks=list(_not_compared(a, b, found)))
+
+
+def moved(before: Contents, after: Contents, tolerance: float = 0.) -> dict[str, int]:
+    """Returns for each table how many of its rows have moved by more than a tolerance."""
+    of_before, of_after = orders(before), orders(after)
+    return {one.tensor: stored_rows.difference(
+        Ordered(before.bundle, one.tensor, of_before.get(one.tensor)),
+        Ordered(after.bundle, one.tensor, of_after.get(one.tensor)), 0, tolerance).rows
+        for one in after.tables if one.tensor in before.bundle.tensors}
+
+
+def _kind(a: Contents, tensor: str) -> str:
+    for one in a.variables:
+        if tensor == one.tensor:
+            return TABLE if one.is_table else VARIABLE
+        if tensor in one.slots:
+            return SLOT
+    return VARIABLE
+
+
+def _both(a: Contents, b: Contents, found: Pairs) -> Iterator[tuple[str, str]]:
+    """Yields the pairs of tensors of numbers that both have; not the step, which sides may lack."""
+    for mine, yours in found.tensors:
+        if mine and yours and mine != a.step and _has_rows(a.tensor(mine), b.tensor(yours)):
+            yield mine, yours
+
+
+def _has_rows(*tensors: Tensor) -> bool:
+    return all(tensor.code and all(piece.first_row != NO_ROW for piece in tensor.pieces)
+               for tensor in tensors)
+
+
+def _unpaired(a: Contents, b: Contents, found: Pairs) -> Iterator[Problem]:
+    """Yields why two checkpoints cannot be compared: a table without a partner, another shape."""
+    tables = [{one.tensor: one.name for one in side.tables} for side in (a, b)]
+    for mine, yours in found.tensors:
+        for name, other, own, side, others in (
+                (mine, yours, tables[0], 'A', tables[1]), (yours, mine, tables[1], 'B', tables[0])):
+            if name in own and not other:
+                yield Problem('E683', f'table "{shown(own[name], 200)}" of side {side}',
+                              'the other side must have it too',
+                              quoted(shown(one, 200) for one in list(others.values())[:10]),
+                              'Give it the other name by --map, or drop it there.')
+        if mine and yours:
+            of_a, of_b = [f'{one.kind} {list(one.shape)}' for one in (
+                a.tensor(mine), b.tensor(yours))]
+            if of_a != of_b and mine != a.step:
+                yield Problem('E683', f'tensor "{shown(mine, 200)}"', 'it must have the same type '
+                              'and shape on both sides', f'{of_a} on A, {of_b} on B')
+
+
+def _not_compared(a: Contents, b: Contents, found: Pairs) -> Iterator[str]:
+    """Yields remarks on the tensors that were not compared, but for what one API alone needs."""
+    aside = {a.step, b.step, *a.aside, *b.aside}
+    pairs_of = [pair for pair in sorted(found.tensors) if aside.isdisjoint(pair)]
+    for why, names in (
+            ('on side A only', [mine for mine, yours in pairs_of if not yours]),
+            ('on side B only', [yours for mine, yours in pairs_of if not mine]),
+            ('dropped by the map', found.dropped),
+            ('no numbers, or slices of columns', [
+                mine for mine, yours in pairs_of if mine and yours and not _has_rows(
+                    a.tensor(mine), b.tensor(yours))])):
+        if names:
+            more = f' and {len(names) - _MOST_NAMED:,} more' if len(names) > _MOST_NAMED else ''
+            yield f'not compared, {why}: {quoted(names[:_MOST_NAMED])}{more}'
+
+
+def _difference(step: int, kind: str, a: Ordered, b: Ordered, apart: stored_rows.Difference
+                ) -> Difference:
+    row = apart.ids[0][0]
+    mine, yours = [np.ravel(one.read(np.array([row]))).astype(np.float64) for one in (a, b)]
+    with np.errstate(invalid='ignore'):
+        column = int(np.argmax(np.where(mine == yours, 0, np.nan_to_num(
+            np.abs(mine - yours), nan=np.inf))))
+    return Difference(step=step, kind=kind, name=a.name, rows=apart.rows, most=apart.most, row=row,
+                      column=column, a=float(mine[column]), b=float(yours[column]))
 
 
 def _problems(a: str, b: str, checkpoint: str, checkpoint_b: str | None, steps: int,

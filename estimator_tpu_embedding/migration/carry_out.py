@@ -22,7 +22,7 @@ from ..checkpoint.bundle import Bundle
 from ..checkpoint.bundle_writer import BundleWriter, Part
 from ..checkpoint.file_names import label
 from ..checkpoint.manifest import Manifest, StoredFile, StoredTable, read_manifest
-from ..checkpoint.object_graph import GRAPH_KEY, GraphBuilder, Place, escaped, joined
+from ..checkpoint.object_graph import GRAPH_KEY
 from ..checkpoint.options import CheckpointOptions
 from ..checkpoint.rotation import Signature, is_gone, rotated_away, signature
 from ..checkpoint.storage import Storage, free_bytes
@@ -31,10 +31,11 @@ from ..checkpoint.tensors import KINDS
 from ..core.partition import Partition
 from ..errors import CheckpointError, CheckpointWriteError, NonFiniteCheckpointError, Problem, shown
 from ..version import VERSION
-from . import plan as planning
-from .contents import COUNTER, KERAS, PARAMETERS, TF1, VARIABLES, Target
+from . import moves
+from .contents import TF1, Target
 from .from_tf2 import Paths
-from .plan import INT64, Choices, Move, Plan, size_of_files
+from .moves import Choices, Move, Plan, size_of_files
+from .to_tf2 import write_graph
 
 _CHUNK = 2**21
 """Bytes at once: few enough to stay in the cache of a processor until they are written."""
@@ -80,7 +81,7 @@ def migrate(prefix: str, destination: str, target: Target, choices: Choices = Ch
         print(done.prefix, done.rows)
     """
     from ..checkpoint import recover
-    made = planning.plan(planning.read(prefix, paths, choices.map, options), target, choices)
+    made = moves.plan(moves.read(prefix, paths, choices.map, options), target, choices)
     return carry_out(made, destination, overwrite=overwrite,
                      verify=functools.partial(recover.verify, prefix, options))
 
@@ -148,8 +149,8 @@ def _refuse(error: Exception) -> NoReturn:
     """Raises the error of a commit with a remedy that suits a migration."""
     if isinstance(error, NonFiniteCheckpointError):
         raise NonFiniteCheckpointError(*[dataclasses.replace(
-            problem, remedy='The source has them too. Name an older checkpoint, or put other rows '
-            'in their places: etpe checkpoint import.') for problem in error.problems]) from None
+            problem, remedy='The source has them too. Name an older checkpoint.')
+            for problem in error.problems]) from None
     raise error
 
 
@@ -186,7 +187,7 @@ def _ended_in_order() -> Iterator[None]:
 
 def check_destination(plan: Plan, destination: str, prefix: str, overwrite: bool) -> None:
     """Makes sure that nothing is overwritten unasked: E656 otherwise."""
-    got, found = None, _checkpoints(destination)
+    got, found = None, checkpoints_in(destination)
     source = os.path.dirname(plan.contents.bundle.prefix) or '.'
     if os.path.lexists(destination) and not os.path.isdir(destination):
         got, remedy = 'something else', 'Name a directory.'
@@ -202,7 +203,7 @@ def check_destination(plan: Plan, destination: str, prefix: str, overwrite: bool
             'for the new checkpoint', got, remedy))
 
 
-def _checkpoints(destination: str) -> set[str]:
+def checkpoints_in(destination: str) -> set[str]:
     """Returns the names of the checkpoints in a directory, but of none that is half published."""
     files = os.listdir(destination) if os.path.isdir(destination) else []
     return {name for name in file_names.by_checkpoint(files)
@@ -236,7 +237,7 @@ def write(plan: Plan, prefix: str) -> None:
                 move = Move(name, name, plan.pattern.bundle.tensors[name])
                 _write_one(plan.pattern.bundle, move, out)
         elif plan.target.kind != TF1:
-            _write_graph(plan, out)
+            write_graph(plan, out)
         out.finish()
 
 
@@ -280,32 +281,6 @@ def _spread(rows: np.ndarray, ids: np.ndarray, after: Partition | None, parts: l
     hosts, _ = after.locate(ids, np.maximum)
     for host in np.unique(hosts):
         parts[host].append(np.ascontiguousarray(rows[evenly(np.flatnonzero(hosts == host))]))
-
-
-def _write_graph(plan: Plan, out: BundleWriter) -> None:
-    """Writes the graph of objects, and the counter that `tf.train.Checkpoint` expects."""
-    graph = GraphBuilder()
-    for move in plan.moves:
-        if move.place is not None:  # Others are for the way back.
-            graph.add(move.place, move.source)
-    for made in plan.made:
-        if made.place is not None:
-            graph.add(made.place, made.target)
-    counter = Place(COUNTER)
-    if all(move.target != counter.key for move in plan.moves):
-        graph.add(counter, COUNTER)
-        out.rows(counter.key, INT64, ())[0].append(np.int64(plan.step).tobytes())
-    above = joined(plan.target.tables_path, VARIABLES)
-    written = {move.place for move in plan.moves}
-    for one, table in plan.names.tables:
-        own, *slots = plan.target.places(table, one.family, is_table=True)
-        graph.alias(joined(joined(above, escaped(table)), PARAMETERS), own.path)
-        for place in slots if plan.target.slots != KERAS else ():
-            if place in written:
-                slot = place.path.rpartition('.S')[2]
-                graph.alias(joined(joined(above, escaped(table)), slot), place.path)
-    graph.load_into_tpu(plan.target.tables_path)
-    out.text(GRAPH_KEY, graph.content())
 
 
 def compare(plan: Plan, written: Bundle) -> int:

@@ -16,6 +16,8 @@ from ..errors import Problem, quoted, shown
 
 TF1, TF2, TFRS = 'tf1', 'tf2', 'tfrs'
 KINDS = (TF2, TFRS, TF1)
+FLOAT32, INT64 = 1, 9
+"""Numbers of the enum `DataType`."""
 KERAS, MIDLEVEL = 'keras', 'midlevel'
 VARIABLES, PARAMETERS = '_variables', 'parameters'
 """A TPUEmbedding also has its variables at `_variables/<table>/parameters` and `.../<slot>`."""
@@ -115,7 +117,7 @@ class Variable:
       tensor: the name of its tensor.
       order: of the rows; `None` for a variable that is no table, or that is in the order of ids.
       is_table: whether it is an embedding table.
-      may_be_table: whether it looks like one in TF1 whose order of rows nothing says.
+      may_be_table: whether it looks like a table of TF1 whose rows nothing says the order of.
       family: the optimizer; `None` if there are no slots.
       slots: tensors of its slots, in the order of the family.
     """

@@ -8,32 +8,31 @@ from __future__ import annotations
 import collections
 import dataclasses
 import string
+import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from google.protobuf import text_format
 
-from ..core.optimizers import Bounds
+from ..core.optimizers import Bounds, Optimizer
 from ..core.plan import resolve
 from ..core.rates import DynamicRate
-from ..core.specs import Topology
+from ..core.specs import FeatureSpec, TableSpec, Topology
 from ..errors import ConfigError, Problem, counted
 from ..proto.codec import STRATEGIES, Config, RateOfTag, plan_to_config
 from . import python_text
-from .declaration import (
+from .job_declaration import (
     JOB,
     LOST,
     NO_OPTIMIZER,
     NOT_WRITABLE,
     Declaration,
-    Feature,
     Note,
-    Table,
     name_of,
     place,
     some,
 )
-from .python_text import Argument, Call, Expression, call, comment, number, quoted
+from .python_text import ENTRY_WIDTH, block, call, comment, number, quoted
 
 PYTHON = ('tf2', 'tfrs')
 PROTO = 'textproto'
@@ -58,7 +57,7 @@ import tensorflow as tf
 
 def make_embedding():
     """Returns the look-ups. Call it in the scope of the strategy."""
-$made
+    return $made
 '''
 
 _TFRS = f'''\
@@ -72,7 +71,7 @@ import tensorflow_recommenders as tfrs
 
 def make_layer():
     """Returns the layer. Call it in the scope of the strategy."""
-$made
+    return $made
 '''
 
 _RATE = '''
@@ -116,11 +115,11 @@ def _python(declaration: Declaration, target: str) -> Written:
     functions = [string.Template(_RATE).substitute(
         name=name, job=comment(f'The rate of {named}. The job had {_origin(rate)}.'))
         for rate, (name, named) in rates.items()]
-    definition, own = _optimizers(declaration.tables, rates, target)
+    definition, own = _optimizers(declaration, rates, target)
     declared = [definition, _dict('TABLES', 'table', notes, {
         table.name: _table(table, own.get(table.name)) for table in declaration.tables}),
         _dict('FEATURES', 'feature', notes, {
-            feature.spec.name: _feature(feature) for feature in declaration.features})]
+            one.name: _feature(one, declaration) for one in declaration.features})]
     return Written(string.Template(_TARGETS[target][0]).substitute(
         notes=_head(declaration, notes), batch=comment(_batch(declaration)),
         batch_size=_batch_size(declaration), per_core=declaration.sizes.batch_size_per_core,
@@ -155,14 +154,14 @@ def _batch(declaration: Declaration) -> str:
             f'{counted(hosts or 1, "host")}. A core is a replica.')
 
 
-def _dict(name: str, kind: str, notes: Iterable[Note], values: Mapping[str, Call]) -> str:
+def _dict(name: str, kind: str, notes: Iterable[Note], values: Mapping[str, str]) -> str:
     """Returns the assignment of a dict, with the notes of each of its entries."""
     texts: dict[str, list[str]] = {}
     for note in notes:
-        texts.setdefault(note.where, []).append(str(note))
-    return python_text.statement(f'{name} = ', Call('{', [
-        Argument(f'{quoted(key)}: ', value, texts.get(place(kind, key), ()))
-        for key, value in values.items()]))
+        texts.setdefault(note.where, []).append(comment(str(note), width=ENTRY_WIDTH))
+    return block(f'{name} = {{', ['\n'.join([
+        *texts.get(place(kind, key), ()), f'{quoted(key)}: {value}'])
+        for key, value in values.items()], '}')
 
 
 _Rates = Mapping[DynamicRate, tuple[str, str]]
@@ -172,11 +171,11 @@ A function of a program cannot be copied, and a config holds a mere number in it
 becomes a function that raises an error until it is written."""
 
 
-def _rates(tables: Iterable[Table]) -> _Rates:
+def _rates(tables: Iterable[TableSpec]) -> _Rates:
     found: dict[DynamicRate, list[str]] = {}
     for table in tables:
-        if table.dynamic is not None:
-            found.setdefault(table.dynamic, []).append(table.name)
+        if isinstance(table.rate, DynamicRate):
+            found.setdefault(table.rate, []).append(table.name)
     return {rate: (f'learning_rate_{tag}', some(names))
             for tag, (rate, names) in enumerate(found.items())}
 
@@ -188,91 +187,90 @@ def _origin(rate: DynamicRate) -> str:
         function)
 
 
-def _is_writable(table: Table, target: str) -> bool:
+def _is_writable(table: TableSpec, target: str) -> bool:
     """Whether the target has the optimizer of a table, if the table has one."""
-    made = table.spec.optimizer
+    made = table.optimizer
     return made is None or made.field in python_text.CLASSES and (
         target, made.field) != ('tfrs', python_text.NOT_IN_LAYER)
 
 
-def _optimizers(tables: Sequence[Table], rates: _Rates, target: str
-                ) -> tuple[str, dict[str, Expression]]:
+def _optimizers(declaration: Declaration, rates: _Rates, target: str
+                ) -> tuple[str, dict[str, str]]:
     """Returns the definition of the optimizer, and those that tables have of their own.
 
     Most tables take the optimizer of all, and others have one of their own.
     """
+    tables = declaration.tables
     # Of several that are as common, a constant rate comes first.
-    trained = sorted((table for table in tables if table.spec.optimizer is not None
-                      and _is_writable(table, target)), key=lambda table: table.dynamic is not None)
-    keys = {table.name: (table.spec.optimizer, table.dynamic, table.is_whole)
-            for table in trained}
-    made = {keys[table.name]: python_text.optimizer(table, _rate(table, rates))
-            for table in trained}
-    counts = collections.Counter(keys.values())
+    trained = sorted((table for table in tables if table.optimizer is not None and _is_writable(
+        table, target)), key=lambda table: table.rate is not None)
+    made = {table.name: python_text.optimizer(
+        table.optimizer, _rate(table, rates), declaration.knows_defaults)
+        for table in trained if table.optimizer is not None}
+    counts = collections.Counter(made.values())
     # A table without its own optimizer would silently take that of the others.
     of_all = max(counts, key=counts.__getitem__, default=None) if (
         len(trained) == len(tables)) else None
-    said = 'OPTIMIZER = '
-    if trained and of_all is None:
-        said = f'# Some tables have no optimizer here, so there is none for all.\n{said}'
-    return python_text.statement(said, 'None' if of_all is None else made[of_all]), {
-        name: made[key] for name, key in keys.items() if key != of_all}
+    said = '# Some tables have no optimizer here, so there is none for all.\n' if (
+        trained and of_all is None) else ''
+    return f'{said}OPTIMIZER = {of_all}', {
+        name: text for name, text in made.items() if text != of_all}
 
 
-def _rate(table: Table, rates: _Rates) -> str:
-    assert table.spec.optimizer is not None
-    return number(table.spec.optimizer.learning_rate) if table.dynamic is None else (
-        rates[table.dynamic][0])
+def _rate(table: TableSpec, rates: _Rates) -> str:
+    assert table.optimizer is not None
+    return rates[table.rate][0] if isinstance(table.rate, DynamicRate) else number(
+        table.optimizer.learning_rate)
 
 
-def _table(table: Table, optimizer: Expression | None) -> Call:
-    spec, bins = table.spec, table.spec.quantization
+def _table(table: TableSpec, optimizer: str | None) -> str:
+    bins = table.quantization
     return call('api.TableConfig', {
-        'vocabulary_size': number(spec.vocabulary_size), 'dim': number(spec.dimension),
-        'initializer': python_text.initializer(table), 'optimizer': optimizer,
+        'vocabulary_size': number(table.vocabulary_size), 'dim': number(table.dimension),
+        'initializer': python_text.initializer(table.initializer), 'optimizer': optimizer,
         # Without a combiner each sample has one id, and all combiners give its row.
-        'combiner': quoted(spec.combiner or 'sum'), 'name': quoted(table.name),
+        'combiner': quoted(table.combiner or 'sum'), 'name': quoted(table.name),
         'quantization_config': None if bins is None else call('api.QuantizationConfig', {
             'num_buckets': number(bins.num_buckets), 'lower': number(bins.lower),
             'upper': number(bins.upper)})})
 
 
-def _feature(feature: Feature) -> Call:
-    spec = feature.spec
+def _feature(one: FeatureSpec, declaration: Declaration) -> str:
     return call('api.FeatureConfig', {
-        'table': f'TABLES[{quoted(spec.table)}]',
-        'max_sequence_length': number(spec.max_sequence_length) if spec.max_sequence_length
-        else None, 'validate_weights_and_indices': None if feature.validate else 'False',
-        'output_shape': None if spec.output_shape is None
-        else repr(list(map(int, spec.output_shape))),
-        'name': quoted(feature.declared_name) if feature.declared_name else None})
+        'table': f'TABLES[{quoted(one.table)}]',
+        'max_sequence_length': number(one.max_sequence_length) if one.max_sequence_length
+        else None,
+        'validate_weights_and_indices': 'False' if one.name in declaration.unsafe else None,
+        'output_shape': None if one.output_shape is None
+        else repr(list(map(int, one.output_shape))),
+        'name': None if one.name in declaration.unnamed else quoted(one.name)})
 
 
 def _made(declaration: Declaration, target: str) -> str:
     is_layer = target == 'tfrs'
-    return python_text.statement('return ', call(
+    return textwrap.indent(call(
         'tfrs.layers.embedding.TPUEmbedding' if is_layer else 'api.TPUEmbedding', {
             'feature_config': 'FEATURES', 'optimizer': 'OPTIMIZER',
             'pipeline_execution_with_tensor_core': 'True' if declaration.pipelined else None,
-            'batch_size': 'BATCH_SIZE_PER_REPLICA' if is_layer else None}), indent='    ')
+            'batch_size': 'BATCH_SIZE_PER_REPLICA' if is_layer else None}), '    ').lstrip()
 
 
 def _notes_of_tables(declaration: Declaration, target: str) -> Iterator[Note]:
     """Yields what TF2 lacks of tables and features."""
     for table in declaration.tables:
         where = place('table', table.name)
-        yield from _notes_of_training(table, where, target)
-        if table.spec.hot_id_replication:
+        yield from _notes_of_training(table, where, target, declaration.knows_defaults)
+        if table.hot_id_replication:
             yield LOST(where, 'TF2 does not replicate hot ids (hot_id_replication)',
                        'It changes no number.')
-        if table.is_whole and table.spec.combiner is None:
+        if declaration.knows_defaults and table.combiner is None:
             yield Note(where, 'the job had no combiner here, as each sample has one id',
                        "'sum' gives the same; pass dense ids.")
     for feature in declaration.features:
-        if feature.spec.weight_feature not in (None, feature.spec.name):
+        if feature.weight_feature not in (None, feature.name):
             yield Note(
-                place('feature', feature.spec.name), 'its weights come from feature '
-                f'{quoted(str(feature.spec.weight_feature))}', 'Pass them as weights= of '
+                place('feature', feature.name), 'its weights come from feature '
+                f'{quoted(str(feature.weight_feature))}', 'Pass them as weights= of '
                 'enqueue, or as the second argument of the layer.')
 
 
@@ -290,48 +288,45 @@ def _notes_of_job(declaration: Declaration) -> Iterator[Note]:
                    'Multiply the gradients before they are applied.')
     if declaration.is_tf2:
         return
-    if any(feature.spec.max_sequence_length for feature in declaration.features):
+    if any(feature.max_sequence_length for feature in declaration.features):
         yield Note(JOB, 'TF2 gives no lengths of sequences, as TPUEstimator does in '
                    '"<feature>_seq_length_"', 'Let the dataset compute them.')
     yield Note(JOB, 'In a dense matrix of ids TPUEstimator takes 0 for a missing id, and TF2 '
                'takes it for an id', 'Pass sparse ids if 0 fills up.')
 
 
-def _notes_of_training(table: Table, where: str, target: str) -> Iterator[Note]:
+def _notes_of_training(table: TableSpec, where: str, target: str, knows_defaults: bool
+                       ) -> Iterator[Note]:
     """Yields what the target cannot say of the optimizer and the initializer of a table."""
-    made: Any = table.spec.optimizer
+    made: Any = table.optimizer
     if not _is_writable(table, target):
         yield NO_OPTIMIZER(where, f'{_TARGETS[target][1]} has no optimizer like '
-                           f'{_described(table)}', 'The table has none here: choose one '
-                           'yourself, with a rate of its own.')
+                           f'{_described(table, knows_defaults)}', 'The table has none here: '
+                           'choose one yourself, with a rate of its own.')
     elif made is not None and made.field == 'ftrl':
-        if table.is_whole and not made.initial_accumulator > 0:
+        if knows_defaults and not made.initial_accumulator > 0:
             yield LOST(where, 'its FTRL accumulators begin at 0, and TF2 takes only values above 0',
                        'The default stands here. It matters for rows that no checkpoint brings.')
         if made.initial_linear:
             yield LOST(where, 'the linear terms of its FTRL do not begin at 0, which no argument '
                        'says')
-    if python_text.is_initializer_lost(table):
+    if table.initializer is not None and python_text.initializer(table.initializer) is None:
         yield NOT_WRITABLE(where, 'its initializer cannot be written as source '
-                           f'({name_of(table.spec.initializer)})',
+                           f'({name_of(table.initializer)})',
                            'Import it, and give it to the table.')
 
 
-_PLAIN = {'clip_weights': Bounds(), 'clip_gradients': Bounds(), 'decay': None,
-          'decay_times_rate': False, 'accumulate': True}
-"""Attributes of all optimizers, and their defaults."""
-
-
-def _described(table: Table) -> str:
+def _described(table: TableSpec, knows_defaults: bool) -> str:
     """Returns the algorithm of a table with its numbers, for a comment."""
-    made: Any = table.spec.optimizer
+    made: Any = table.optimizer
     rest = {field.name: getattr(made, field.name) for field in dataclasses.fields(made)}
-    if table.dynamic is not None:
+    if table.rate is not None:
         rest['learning_rate'] = 'dynamic'
-    if not table.is_whole:
+    if not knows_defaults:
         rest.pop(python_text.OF_SLOTS, None)
+    plain = {field.name: field.default for field in dataclasses.fields(Optimizer)}
     told = ', '.join(f'{name}={_text(value)}' for name, value in rest.items()
-                     if name not in _PLAIN or value != _PLAIN[name])
+                     if name not in plain or value != plain[name])
     return f'{made.field} ({told})'
 
 
@@ -361,8 +356,7 @@ def _config_of(declaration: Declaration) -> Config:
             'which this object does not say', remedy='State them, as in --batch-size 512 --hosts 1 '
             '--cores 8.'))
     return plan_to_config(resolve(
-        [table.spec for table in declaration.tables],
-        [feature.spec for feature in declaration.features],
+        declaration.tables, declaration.features,
         Topology(num_hosts=hosts, cores_per_host=cores // hosts), batch_size=per_core * cores,
         strategy=declaration.strategy, pipelined=declaration.pipelined,
         profile_directory=declaration.profile_directory))

@@ -33,7 +33,7 @@ _OF_COLUMN = 'tbl_'
 
 
 def read(prefix: str, options: CheckpointOptions, map: Map) -> Contents:
-    """Returns the contents of a checkpoint, as `plan.read`."""
+    """Returns the contents of a checkpoint, as `moves.read`."""
     bundle, manifest = Bundle.open(prefix), read_manifest(prefix)
     check_manifest(Held(bundle, manifest))
     config = _config(prefix, manifest)
@@ -44,9 +44,8 @@ def read(prefix: str, options: CheckpointOptions, map: Map) -> Contents:
              if _POWERS.fullmatch(name) or name.startswith(_DUMMY)}
     variables = list(_variables(bundle, names, orders, aside))
     if manifest is None and not _is_by_id(prefix, options):
-        _check_others(bundle, names, options, map)
-        variables = [dataclasses.replace(one, may_be_table=may_be_table(bundle, one.name))
-                     if not one.is_table else one for one in variables]
+        variables = [dataclasses.replace(one, may_be_table=_may_be_table(
+            bundle, one, options.assumed_order())) for one in variables]
     return Contents(
         bundle=bundle, variables=variables, step=STEP if STEP in bundle.tensors else None,
         own={}, aside=aside, config=config.SerializeToString(deterministic=True) if config else b'')
@@ -69,37 +68,20 @@ def _named_as_tables(bundle: Bundle, map: Map) -> set[str]:
     return set(named)
 
 
-def _check_others(bundle: Bundle, tables: set[str], options: CheckpointOptions, map: Map) -> None:
-    """Makes sure that no table goes along as another variable, whose rows would stay in `mod`.
-
-    A variable that the map names may be in no slices as `mod` tables are, nor in any where nothing
-    says how rows are ordered: E654.
-    """
-    order = options.assumed_order()
-    problems = []
-    for name, tensor in bundle.tensors.items():
-        rule, count = map.rule_for(name), len(tensor.pieces)
-        if rule is not None and rule.new is not None and name not in tables and (
-                may_be_table(bundle, name) and table_of(name, bundle.tensors, tables) == name
-                and (order is None or count == min(order[1], tensor.rows))):
-            problems.append(Problem(
-                'E654', rule.where, f'"{shown(name, 200)}" must be called a table, since it is in '
-                f'{count} slices as those with mod rows', 'no "table" before its name',
-                'Write it before the name, or before "re". If it is none, and no table has mod '
-                'rows: --assume div.'))
-    if problems:
-        raise ConfigError(*problems)
-
-
 def _partition(order: tuple[str, int], rows: int) -> Partition:
     return Partition(strategy=order[0], vocabulary_size=rows, num_hosts=order[1])
 
 
-def may_be_table(bundle: Bundle, name: str) -> bool:
-    """Whether a variable has the form of a table that several hosts have saved."""
-    tensor = bundle.tensors[name]
-    return tensor.is_float and len(tensor.shape) == 2 and len(tensor.pieces) > 1 and (
-        all(piece.first_row != NO_ROW for piece in tensor.pieces))
+def _may_be_table(bundle: Bundle, one: Variable, order: tuple[str, int] | None) -> bool:
+    """Whether a variable is in slices as tables with `mod` rows are, though nothing calls it one.
+
+    `order` is what the user says of the tables.
+    """
+    tensor = bundle.tensors[one.name]
+    count = len(tensor.pieces)
+    return (not one.is_table and one.order is None and tensor.is_float and len(tensor.shape) == 2
+            and count > 1 and all(piece.first_row != NO_ROW for piece in tensor.pieces)
+            and (order is None or count == min(order[1], tensor.rows)))
 
 
 def _is_by_id(prefix: str, options: CheckpointOptions) -> bool:

@@ -43,7 +43,7 @@ class Paths(NamedTuple):
 
 
 def read(prefix: str, paths: Paths, map: Map = Map()) -> Contents:
-    """Returns the contents of a checkpoint, as `plan.read`."""
+    """Returns the contents of a checkpoint, as `moves.read`."""
     bundle, manifest = Bundle.open(prefix), read_manifest(prefix)
     places = {name: place for name in bundle.tensors
               if (place := Place.of_key(name)) is not None}

@@ -17,7 +17,7 @@ Of several lines for a name, the exact one counts; otherwise the first expressio
 expression fits names of up to 250 characters. `power NAME BETA` makes a variable of TF1's Adam:
 BETA to the power step + 1. White space around names does not count.
 
-A migration also writes maps: one to begin with, which the user completes, and one that leads back.
+A dry run prints the lines to begin with, and a migration writes the map that leads back.
 """
 
 from __future__ import annotations
@@ -35,14 +35,13 @@ from ..proto import files
 from .contents import TF1
 
 if TYPE_CHECKING:
-    from .plan import Move, Plan
+    from .moves import Move, Plan
 
 UNKNOWN = '?'
 """Stands for a new name that the user has to fill in."""
 _END_OF_LINE = re.compile(r'\r\n?|\n')
 _ARROW = re.compile(r'\s+->\s+')
 _WORD = re.compile(r'(table|re|drop)\s+')
-_REFERENCE = re.compile(r'\\(?:([0-9]{1,2})|g<(\w+)>)')
 _PLAIN = re.compile(r'(?!(?:table|re|drop)\s|#|.*\s->\s|\s)[^\\]*(?<!\s)')
 LONGEST_NAME = 250
 """An expression fits no longer name: checkpoints of strangers have names of any length."""
@@ -196,22 +195,11 @@ def _rule(line: str, where: str) -> Rule:
         return Rule(where, old, new, is_table)
     try:
         pattern = re.compile(old)
-    except (re.error, OverflowError, RecursionError) as error:
-        raise ValueError(f'no regular expression: {error}') from error
-    if new is not None:
-        _check_groups(pattern, new)
+        if new is not None:
+            pattern.sub(new, '')  # It reads the new name too.
+    except (re.error, IndexError, OverflowError, RecursionError) as error:
+        raise ValueError(f'no regular expression, or new name for one: {error}') from error
     return Rule(where, old, new, is_table, pattern)
-
-
-def _check_groups(pattern: re.Pattern[str], new: str) -> None:
-    """Makes sure that a replacement names groups that the expression has."""
-    for found in _REFERENCE.finditer(new):
-        group = found[1] or found[2]
-        if group not in pattern.groupindex and not (
-                group.isdigit() and int(group) <= pattern.groups):
-            raise ValueError(f'the expression has no group {group}')
-    if '\\' in _REFERENCE.sub('', new):
-        raise ValueError('the new name has a backslash that names no group')
 
 
 def _add_power(line: str, powers: dict[str, float]) -> None:
@@ -231,43 +219,6 @@ def _twice(rules: Iterable[Rule]) -> Iterator[Problem]:
                           f'"{shown(rule.old, 200)}", which {first.where} names too')
 
 
-def template(plan: Plan, map: Map) -> str:
-    """Returns the map of a plan with a line for each variable; `?` stands for a missing name."""
-    contents = plan.contents
-    tables: list[str] = []
-    others: list[str] = []
-    for named in plan.names.variables:
-        one = named.variable
-        new = UNKNOWN if named.is_nameless else named.new
-        lines = tables if one.is_table or one.may_be_table else others
-        is_table = one.is_table and not contents.is_tf2 or named.is_nameless and one.may_be_table
-        lines.append(_line(one.name, new, is_table))
-        others += _lines_alone(plan, named.alone.items())
-    others += _lines_alone(plan, plan.names.others.items())
-    others += [f'power {name} {base!r}' for name, base in map.powers]
-    return '\n'.join([
-        f'# Write the new names in the places of {UNKNOWN}. A line "drop OLD" leaves a variable '
-        'out.', '# Slots go with their variables. More: etpe docs migrating',
-        *sorted(tables), *sorted(others), *_free(plan), ''])
-
-
-def _free(plan: Plan) -> Iterator[str]:
-    """Yields comments about variables of the new program that get no value."""
-    tensors = plan.pattern.bundle.tensors if plan.pattern is not None else {}
-    kept = plan.pattern.kept(plan.written) if plan.pattern is not None else []
-    places = {place: tensors[name] for name in kept if (place := Place.of_key(name)) is not None
-              and not place.slot and tensors[name].shape}
-    if places:
-        yield '# --like has places without a value from SRC:'
-    for place, tensor in places.items():
-        yield f'# {shown(place, 1000)} {tensor.kind} {list(tensor.shape)}'
-
-
-def _lines_alone(plan: Plan, named: Iterable[tuple[str, str | Rule]]) -> Iterator[str]:
-    for tensor, new in named:
-        yield _line(plan.contents.text_of(tensor), new if isinstance(new, str) else None)
-
-
 def way_back(plan: Plan, comments: Iterable[str] = ()) -> str:
     """Returns a map that gives the tensors of the new checkpoint their old names."""
     contents = plan.contents
@@ -276,7 +227,7 @@ def way_back(plan: Plan, comments: Iterable[str] = ()) -> str:
     for move in plan.moves:
         new, old = tables.get(move.source, (_target_text(move), contents.text_of(move.source)))
         if new != old or move.variable is not None:
-            lines.append(_line(new, old, move.source in tables and contents.is_tf2
+            lines.append(line(new, old, move.source in tables and contents.is_tf2
                                and plan.target.kind == TF1))
     left = [f'# Left behind: {shown(name, 1000)}' for name in plan.left_out]
     return '\n'.join([*(f'# {line}' for line in comments), *sorted(lines), *left, ''])
@@ -286,12 +237,11 @@ def _target_text(move: Move) -> str:
     return str(Place.of_key(move.target) or move.target)
 
 
-def _line(old: str, new: str | None, is_table: bool = False) -> str:
-    """Returns the line for a name; `None` drops it."""
+def line(old: str, new: str, is_table: bool = False) -> str:
+    """Returns the line that gives a name a new one."""
     left = old if _PLAIN.fullmatch(old) else f're {re.escape(old)}'
-    text = f'drop {left}' if new is None else f'{"table " if is_table else ""}{left} -> {new}'
-    if not old.isprintable() or new is not None and not (new.isprintable() and (
-            _PLAIN.fullmatch(new))):
+    text = f'{"table " if is_table else ""}{left} -> {new}'
+    if not old.isprintable() or not new.isprintable() or not _PLAIN.fullmatch(new):
         return f'# No line can say this: {shown(text, 1000)}'
     return text
 

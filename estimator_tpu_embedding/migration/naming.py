@@ -141,6 +141,14 @@ def problems_of_names(contents: Contents, target: Target, names: Names, map: Map
     for named in names.variables:
         one = named.variable
         variables += named.alone.values()
+        if named.new is not None and one.may_be_table:
+            # As another variable its rows would stay in `mod`, and a new manifest vouch for them.
+            rule = map.rule_for(one.name)
+            yield Problem(
+                'E654', where if rule is None else rule.where, f'"{shown(one.name, 200)}" must be '
+                'called a table, or none: it is in slices, and its rows may be in the order of mod',
+                'no "table" before its name', f'If it is one: table {shown(one.name, 200)} -> '
+                f'{shown(named.new, 200)}, and --assume. If none is: --assume div.')
         if named.new is not None and one.is_table:
             yield from _of_name('table', named.new)
             tensor = contents.tensor(one.tensor)
@@ -149,12 +157,6 @@ def problems_of_names(contents: Contents, target: Target, names: Names, map: Map
                               'floats', f'{tensor.kind} {list(tensor.shape)}')
         elif named.new is not None and map.rule_for(one.name) is not None:
             variables.append(named.new)
-        elif named.new is not None and one.may_be_table and one.order is None:
-            # The new manifest would vouch for an order that nobody knows.
-            yield Problem('E654', where, f'"{shown(one.name, 200)}" must be called a table, or '
-                          'none: it is in slices, and its rows may be in the order of mod',
-                          'no line of the map', f'If it is one: table {shown(one.name, 200)} -> '
-                          f'{shown(named.new, 200)}, and --assume. If none is: --assume div.')
     for name in variables:
         if isinstance(name, str):
             yield from _of_name('variable', name)
@@ -181,8 +183,9 @@ def problems_of_targets(contents: Contents, target: Target,
         if len(those) > 1:
             yield Problem('E654', where, f'"{shown(name, 200)}" must have one source',
                           _some(sorted(those)), 'Rename one in the map.')
-    paths = {place.path: source for _, source, place in sources if place is not None}
-    aliases = joined(target.tables_path, VARIABLES)
+    # Nor is there any inside of what leads to the tables.
+    paths = {place.path for _, _, place in sources if place is not None} | {
+        joined(target.tables_path, VARIABLES)}
     for path in sorted(paths):
         parts = path.split('/')
         above = ('/'.join(parts[:count]) for count in range(len(parts) - 1, 0, -1))
@@ -190,9 +193,6 @@ def problems_of_targets(contents: Contents, target: Target,
         if parent is not None:
             yield Problem('E654', where, f'a variable at "{shown(parent, 200)}" can have none '
                           'inside', f'"{shown(path, 200)}"', 'Rename one in the map.')
-        elif f'{path}/'.startswith(f'{aliases}/'):
-            yield Problem('E654', where, f'"{shown(aliases, 200)}" is for the tables alone',
-                          f'"{shown(path, 200)}"', 'Rename it in the map.')
 
 
 def problems_of_nameless(contents: Contents, names: Names) -> Iterator[Problem]:
@@ -205,8 +205,8 @@ def problems_of_nameless(contents: Contents, names: Names) -> Iterator[Problem]:
         yield Problem(
             'E654', label(contents.bundle.prefix), 'each variable must have a new name',
             f'{len(texts):,} without, which have {slots:,} slots: {_some(texts)}',
-            'Name them in the map, which --template FILE begins for you, or leave all of them '
-            'out: --drop-rest.')
+            'Name them in the map, whose lines --dry-run prints, or leave all of them out: '
+            '--drop-rest.')
 
 
 def _some(names: Iterable[str]) -> str:

@@ -8,15 +8,16 @@ from __future__ import annotations
 import math
 import numbers
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from ..core.limits import is_float32, shortest
-from ..core.optimizers import Bounds
-from .declaration import Table
+from ..core.optimizers import Bounds, Optimizer
 
-WIDTH = 79
+_WIDTH, _SHORT = 79, 58
+"""Characters of a line, and of a call that stands on one line wherever it is."""
 _STEP = '    '
+ENTRY_WIDTH = _WIDTH - len(_STEP)
 
 _NEGATED = 'use_non_lazy_adam'
 OF_SLOTS = 'initial_accumulator'
@@ -47,77 +48,29 @@ _INITIALIZERS = {
 _MODULES = ('tensorflow.', 'tf_keras.', 'keras.')
 
 
-class Argument(NamedTuple):
-    """One argument of a call, or one entry of a dict, with comments above it.
-
-    `before` is the text before the value, such as `'dim='`.
-    """
-
-    before: str
-    value: Expression
-    comments: Sequence[str] = ()
-
-
-class Call(NamedTuple):
-    """A call, or a dict if `opening` is `'{'`."""
-
-    opening: str
-    arguments: Sequence[Argument]
-
-
-Expression = str | Call
-
-
-def call(function: str, arguments: Mapping[str, Expression | None]) -> Call:
+def call(function: str, arguments: Mapping[str, str | None]) -> str:
     """Returns a call with keyword arguments, those that are not `None`.
 
-    >>> statement('X = ', call('f', {'a': '1', 'b': quoted('two'), 'c': None}))
-    "X = f(a=1, b='two')"
+    >>> call('f', {'a': '1', 'b': quoted('two'), 'c': None})
+    "f(a=1, b='two')"
     """
-    return Call(f'{function}(', [
-        Argument(f'{name}=', value) for name, value in arguments.items() if value is not None])
+    given = [f'{name}={value}' for name, value in arguments.items() if value is not None]
+    whole = f'{function}({", ".join(given)})'
+    if len(whole) <= _SHORT and '\n' not in whole:
+        return whole
+    return block(f'{function}(', given, ')')
 
 
-def statement(before: str, value: Expression, indent: str = '') -> str:
-    """Returns a statement: text, and an expression that is broken into lines if it must be."""
-    return '\n'.join(_lines(before, value, '', indent))
+def block(opening: str, entries: Iterable[str], closing: str) -> str:
+    """Returns a call or a dict with an entry per line; entries may have lines of their own."""
+    return '\n'.join([opening, *(textwrap.indent(f'{one},', _STEP) for one in entries), closing])
 
 
-def _lines(before: str, value: Expression, after: str, indent: str) -> Iterator[str]:
-    whole = _flat(value)
-    line = f'{indent}{before}{whole}{after}'
-    if isinstance(value, str) or whole is not None and len(line) <= WIDTH:
-        yield line
-        return
-    yield f'{indent}{before}{value.opening}'
-    for one in value.arguments:
-        for text in one.comments:
-            yield comment(text, indent + _STEP)
-        yield from _lines(one.before, one.value, ',', indent + _STEP)
-    yield indent + _closing(value) + after
-
-
-def _closing(value: Call) -> str:
-    return '}' if value.opening == '{' else ')'
-
-
-def _flat(value: Expression) -> str | None:
-    """Returns an expression on one line, or `None` if it has comments."""
-    if isinstance(value, str):
-        return value
-    parts = [_flat(one.value) for one in value.arguments]
-    if None in parts or any(one.comments for one in value.arguments):
-        return None
-    inside = ', '.join(f'{one.before}{part}' for one, part in zip(value.arguments, parts))
-    return value.opening + inside + _closing(value)
-
-
-def comment(text: str, indent: str = '', mark: str = '# ') -> str:
+def comment(text: str, mark: str = '# ', width: int = _WIDTH) -> str:
     """Returns the lines of a comment; `text` must not hold unprintable characters."""
     return '\n'.join(textwrap.wrap(
-        text, max(WIDTH - len(indent), 40), initial_indent=indent + mark,
-        subsequent_indent=f'{indent}#{" " * (len(mark) - 1)}', break_long_words=False,
-        break_on_hyphens=False))
+        text, width, initial_indent=mark, subsequent_indent=f'#{" " * (len(mark) - 1)}',
+        break_long_words=False, break_on_hyphens=False))
 
 
 def quoted(name: str) -> str:
@@ -147,20 +100,8 @@ def number(value: Any) -> str:
     return repr(shortest(value) if is_float32(value) else value)
 
 
-def initializer(table: Table) -> Call | None:
-    """Returns the call of an initializer; `None` if there is none, or it cannot be written."""
-    made = table.spec.initializer
-    arguments = _arguments_of(made)
-    return None if arguments is None else call(f'tf.initializers.{type(made).__name__}', arguments)
-
-
-def is_initializer_lost(table: Table) -> bool:
-    """Whether the initializer of a table is no instance of a known class."""
-    return table.spec.initializer is not None and _arguments_of(table.spec.initializer) is None
-
-
-def _arguments_of(made: Any) -> dict[str, Expression] | None:
-    """Returns the arguments that make an initializer again; `None` if they are not known.
+def initializer(made: Any) -> str | None:
+    """Returns the call that makes an initializer again; `None` if there is none, or it is unknown.
 
     It is told by its class and by `get_config`, so TensorFlow need not be imported.
     """
@@ -168,7 +109,7 @@ def _arguments_of(made: Any) -> dict[str, Expression] | None:
     if kind.__name__ not in _INITIALIZERS or not f'{kind.__module__}.'.startswith(_MODULES):
         return None
     config = made.get_config()
-    found: dict[str, Expression] = {}
+    found: dict[str, str | None] = {}
     for name in _INITIALIZERS[kind.__name__].split():
         value = config.get(name)
         if isinstance(value, str):
@@ -177,22 +118,20 @@ def _arguments_of(made: Any) -> dict[str, Expression] | None:
             found[name] = number(value)
         elif value is not None:
             return None  # Such as the array of a `Constant`.
-    return found
+    return call(f'tf.initializers.{kind.__name__}', found)
 
 
-def optimizer(table: Table, rate: Expression) -> Call:
-    """Returns the call that makes the optimizer of a table, with everything that TF2 takes.
+def optimizer(made: Optimizer, rate: str, knows_first_values: bool) -> str:
+    """Returns the call that makes an optimizer, with everything that TF2 takes.
 
     The arguments of its own are all written, because their defaults differ between the APIs.
     TF2 must have it. The rate is Python.
     """
-    made = table.spec.optimizer
-    assert made is not None
     function, names = CLASSES[made.field]
-    own: dict[str, Expression | None] = {}
+    own: dict[str, str | None] = {}
     for attribute, argument in names.items():
         value = getattr(made, attribute)
-        if attribute != OF_SLOTS or table.is_whole and value > 0:
+        if attribute != OF_SLOTS or knows_first_values and value > 0:
             own[argument] = number(not value if attribute == _NEGATED else value)
     limits = made.clip_gradients
     return call(function, {

@@ -9,7 +9,7 @@ from harness.processes import run_python
 from harness.source import PACKAGE
 from harness.wire import graph, meta_graph, node
 
-from estimator_tpu_embedding.migration import declaration
+from estimator_tpu_embedding.migration import job_declaration
 from estimator_tpu_embedding.proto.codec import Config
 
 ADAGRAD = 'Adagrad_defaults.pbtxt'
@@ -26,7 +26,7 @@ def reported(etpe, *arguments):
 @pytest.fixture
 def module(tmp_path, monkeypatch):
     """Writes a module `job_of_a_test`, whose names are already where `install` puts them."""
-    monkeypatch.setattr(declaration, 'prepare', lambda: None)
+    monkeypatch.setattr(job_declaration, 'prepare', lambda: None)
     monkeypatch.syspath_prepend(tmp_path)
 
     def write(text):
@@ -219,7 +219,7 @@ def test_a_job_that_knows_nothing_of_this_package_goes_to_tf2_and_to_tfrs(tmp_pa
     done = run_python('steps.py', cwd=tmp_path,
                       PYTHONPATH=str(pathlib.Path(__file__).parents[2]))
     assert done.returncode == 0
-    assert 'api.Adagrad(learning_rate=0.05, initial_accumulator_value=0.1)' in (
+    assert 'learning_rate=0.05,\n    initial_accumulator_value=0.1,' in (
         tmp_path / 'tf2.py').read_text()
 
 

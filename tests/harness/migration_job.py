@@ -31,8 +31,7 @@ from estimator_tpu_embedding.checkpoint.storage import Storage
 from estimator_tpu_embedding.cli.main import main as etpe
 from estimator_tpu_embedding.core.partition import Partition
 from estimator_tpu_embedding.errors import CorruptCheckpointError
-from estimator_tpu_embedding.migration import carry_out, from_tf1, map_file
-from estimator_tpu_embedding.migration import plan as plans
+from estimator_tpu_embedding.migration import carry_out, from_tf1, map_file, moves
 from estimator_tpu_embedding.migration.contents import Target
 
 ROWS, WIDTH, STEP = 11, 2, 7
@@ -123,8 +122,8 @@ def map_in(folder):
 def planned(prefix, map, target=Target(kind='tf2')):
     """Returns the plan of a migration."""
     lines = map_file.read(map)
-    return plans.plan(from_tf1.read(prefix, CheckpointOptions(), lines), target,
-                      plans.Choices(map=lines))
+    return moves.plan(from_tf1.read(prefix, CheckpointOptions(), lines), target,
+                      moves.Choices(map=lines))
 
 
 def carried_out(prefix, map, destination, **kwargs):

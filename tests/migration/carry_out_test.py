@@ -280,7 +280,7 @@ def test_m08_rows_that_are_not_finite_are_refused_with_a_remedy(tmp_path, map):
         carry_out.carry_out(plan, str(tmp_path / 'new'))
     text = str(caught.value)
     for fact in ('E620', job.KEYS['t'], '2 rows with NaN or infinity', 'The source has them too',
-                 'etpe checkpoint import'):
+                 'Name an older checkpoint'):
         assert fact in text
     assert nothing_in(tmp_path / 'new')
 

@@ -16,10 +16,10 @@ from harness.processes import run_harness
 from estimator_tpu_embedding.checkpoint.options import CheckpointOptions
 from estimator_tpu_embedding.errors import ConfigError
 from estimator_tpu_embedding.migration import from_tf1, map_file
+from estimator_tpu_embedding.migration.agreement import compare, moved
 from estimator_tpu_embedding.migration.carry_out import carry_out
-from estimator_tpu_embedding.migration.comparison import compare, moved
 from estimator_tpu_embedding.migration.contents import Target
-from estimator_tpu_embedding.migration.plan import Choices, plan, read
+from estimator_tpu_embedding.migration.moves import Choices, plan, read
 
 MAP = map_file.parse(job.MAP)
 

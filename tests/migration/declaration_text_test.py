@@ -9,7 +9,7 @@ from harness.migrated_sources import any_configs, config_of_tf2, normal, run, to
 from harness.processes import run_python
 from hypothesis import given, settings
 
-from estimator_tpu_embedding.migration import declaration, declaration_text
+from estimator_tpu_embedding.migration import declaration_text, job_declaration
 from estimator_tpu_embedding.proto.codec import Config
 
 GOLDEN = pathlib.Path(__file__).parents[1] / 'golden'
@@ -23,7 +23,7 @@ def read(path):
 
 
 def written(config, target='tf2'):
-    return declaration_text.written(declaration.of_config(config, 'a config'), target)
+    return declaration_text.written(job_declaration.of_config(config, 'a config'), target)
 
 
 def with_losses(config, target):

@@ -118,19 +118,17 @@ MOD = {'t': [ROWS[::2], ROWS[1::2]], 't/ExponentialMovingAverage': [ROWS[::2], R
        'u': [ROWS[::2], ROWS[1::2]], 'w': ROWS, 'v': [ROWS[:2, 0], ROWS[2:, 0]]}
 
 
-@pytest.mark.parametrize('assume', [None, 'mod:2'])
-def test_slices_are_called_tables_or_none_where_nothing_says_the_order(assume, tmp_path):
+def test_slices_may_be_tables_where_nothing_says_the_order(tmp_path):
     """Neither a manifest nor a config says which variables are tables."""
     path = migrated.write_tf1(tmp_path, MOD)
-    lines = 're ([twv]|u) -> net/\\1'
-    with pytest.raises(ConfigError, match='"t" must be called a table, .* --assume div') as error:
-        read(path, lines, assume)
-    assert len(error.value.problems) == 2
-    read(path, lines, 'div')
-    read(path, 're ([wv]) -> net/\\1', assume)
-    assert {name for name, one in read(path, '', assume)[0].items() if one.may_be_table} == {
-        't', 't/ExponentialMovingAverage', 'u'}
-    read(beside(path, config_of('other')), lines, None)  # A job of one host.
+
+    def suspects(assume, lines=''):
+        return {name for name, one in read(path, lines, assume)[0].items() if one.may_be_table}
+
+    assert suspects(None) == suspects('mod:2') == {'t', 't/ExponentialMovingAverage', 'u'}
+    assert suspects('mod:2', 'table t -> t') == {'u'}
+    beside(path, config_of('other'))  # A job of one host.
+    assert suspects('div') == suspects(None) == set()
 
 
 def written_by_tensorflow(folder, values, columns=()):

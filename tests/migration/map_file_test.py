@@ -59,8 +59,8 @@ def test_windows_and_tabs_and_marks_of_utf_8_make_no_difference(tmp_path, conten
     ('-> b', 'no arrow'), ('a ->', 'no arrow'), ('re\t(x -> b', 'no regular expression'),
     ('a -> ?', r'in the place of \?'), ('drop a -> b', '"drop" has one name'),
     ('drop table a', '"drop" is enough'), ('re a( -> b', 'no regular expression'),
-    ('re a -> \\1', 'no group 1'), ('re (a) -> \\g<x>', 'no group x'),
-    ('re (a) -> \\n', 'backslash that names no group'), ('power p 1', 'BETA'),
+    ('re a -> \\1', 'invalid group reference 1'), ('re (a) -> \\g<x>', 'unknown group name'),
+    ('re (a) -> \\d', 'bad escape'), ('power p 1', 'BETA'),
     ('power p', 'not enough'), ('power p x', 'could not convert'), ('power p nan', 'BETA'),
     ('re ' + '(' * 500 + ')' * 500 + ' -> b', 'no regular expression'),
     ('re a{99999999999} -> b', 'no regular expression')])

@@ -1,4 +1,4 @@
-"""Python as text: calls that fit into lines, numbers, and initializers."""
+"""Python as text: calls, numbers, and initializers."""
 
 import struct
 
@@ -8,36 +8,22 @@ import tensorflow as tf
 from hypothesis import given
 from hypothesis import strategies as st
 
-from estimator_tpu_embedding.core.optimizers import Adagrad
-from estimator_tpu_embedding.core.specs import TableSpec
 from estimator_tpu_embedding.migration import python_text as text
-from estimator_tpu_embedding.migration.declaration import Table
 
 v1 = tf.compat.v1
 
 
-def test_what_fits_is_one_line_and_other_calls_have_an_argument_per_line():
-    short = text.call('f', {'a': '1', 'b': text.call('g', {'c': '2'})})
-    assert text.statement('X = ', short) == 'X = f(a=1, b=g(c=2))'
+def test_a_short_call_is_one_line_and_others_have_an_argument_per_line():
+    assert text.call('f', {'a': '1', 'b': text.call('g', {'c': '2'})}) == 'f(a=1, b=g(c=2))'
     long = text.call('g', {'c': text.quoted('x' * 70)})
-    assert text.statement('X = ', text.call('f', {'a': '1', 'b': long})) == (
-        f"X = f(\n    a=1,\n    b=g(\n        c='{'x' * 70}',\n    ),\n)")
-
-
-def test_a_line_of_79_columns_fits_and_one_of_80_does_not():
-    assert len(text.statement('X = ', text.call('f', {'a': text.quoted('x' * 68)}))) == 79
-    assert text.statement('X = ', text.call('f', {'a': text.quoted('x' * 69)})).count('\n') == 2
-
-
-def test_comments_stand_above_an_argument():
-    value = text.Call('{', [text.Argument("'a': ", '1', ['See a.'])])
-    assert text.statement('X = ', value) == "X = {\n    # See a.\n    'a': 1,\n}"
+    assert text.call('f', {'a': '1', 'b': long}) == (
+        f"f(\n    a=1,\n    b=g(\n        c='{'x' * 70}',\n    ),\n)")
 
 
 def test_comments_are_folded_and_their_words_stay_whole():
-    found = text.comment('word ' * 40, '    ').splitlines()
+    found = text.comment('word ' * 40).splitlines()
     assert len(found) > 1 and all(len(line) <= 79 for line in found)
-    assert all(line.startswith('    # word') for line in found)
+    assert all(line.startswith('# word') for line in found)
     assert text.comment('x' * 100) == f'# {"x" * 100}'
 
 
@@ -55,17 +41,6 @@ def test_numbers_are_short(value, written):
     assert text.number(value) == written
 
 
-def table(initializer, dimension=4):
-    return Table(spec=TableSpec(
-        name='t', vocabulary_size=9, dimension=dimension, initializer=initializer,
-        optimizer=Adagrad(learning_rate=.1)))
-
-
-def written(initializer, dimension=4):
-    made = text.initializer(table(initializer, dimension))
-    return None if made is None else text.statement('', made)
-
-
 @pytest.mark.parametrize('initializer', [
     v1.zeros_initializer(), tf.ones_initializer(), tf.constant_initializer(3.),
     v1.constant_initializer(2), tf.random_uniform_initializer(-1., 1., seed=7),
@@ -74,7 +49,7 @@ def written(initializer, dimension=4):
     v1.variance_scaling_initializer(2., 'fan_out', distribution='uniform')],
     ids=lambda one: f'{type(one).__module__}.{type(one).__name__}')
 def test_an_initializer_of_tf1_is_that_of_tf2_with_the_same_numbers(initializer):
-    again = eval(written(initializer), {'tf': tf})
+    again = eval(text.initializer(initializer), {'tf': tf})
     config, new = initializer.get_config(), again.get_config()
     assert type(again).__name__ == type(initializer).__name__
     assert {name: new[name] for name in config if name != 'dtype'} == {
@@ -86,5 +61,4 @@ def test_an_initializer_of_tf1_is_that_of_tf2_with_the_same_numbers(initializer)
     type('Zeros', (), {'get_config': lambda self: 1 / 0, '__call__': None})()],
     ids=['function', 'array', 'namesake'])
 def test_others_are_told_and_not_guessed(initializer):
-    assert written(initializer) is None
-    assert text.is_initializer_lost(table(initializer))
+    assert text.initializer(initializer) is None

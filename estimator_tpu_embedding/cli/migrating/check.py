@@ -30,7 +30,7 @@ from ..stored import opened, options
 from . import choices
 
 if TYPE_CHECKING:  # It needs NumPy.
-    from ...migration.comparison import Agreement, Difference
+    from ...migration.agreement import Agreement, Difference
 
 HELP = 'train the old job and the new one from the same rows, and compare what they save'
 _SIDE = 'py:module:object of the {} job: a side of estimator_tpu_embedding.migration, or a ' \
@@ -73,8 +73,8 @@ def report(parsed: argparse.Namespace) -> Report:
         of_b = parsed.checkpoint_b
         paths = choices.paths(argparse.Namespace(**{**vars(parsed), 'source_path': None}))
         if parsed.to is not None:
-            from ...migration import carry_out, from_tf2, plan
-            made = plan.plan(*choices.read(parsed, prefix, given))
+            from ...migration import carry_out, from_tf2, moves
+            made = moves.plan(*choices.read(parsed, prefix, given))
             of_b = carry_out.carry_out(made, folder).prefix
             paths = from_tf2.Paths(made.target.object_path, made.target.optimizer_path)
         elif of_b is not None:

@@ -14,7 +14,7 @@ The report in JSON has these fields:
 - `bytes`: of the tensors that go along.
 - `rows`: how many rows were compared afterwards; `null` if nothing was written.
 - `cleaned`: how many saves that did not end were removed from the destination.
-- `map`: the file of `--template` or `--map-back`; `null` if none was written.
+- `map`: the file of `--map-back`; `null` if none was written.
 - `notes`, `findings`: as in `etpe checkpoint show`.
 """
 
@@ -42,11 +42,10 @@ from ...errors import (
     quoted,
     shown,
 )
-from ...migration import map_file
-from ...migration import plan as planning
+from ...migration import map_file, moves
 from ...migration.contents import TF1, Variable
+from ...migration.moves import Move, Plan
 from ...migration.naming import NOTHING
-from ...migration.plan import Move, Plan
 from ..report import Grid, Line, Report, as_data, as_lines
 from ..stored import opened, options
 from . import choices
@@ -67,9 +66,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--overwrite', action='store_true', help='replace a checkpoint of the '
                         'same name in DST')
     modes = parser.add_mutually_exclusive_group()
-    modes.add_argument('--dry-run', action='store_true', help='only print the plan')
-    modes.add_argument('--template', metavar='FILE', help='only write a map with a line for each '
-                       'variable, to be completed')
+    modes.add_argument('--dry-run', action='store_true', help='only print the plan, and the lines '
+                       'that a map needs')
     modes.add_argument('--map-back', metavar='FILE', help='also write the map that leads back '
                        'from DST to SRC')
     options.configure(parser)
@@ -78,9 +76,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def report(parsed: argparse.Namespace) -> Report:
     """Returns the report about a migration."""
     given = options.options(parsed)
-    for path in filter(None, [parsed.template, parsed.map_back]):
-        map_file.require_new(path)
-    if not _writes(parsed):
+    if parsed.map_back is not None:
+        map_file.require_new(parsed.map_back)
+    if parsed.dry_run:
         return _migrated(parsed, given, given)
     quick = dataclasses.replace(given, verify='size')
     try:
@@ -90,11 +88,6 @@ def report(parsed: argparse.Namespace) -> Report:
                 isinstance(error, CorruptCheckpointError) or error.code == GONE):
             raise
     return _migrated(parsed, given, given)  # Another one may be whole.
-
-
-def _writes(parsed: argparse.Namespace) -> bool:
-    """Whether a checkpoint is to be written."""
-    return not parsed.dry_run and parsed.template is None
 
 
 def _migrated(parsed: argparse.Namespace, way: CheckpointOptions, given: CheckpointOptions
@@ -107,13 +100,10 @@ def _migrated(parsed: argparse.Namespace, way: CheckpointOptions, given: Checkpo
     verify = functools.partial(recover.verify, chosen.prefix, careful, chosen.known)
     try:
         found = choices.read(parsed, chosen.prefix, given)
-        if _writes(parsed):
-            return _report(parsed, planning.plan(*found), notes, chosen.skipped, verify)
+        if not parsed.dry_run:
+            return _report(parsed, moves.plan(*found), notes, chosen.skipped, verify)
         verify()
-        made = planning.draft(*found)
-        if parsed.template is not None:
-            map_file.write(parsed.template, map_file.template(made, found[2].map))
-        return _report(parsed, made, notes, chosen.skipped, verify)
+        return _report(parsed, moves.draft(*found), notes, chosen.skipped, verify)
     except SPOILT:
         if is_gone(chosen.prefix):
             raise rotated_away(chosen.prefix) from None
@@ -126,20 +116,20 @@ def _report(parsed: argparse.Namespace, made: Plan, notes: list[str],
     base = file_names.BASE if made.target.kind == TF1 else file_names.OBJECT_BASE
     prefix = os.path.join(parsed.dst, file_names.name_of(base, made.step))
     rows, cleaned = None, 0
-    if made.pattern is not None and parsed.template is None:
+    if made.pattern is not None:
         kept = [shown(Place.of_key(name) or name, 200) for name in made.pattern.kept(made.written)]
         notes = [*notes, f'values that stay as --like has them: {quoted(kept)}']
-    if _writes(parsed):
+    if not parsed.dry_run:
         done = carry_out.carry_out(made, parsed.dst, overwrite=parsed.overwrite, verify=verify)
         rows, cleaned = done.rows, done.cleaned
         if parsed.map_back is not None:
             map_file.write(parsed.map_back, map_file.way_back(made, _comments(parsed, made)))
-    elif parsed.template is None:
+    else:
         carry_out.check_destination(made, parsed.dst, prefix, parsed.overwrite)
     data: dict[str, Any] = {
         'source': made.contents.bundle.prefix, 'destination': prefix, 'to': parsed.to,
         **_as_data(made, parsed.drop_rest), 'rows': rows, 'cleaned': cleaned,
-        'map': parsed.template or parsed.map_back, 'notes': notes,
+        'map': parsed.map_back, 'notes': notes,
         'findings': as_data(skipped)}
     return Report([*as_lines(skipped, 'warn'), *_blocks(parsed, made, data)], data,
                   status=1 if data['unnamed'] and parsed.dry_run else 0)
@@ -165,16 +155,12 @@ def _blocks(parsed: argparse.Namespace, made: Plan, data: dict[str, Any]
             ) -> Iterator[Line | Grid]:
     for note in data['notes']:
         yield Line(note, 'warn')
-    if parsed.template is None:
-        yield from _plan_blocks(made, data)
+    yield from _plan_blocks(made, data)
     if data['cleaned']:
         yield Line(f'removed what {counted(data["cleaned"], "save")} that did not end '
                    'had left', 'warn')
     size = bytes_text(data['bytes'])
-    if parsed.template is not None:
-        count = counted(len(data['unnamed']), 'variable')
-        yield Line(f'{parsed.template}: a map to complete; {count} without a new name', 'good')
-    elif data['rows'] is None:
+    if data['rows'] is None:
         yield Line(f'dry run: {size} would go to {data["destination"]}', 'warn')
     else:
         yield Line(f'{data["destination"]}: {size}, {counted(data["rows"], "row")} '
@@ -249,8 +235,10 @@ def _plan_blocks(plan: Plan, data: dict[str, Any]) -> Iterator[Line | Grid]:
         yield Grid(('left out', 'why'), left)
     if data['unnamed']:
         count = counted(len(data['unnamed']), 'variable')
-        yield Line(f'without a new name: {count}; --template FILE writes a map with a line for '
-                   'each, or --drop-rest leaves them out', 'bad')
+        yield Line(f'without a new name: {count}; --drop-rest leaves them out, or a map names them',
+                   'bad')
+        for one in (named.variable for named in plan.nameless):
+            yield Line(map_file.line(one.name, map_file.UNKNOWN, one.is_table or one.may_be_table))
 
 
 def _slots_text(slots: list[Any], optimizer: str | None) -> str:

@@ -10,10 +10,9 @@ from ...checkpoint.bundle import Bundle
 from ...checkpoint.options import VERIFY, CheckpointOptions
 from ...core.names import name_problems
 from ...errors import ConfigError
-from ...migration import contents, from_tf2, map_file, pattern
-from ...migration import plan as planning
+from ...migration import contents, from_tf2, map_file, moves, to_tf2
 from ...migration.contents import KERAS, KINDS, MIDLEVEL, TF1, Contents, Target
-from ...migration.plan import Choices
+from ...migration.moves import Choices
 from ..stored import opened
 
 OBJECT, OPTIMIZER = 'embedding', 'optimizer'
@@ -64,10 +63,10 @@ def read(parsed: argparse.Namespace, prefix: str, given: CheckpointOptions
         parsed.refuse(f'argument {argument}: {why}')
     map, target, like = read_map(parsed), _target(parsed), _like(parsed, given)
     if like is not None:
-        target = pattern.located(
+        target = to_tf2.located(
             like, target, path=parsed.object_path is None, slots=parsed.slots is None,
             optimizer=parsed.optimizer_path is None)
-    return planning.read(prefix, paths(parsed), map, given), target, Choices(
+    return moves.read(prefix, paths(parsed), map, given), target, Choices(
         map=map, drop_rest=parsed.drop_rest, drop_slots=parsed.drop_slots, step=parsed.step,
         like=like)
 

@@ -15,9 +15,9 @@ import sys
 from ...checkpoint.storage import write_atomically
 from ...core.specs import Topology
 from ...errors import ConfigError, Problem, counted, shown
-from ...migration import declaration, declaration_text
-from ...migration.declaration import Declaration
+from ...migration import declaration_text, job_declaration
 from ...migration.declaration_text import PROTO, PYTHON, Written
+from ...migration.job_declaration import Declaration
 from ...proto import reading
 from ...proto.codec import Config
 from .. import inputs
@@ -89,9 +89,9 @@ def _written(parsed: argparse.Namespace) -> tuple[str, Written]:
     where = reading.label(source)
     if inputs.is_python(source):
         with contextlib.redirect_stdout(sys.stderr):  # The output is a file of Python.
-            declaration.prepare()
+            job_declaration.prepare()
             value = inputs.python_object(source)
-            declared = declaration.of_object(value, where)
+            declared = job_declaration.of_object(value, where)
         if declared is not None:
             return where, declaration_text.written(_sized(declared, parsed), target)
         if not inputs.holds_config(value):
@@ -102,7 +102,7 @@ def _written(parsed: argparse.Namespace) -> tuple[str, Written]:
     config, others, where = _chosen(found)
     if target == PROTO and parsed.batch_size is None:  # Also one that nothing can declare.
         return where, declaration_text.of_config(config)
-    declared = declaration.of_config(config, where, others)
+    declared = job_declaration.of_config(config, where, others)
     return where, declaration_text.written(_sized(declared, parsed), target)
 
 

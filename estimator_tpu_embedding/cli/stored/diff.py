@@ -36,7 +36,7 @@ from typing import TYPE_CHECKING, Any
 from ...checkpoint.options import CheckpointOptions, tables_meant
 from ...checkpoint.tensors import NO_ROW, Tensor
 from ...errors import ConfigError, CorruptCheckpointError, counted, shown
-from ...migration import contents, naming, plan
+from ...migration import contents, moves, naming
 from ...migration.map_file import Map
 from ..migrating import choices
 from ..report import Grid, Line, Report, as_data, as_lines, json_number, number_text
@@ -181,7 +181,7 @@ def _paired(a: Stored, b: Stored, parsed: argparse.Namespace, given: CheckpointO
       IncompatibleCheckpointError: E652 if nothing says how rows are ordered.
     """
     map = choices.read_map(parsed)
-    of_a, of_b = (plan.read(one.prefix, choices.paths(parsed), names, given)
+    of_a, of_b = (moves.read(one.prefix, choices.paths(parsed), names, given)
                   for one, names in ((a, map), (b, Map())))
     found = naming.pairs(of_a, of_b, map)
     for one, its in ((a, of_a), (b, of_b)):

@@ -4,14 +4,14 @@ The report in JSON has these fields:
 
 - `where`: the checkpoint. `directory`: of the files. `format`: of the files.
 - `notes`, `skipped`: as in `show`.
-- `tables`: each with `name`, `rows`, `width`, `tensors` (each with `name`, `slot` and `dtype`),
-  `files` (their number) and `bytes` of rows.
+- `tables`: each with `name`, `rows`, `width`, `tensors` (each with `name`, `slot`, `dtype` and
+  `file`) and `bytes` of rows.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
+import itertools
 from typing import TYPE_CHECKING, Any
 
 from ...checkpoint.file_names import label
@@ -22,19 +22,18 @@ from . import options
 from .opened import Stored, damage, opened, report_of
 
 if TYPE_CHECKING:  # The command alone needs NumPy.
-    from ...migration.rows.outgoing import Chosen
+    from ...migration.rows_export import Chosen, Exported
 
-HELP = 'write the rows of tables into npy, safetensors or parquet files'
-_FORMATS = ('npy', 'safetensors', 'parquet')
+HELP = 'write the rows of tables into npy or parquet files'
+_FORMATS = ('npy', 'parquet')
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the command to its parser."""
     parser.description = (
-        'Writes the rows of tables into files of DIR, in the order of ids, and a file rows.json '
-        'that says what they are. DIR must be empty or missing. etpe checkpoint import takes it. '
-        'Files of the checkpoint are verified first. --format names the files; --report is the '
-        'form of the output.')
+        'Writes the rows of tables into files of DIR, in the order of ids. DIR must be empty or '
+        'missing, and is there when all files are. Files of the checkpoint are verified first. '
+        '--format names the files; --report is the form of the output.')
     parser.add_argument('path', metavar='CKPT', help='a checkpoint, or a model_dir')
     parser.add_argument('--table', metavar='T', action='append', default=[], help='a table, by '
                         'parts of its name that no other has; give it again for more tables. '
@@ -52,20 +51,18 @@ def report(parsed: argparse.Namespace) -> Report:
 
 
 def _report(parsed: argparse.Namespace) -> Report:
-    from ...migration.rows import files, outgoing
+    from ...migration import row_files, rows_export
     given = options.options(parsed)
     one, notes, skipped = opened(parsed.path, given)
     if problems := one.problems():
         raise CorruptCheckpointError(*problems)
     tables = _tables(one, parsed.table, parsed.slots)
-    files.require(parsed.format)
+    row_files.require(parsed.format)
     if problems := damage(one, given, notes):
         raise CorruptCheckpointError(*problems)
-    written = outgoing.export(
-        one.bundle, tables, parsed.format, parsed.output, name=os.path.basename(one.prefix),
-        step=one.manifest.step if one.manifest is not None else None)
+    written = rows_export.export(one.bundle, tables, parsed.format, parsed.output)
     data = {'where': one.where, 'directory': parsed.output, 'format': parsed.format,
-            'notes': notes, 'skipped': as_data(skipped), 'tables': _data(one, written)}
+            'notes': notes, 'skipped': as_data(skipped), 'tables': _data(written)}
     return Report([*(Line(note, 'warn') for note in notes), *as_lines(skipped, 'warn'),
                    _grid(data['tables']), Line(f'written to {parsed.output}', 'good')], data)
 
@@ -77,27 +74,26 @@ def _tables(one: Stored, names: list[str], with_slots: bool) -> list[Chosen]:
       IncompatibleCheckpointError: E608 if nothing says the order of their rows.
       ConfigError: E662 if a name means no table, or several.
     """
-    from ...migration.rows import outgoing
-    found = outgoing.candidates(one.bundle, one.tables, one.manifest)
+    from ...migration import rows_export
+    found = rows_export.candidates(one.bundle, one.tables, one.manifest)
     if not found and one.manifest is None and one.assumed is None:
         raise IncompatibleCheckpointError(unknown_order(
             'E608', label(one.prefix), 'its tables', sign_of_mod(one.prefix)))
-    return outgoing.chosen(names, found, with_slots)
+    return rows_export.chosen(names, found, with_slots)
 
 
-def _data(one: Stored, written: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [{'name': table['name'], 'rows': (tensor := one.bundle.tensors[table['name']]).rows,
-             'width': tensor.shape[1],
-             'tensors': [{name: entry[name] for name in ('name', 'slot', 'dtype')}
-                         for entry in table['tensors']],
-             'files': len({entry['file'] for entry in table['tensors']}),
-             'bytes': sum(one.bundle.tensors[entry['name']].size for entry in table['tensors'])}
-            for table in written]
+def _data(written: list[Exported]) -> list[dict[str, Any]]:
+    return [{'name': name, 'rows': those[0].tensor.rows, 'width': those[0].tensor.shape[1],
+             'tensors': [{'name': each.tensor.name, 'slot': each.slot, 'dtype': each.tensor.kind,
+                          'file': each.file} for each in those],
+             'bytes': sum(each.tensor.size for each in those)}
+            for name, group in itertools.groupby(written, lambda each: each.table)
+            for those in [list(group)]]
 
 
 def _grid(tables: list[dict[str, Any]]) -> Grid:
-    return Grid(('table', '>rows', '>width', 'slots', 'type', '>files', '>bytes'), [
+    return Grid(('table', '>rows', '>width', 'slots', 'type', 'file', '>bytes'), [
         (one['name'], f'{one["rows"]:,}', str(one['width']),
          ', '.join(tensor['slot'] for tensor in one['tensors'] if tensor['slot']) or 'none',
-         one['tensors'][0]['dtype'], f'{one["files"]:,}', bytes_text(one['bytes']))
+         one['tensors'][0]['dtype'], one['tensors'][0]['file'], bytes_text(one['bytes']))
         for one in tables])

@@ -1,8 +1,8 @@
-"""Puts what goes along into the places of a checkpoint that the new program has saved.
+"""Gives a checkpoint of TF2 its graph of objects: that of the new program, or one made anew.
 
-The program knows its objects best. Its own checkpoint, saved before any step, has all of them:
-rates of optimizers, slots that newer optimizers of Keras number. The result has the same graph of
-objects, and other values.
+The program knows its objects best. Its own checkpoint (`--like`), saved before any step, has all of
+them: rates of optimizers, slots that newer optimizers of Keras number. The result then has the same
+graph of objects, and other values.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from ..checkpoint.bundle import Bundle
 from ..checkpoint.file_names import label
-from ..checkpoint.object_graph import GRAPH_KEY, Graph, Place, joined
+from ..checkpoint.object_graph import GRAPH_KEY, Graph, GraphBuilder, Place, escaped, joined
 from ..errors import Problem, quoted, shown
 from .contents import (
+    COUNTER,
+    INT64,
     KERAS,
     MIDLEVEL,
     PARAMETERS,
@@ -29,8 +31,9 @@ from .contents import (
     step_paths,
 )
 
-if TYPE_CHECKING:
-    from .plan import Made, Move
+if TYPE_CHECKING:  # The writer needs NumPy.
+    from ..checkpoint.bundle_writer import BundleWriter
+    from .moves import Made, Move, Plan
 
 
 def located(bundle: Bundle, target: Target, *, path: bool, optimizer: bool, slots: bool
@@ -134,3 +137,29 @@ class Pattern:
         if key in found:
             yield Problem('E654', where, f'"{shown(move.place, 200)}" must have one source',
                           f'"{shown(move.source, 200)}" and another one')
+
+
+def write_graph(plan: Plan, out: BundleWriter) -> None:
+    """Writes the graph of objects, and the counter that `tf.train.Checkpoint` expects."""
+    graph = GraphBuilder()
+    for move in plan.moves:
+        if move.place is not None:  # Others are for the way back.
+            graph.add(move.place, move.source)
+    for made in plan.made:
+        if made.place is not None:
+            graph.add(made.place, made.target)
+    counter = Place(COUNTER)
+    if all(move.target != counter.key for move in plan.moves):
+        graph.add(counter, COUNTER)
+        out.rows(counter.key, INT64, ())[0].append(plan.step.to_bytes(8, 'little'))
+    above = joined(plan.target.tables_path, VARIABLES)
+    written = {move.place for move in plan.moves}
+    for one, table in plan.names.tables:
+        own, *slots = plan.target.places(table, one.family, is_table=True)
+        graph.alias(joined(joined(above, escaped(table)), PARAMETERS), own.path)
+        for place in slots if plan.target.slots != KERAS else ():
+            if place in written:
+                slot = place.path.rpartition('.S')[2]
+                graph.alias(joined(joined(above, escaped(table)), slot), place.path)
+    graph.load_into_tpu(plan.target.tables_path)
+    out.text(GRAPH_KEY, graph.content())

@@ -85,46 +85,6 @@ NOT_WRITABLE = functools.partial(Note, code='E673')
 """The note of a function or an object of a program."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
-    """One table.
-
-    Attributes:
-      spec: its size, and its optimizer, whose learning rate is the table's. If the rate is a
-        function, `spec.rate` holds it, and the rate of the optimizer is 0.0.
-      is_whole: whether the combiner, the initializer and the first values of slots are known.
-        Configs do not hold them.
-    """
-
-    spec: TableSpec
-    is_whole: bool = True
-
-    @property
-    def name(self) -> str:
-        """The name of the table."""
-        return self.spec.name
-
-    @property
-    def dynamic(self) -> DynamicRate | None:
-        """The rate, if it is a function."""
-        return self.spec.rate if isinstance(self.spec.rate, DynamicRate) else None
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Feature:
-    """One feature.
-
-    Attributes:
-      spec: its name is the key of the feature in the new declaration.
-      declared_name: the name that the job gave to it; `''` if it is not known.
-      validate: whether look-ups on a CPU drop ids and weights that are not positive.
-    """
-
-    spec: FeatureSpec
-    declared_name: str = ''
-    validate: bool = True
-
-
 class Sizes(NamedTuple):
     """Samples per core and step, hosts, and cores of all hosts, as far as they are known."""
 
@@ -139,8 +99,14 @@ class Declaration:
 
     Attributes:
       where: its place, fit for a message.
-      tables: in any order.
-      features: in any order; each has its table in `tables`.
+      tables: in any order, each with its optimizer, whose learning rate is the table's. If the rate
+        is a function, `rate` of the spec holds it, and the rate of the optimizer is 0.0.
+      features: in any order; each has its table in `tables`. Their names are the keys of the new
+        declaration.
+      knows_defaults: whether combiners, initializers and first values of slots are known. Configs
+        do not hold them.
+      unnamed: the features to which the job gave no name, as far as it is known.
+      unsafe: the features whose look-ups on a CPU keep ids and weights that are not positive.
       is_tf2: whether it is of a job of TF2, as its config shows.
       sizes: of the system and the batch.
       pipelined: whether look-ups run one step ahead of updates.
@@ -152,8 +118,11 @@ class Declaration:
     """
 
     where: str
-    tables: tuple[Table, ...]
-    features: tuple[Feature, ...]
+    tables: tuple[TableSpec, ...]
+    features: tuple[FeatureSpec, ...]
+    knows_defaults: bool = True
+    unnamed: Collection[str] = ()
+    unsafe: Collection[str] = ()
     is_tf2: bool = False
     sizes: Sizes = Sizes()
     pipelined: bool = False
@@ -209,16 +178,15 @@ def of_config(config: Config, where: str, others: Sequence[Config] = ()) -> Decl
     plan = config_to_plan(_with_features(config))
     declared = {one.name for one in config.feature_descriptor if one.name}
     found = of_plan(plan, where)
-    tables = tuple(dataclasses.replace(table, is_whole=False, spec=dataclasses.replace(
-        table.spec, combiner='mean')) for table in found.tables)
-    features = tuple(
-        one if one.spec.name in declared else Feature(spec=dataclasses.replace(one.spec, name=name))
-        for one, name in zip(found.features, _names(plan.features, declared)))
+    names = _names(plan.features, declared)
     is_sized = config.feature_descriptor or config.batch_size_per_tensor_core
     return dataclasses.replace(
-        found, tables=tables, features=features, is_tf2=bool(declared), config=config,
-        sizes=found.sizes if is_sized else Sizes(),
-        notes=tuple(_notes_of_config(config, features, others)))
+        found, is_tf2=bool(declared), config=config, sizes=found.sizes if is_sized else Sizes(),
+        tables=tuple(dataclasses.replace(one, combiner='mean') for one in found.tables),
+        features=tuple(dataclasses.replace(one, name=name)
+                       for one, name in zip(found.features, names)),
+        knows_defaults=False, unnamed=set(names) - declared,
+        notes=tuple(_notes_of_config(config, len(set(names) - declared), others)))
 
 
 def _with_features(config: Config) -> Config:
@@ -253,10 +221,8 @@ def _names(features: Sequence[FeatureSpec], declared: Collection[str]) -> list[s
     return found
 
 
-def _notes_of_config(config: Config, features: Sequence[Feature], others: Sequence[Config]
-                     ) -> Iterator[Note]:
+def _notes_of_config(config: Config, unnamed: int, others: Sequence[Config]) -> Iterator[Note]:
     yield _UNKNOWN
-    unnamed = sum(not one.declared_name for one in features)
     if unnamed:
         yield Note(JOB, f'The config has no names of {counted(unnamed, "feature")}', 'TF1 '
                    'writes none. Names here come from the tables. Put in the keys of the dict '
@@ -310,8 +276,8 @@ def of_object(value: Any, where: str) -> Declaration | None:
                             for name, one in value.feature_to_config_dict.items()})
     if not declared.tables:
         raise ConfigError(Problem('E402', where, 'at least one table is needed', 'none'))
-    problems = [problem for table in declared.tables for problem in table.spec.problems()]
-    problems += [problem for one in declared.features for problem in one.spec.problems()]
+    problems = [problem for table in declared.tables for problem in table.problems()]
+    problems += [problem for one in declared.features for problem in one.problems()]
     if problems:
         raise ConfigError(*problems)
     return declared
@@ -323,11 +289,10 @@ def _of_spec(spec: Any, where: str) -> Declaration:
     tables, features = spec.to_specs()
     parameters = spec.optimization_parameters
     optimizer = None if parameters is None else parameters.to_optimizer()
-    unsafe = declarations.unsafe_features(spec)
     multiplier = spec.experimental_gradient_multiplier_fn
     return Declaration(
         where=where, tables=tuple(_trained(table, optimizer) for table in tables),
-        features=tuple(_feature(one, one.name not in unsafe) for one in features),
+        features=tuple(features), unsafe=declarations.unsafe_features(spec),
         pipelined=bool(spec.pipeline_execution_with_tensor_core),
         strategy=spec.partition_strategy, profile_directory=spec.profile_data_directory or '',
         multiplier='' if multiplier is None else name_of(multiplier),
@@ -337,29 +302,25 @@ def _of_spec(spec: Any, where: str) -> Declaration:
 def of_plan(plan: Plan, where: str, weight_keys: Mapping[str, str | None] | None = None
             ) -> Declaration:
     """Returns what a plan declares; `weight_keys` has that of each feature, if it is another."""
-    features = plan.features if weight_keys is None else [
-        dataclasses.replace(one, weight_feature=weight_keys[one.name]) for one in plan.features]
+    features = plan.features if weight_keys is None else tuple(
+        dataclasses.replace(one, weight_feature=weight_keys[one.name]) for one in plan.features)
     return Declaration(
         where=where, tables=tuple(_trained(table, None) for table in plan.tables),
-        features=tuple(map(_feature, features)),
+        features=features,
         sizes=Sizes(plan.batch_size_per_core, plan.topology.num_hosts, plan.topology.num_cores),
         pipelined=plan.pipelined, strategy=plan.strategy,
         profile_directory=plan.profile_directory, config=plan_to_config(plan))
 
 
-def _trained(spec: TableSpec, common: Optimizer | None) -> Table:
+def _trained(spec: TableSpec, common: Optimizer | None) -> TableSpec:
     """Returns a table with its optimizer, which takes the rate of the table."""
-    optimizer = spec.optimizer or common
-    if optimizer is not None and isinstance(spec.rate, DynamicRate):
+    optimizer, rate = spec.optimizer or common, spec.rate
+    if optimizer is not None and isinstance(rate, DynamicRate):
         optimizer = dataclasses.replace(optimizer, learning_rate=0.0)
-    elif optimizer is not None and isinstance(spec.rate, ConstantRate):
-        optimizer = dataclasses.replace(optimizer, learning_rate=spec.rate.value)
-    rate = spec.rate if isinstance(spec.rate, DynamicRate) else None
-    return Table(spec=dataclasses.replace(spec, optimizer=optimizer, rate=rate))
-
-
-def _feature(spec: FeatureSpec, validate: bool = True) -> Feature:
-    return Feature(spec=spec, declared_name=spec.name, validate=validate)
+    elif optimizer is not None and isinstance(rate, ConstantRate):
+        optimizer = dataclasses.replace(optimizer, learning_rate=rate.value)
+    return dataclasses.replace(spec, optimizer=optimizer,
+                               rate=rate if isinstance(rate, DynamicRate) else None)
 
 
 def _notes_of_spec(spec: Any, with_words: list[str]) -> Iterator[Note]:
@@ -374,4 +335,3 @@ def _notes_of_spec(spec: Any, with_words: list[str]) -> Iterator[Note]:
     if with_words:
         yield Note(JOB, f'The columns of {some(with_words, "feature")} map words to ids',
                    'A dict of features takes ids: map the words in the dataset.')
-

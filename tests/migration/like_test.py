@@ -107,17 +107,6 @@ def test_objects_and_slots_are_found_in_the_folder_of_the_new_program(tmp_path):
         *arguments, '--object-path', 'embedding', lines=lines, status=2)
 
 
-def test_a_template_lists_the_places_of_the_new_program_that_get_no_value(like, tmp_path):
-    migrated.migrate(
-        migrated.write_tf1(tmp_path, tensors()), tmp_path / 'out', 'tf2', '--assume', 'mod:3',
-        '--like', like, '--template', tmp_path / 'map',
-        lines=migrated.TABLES + '\ndense/bias -> model/layer-0/bias')
-    lines = (tmp_path / 'map').read_text().splitlines()
-    assert lines[-2:] == ['# --like has places without a value from SRC:',
-                          '# model/layer_with_weights-0/kernel float32 [3, 1]']
-    assert 'dense/kernel -> ?' in lines
-
-
 def test_keras_3_has_its_variables_in_lists(tmp_path):
     keras = pytest.importorskip('keras', minversion='3.0')
 

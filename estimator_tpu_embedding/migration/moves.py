@@ -14,14 +14,11 @@ from ..checkpoint.tensors import NO_ROW, Tensor
 from ..core.partition import Partition
 from ..errors import ConfigError, IncompatibleCheckpointError, Problem, quoted, shown
 from . import from_tf1, from_tf2, naming
-from .contents import COUNTER, TF1, Contents, Target, Variable, is_tf2, step_paths
+from .contents import COUNTER, FLOAT32, INT64, TF1, Contents, Target, Variable, is_tf2, step_paths
 from .from_tf2 import Paths
 from .map_file import Map, Rule
 from .naming import Named, Names
-from .pattern import Pattern
-
-FLOAT32, INT64 = 1, 9
-"""Numbers of the enum `DataType`."""
+from .to_tf2 import Pattern
 
 
 class Move(NamedTuple):

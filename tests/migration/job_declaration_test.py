@@ -18,13 +18,7 @@ from estimator_tpu_embedding.estimator.embedding_spec import EmbeddingConfigSpec
 from estimator_tpu_embedding.estimator.table_config import DeviceConfig, FeatureConfig, TableConfig
 from estimator_tpu_embedding.estimator.tpu_embedding import TRAINING, TPUEmbedding
 from estimator_tpu_embedding.migration import declaration_text
-from estimator_tpu_embedding.migration.declaration import (
-    Declaration,
-    Feature,
-    Table,
-    of_config,
-    of_object,
-)
+from estimator_tpu_embedding.migration.job_declaration import Declaration, of_config, of_object
 from estimator_tpu_embedding.proto.codec import Config
 
 v1 = tf.compat.v1
@@ -123,11 +117,10 @@ def test_no_name_becomes_code(tables, feature, place):
     """Also names that no job may have: those of files are checked before."""
     declaration = Declaration(
         where=place, profile_directory=place, multiplier='',
-        tables=tuple(Table(spec=TableSpec(
+        tables=tuple(TableSpec(
             name=name, vocabulary_size=9, dimension=2, hot_id_replication=True,
-            optimizer=Adagrad(learning_rate=.1))) for name in tables),
-        features=tuple(Feature(declared_name=name, spec=FeatureSpec(
-            name=name, table=table, weight_feature=place))
+            optimizer=Adagrad(learning_rate=.1)) for name in tables),
+        features=tuple(FeatureSpec(name=name, table=table, weight_feature=place)
             for name, table in ((feature, tables[0]), (feature + "'", tables[1]))))
     text = declaration_text.written(declaration, 'tf2').text
     assert text.encode().decode() == text

@@ -1,0 +1,185 @@
+"""Reads matrices of rows and vectors of ids from `.npy` and `.parquet` files.
+
+Nothing in these files is trusted. Rows are read a few MB at a time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import importlib.util
+import math
+import os
+import tokenize
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from ..errors import CheckpointError, Problem, shown
+from ..proto import files
+
+ID = 'id'
+"""The name of the column with ids in `.parquet` files."""
+_STEP_BYTES = 2**22
+_BUFFER = 2**20
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Column:
+    """Rows or ids in a file.
+
+    Attributes:
+      file: its name.
+      path: of the file.
+      kind: the name of its type, such as `'float32'`.
+      shape: `(n, width)` of rows and `(n,)` of ids; other shapes are the caller's to refuse.
+      read: takes the opened file and a number of rows; yields the rows from the first on, so many
+        at a time or fewer.
+    """
+
+    file: str
+    path: str
+    kind: str
+    shape: tuple[int, ...]
+    read: Callable[[BinaryIO, int], Iterator[np.ndarray]]
+
+    def __str__(self) -> str:
+        return f'{shown(self.kind, 100)} {list(self.shape)} in file {shown(self.file, 255)}'
+
+    def chunks(self) -> Iterator[np.ndarray]:
+        """Yields all rows, a few MB at a time, of `np.dtype(kind)`.
+
+        Raises:
+          CheckpointError: E665 if the file has changed.
+        """
+        dtype = np.dtype(self.kind)
+        with _opened(self.path) as file:
+            for rows in self.read(file, step_of(math.prod(self.shape[1:]) * dtype.itemsize)):
+                yield rows.astype(dtype, copy=False).reshape(-1, *self.shape[1:])
+
+
+def step_of(row_bytes: int) -> int:
+    """Returns how many rows are read at once."""
+    return max(_STEP_BYTES // max(row_bytes, 1), 1)
+
+
+def columns_of(directory: str, name: str) -> dict[str, Column]:
+    """Returns what a file holds, by the names of its columns; a `.npy` file has one, called `''`.
+
+    Args:
+      directory: of the file.
+      name: of the file; its suffix tells its kind.
+
+    Raises:
+      CheckpointError: E665 if the file is missing, no regular file, truncated, or of another kind.
+        E663 if it is a `.parquet` file and pyarrow is missing.
+    """
+    path, suffix = os.path.join(directory, name), name.rpartition('.')[2]
+    require(suffix)
+    with _opened(path) as file:
+        return dict((_parquet if suffix == 'parquet' else _npy)(name, path, file))
+
+
+def require(format: str) -> None:
+    """Makes sure that files of a format can be read and written.
+
+    Raises:
+      CheckpointError: E663 if a package is missing.
+    """
+    if format == 'parquet' and importlib.util.find_spec('pyarrow') is None:
+        raise CheckpointError(Problem(
+            'E663', 'Parquet', 'the package pyarrow must be installed', 'no such package',
+            'pip install pyarrow, or "estimator_tpu_embedding[rows]"; or use another format.'))
+
+
+def bad_file(name: str, rule: str, got: str, remedy: str = 'Write the file anew.'
+             ) -> CheckpointError:
+    """Returns the error for a file that cannot be used."""
+    return CheckpointError(Problem('E665', f'file {shown(name, 255)}', rule, got, remedy))
+
+
+@contextlib.contextmanager
+def _opened(path: str) -> Iterator[BinaryIO]:
+    """Opens a file; its content, and errors of the system, raise E665 in the body."""
+    name = os.path.basename(path)
+    try:
+        with contextlib.closing(files.open_regular(path, follow=True)) as file:
+            yield file
+    except OSError as error:
+        raise bad_file(name, 'it must be a regular file that can be read',
+                       shown(error.strerror or error)) from error
+    # Errors of pyarrow are of these classes too.
+    except (ValueError, KeyError, TypeError, RecursionError, OverflowError, SyntaxError,
+            MemoryError, NotImplementedError, tokenize.TokenError) as error:
+        raise bad_file(name, 'it must be readable', shown(error, 200)) from error
+
+
+def _npy(name: str, path: str, file: BinaryIO) -> Iterator[tuple[str, Column]]:
+    """Yields the array of a `.npy` file."""
+    found = np.lib.format.open_memmap(path, 'r')  # It reads the header alone.
+    dtype, shape, begin = found.dtype, found.shape, found.offset
+    if not found.flags.c_contiguous:
+        raise ValueError('columns in Fortran order: save numpy.ascontiguousarray(array)')
+
+    def read(file: BinaryIO, step: int) -> Iterator[np.ndarray]:
+        file.seek(begin)  # Pages of a mapped file would count as memory.
+        for first in range(0, shape[0], step):
+            count = min(step, shape[0] - first) * math.prod(shape[1:])
+            rows = np.fromfile(file, dtype, count)
+            if rows.size != count:
+                raise ValueError('it became shorter while it was read')
+            yield rows
+
+    yield '', Column(name, path, dtype.name, shape, read)
+
+
+def _parquet(name: str, path: str, file: BinaryIO) -> Iterator[tuple[str, Column]]:
+    """Yields the columns of a `.parquet` file that hold numbers, or lists of them."""
+    from pyarrow import parquet, types
+    source = parquet.ParquetFile(file, buffer_size=_BUFFER)
+    for field in source.schema_arrow:
+        is_list = (types.is_fixed_size_list(field.type) or types.is_list(field.type)
+                   or types.is_large_list(field.type))
+        number = field.type.value_type if is_list else field.type
+        if not types.is_integer(number) and not types.is_floating(number):
+            continue
+        kind, shape = np.dtype(number.to_pandas_dtype()).name, [source.metadata.num_rows]
+        if is_list:  # The first tells the length; all are compared with it when they are read.
+            first = next(source.iter_batches(1, columns=[field.name]), None)
+            shape.append(len(first.column(0)[0].as_py() or ()) if first is not None else 0)
+        yield field.name, Column(name, path, kind, tuple(shape), functools.partial(
+            _read_parquet, field.name, kind, shape[1:]))
+
+
+def _read_parquet(name: str, kind: str, sizes: Sequence[int], file: BinaryIO, step: int
+                  ) -> Iterator[np.ndarray]:
+    """Yields rows of a column."""
+    from pyarrow import parquet
+    source = parquet.ParquetFile(file, buffer_size=_BUFFER)
+    # One row group after the other: pyarrow would keep all of them in memory.
+    for group in range(source.num_row_groups):
+        for batch in source.iter_batches(step, row_groups=[group], columns=[name],
+                                         use_threads=False):
+            yield _numbers(name, batch.column(0), kind, sizes)
+
+
+def _numbers(name: str, column: Any, kind: str, sizes: Sequence[int]) -> np.ndarray:
+    """Returns the numbers of a part of a column.
+
+    Raises:
+      ValueError: if some are missing, or a list has another length.
+    """
+    from pyarrow import compute
+    empty = column.null_count
+    if sizes and not empty:
+        if not compute.all(compute.equal(compute.list_value_length(column), sizes[0])).as_py():
+            raise ValueError(f'lists of different lengths in column "{name}"')
+        column = column.flatten()
+        empty = column.null_count
+    numbers = column.to_numpy(zero_copy_only=False)
+    if empty or numbers.dtype.name != kind:
+        raise ValueError(f'{empty:,} empty cells in column "{name}"' if empty else
+                         f'{numbers.dtype.name} where {kind} was announced')
+    return np.asarray(numbers)

@@ -1,1 +1,0 @@
-"""Rows of tables in files of other programs: out of checkpoints, and into new ones."""
