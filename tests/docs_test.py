@@ -2,7 +2,6 @@
 
 import argparse
 import ast
-import importlib
 import inspect
 import pathlib
 import re
@@ -14,7 +13,7 @@ from harness.source import parts
 
 import estimator_tpu_embedding
 from estimator_tpu_embedding.cli import codes, main
-from estimator_tpu_embedding.cli.docs import topics
+from estimator_tpu_embedding.cli.etpe_docs import topics
 
 README = ROOT / 'README.md'
 PACKAGE = ROOT / 'estimator_tpu_embedding'
@@ -115,12 +114,8 @@ def flags_of(parser):
 @pytest.fixture(scope='module')
 def flags():
     """The flags of each command of `etpe`."""
-    of_command = {}
-    for name in main.COMMANDS:
-        parser = argparse.ArgumentParser()
-        importlib.import_module(f'estimator_tpu_embedding.cli.{name}').configure(parser)
-        of_command[name] = flags_of(parser)
-    return of_command
+    commands = (name for name in main.COMMANDS if ' ' not in name)
+    return {name: flags_of(main.parser_of(name)) for name in commands}
 
 
 @pytest.mark.parametrize('name', GUIDE)

@@ -24,15 +24,6 @@ from ..proto.reading import Source
 PADDING = 8
 """The memory of the hardware holds rows whose width is a multiple of this many floats."""
 
-OTHER_SLOTS = {
-    'mdl_adagrad_light': ('accumulators', 'weights', 'benefits'),
-    'online_yogi': ('vs', 'linears')}
-"""Slots that TensorFlow documents for algorithms which this package does not train.
-
-The first are inputs of TensorFlow's load op. Of the algorithms that are neither here nor in
-`OPTIMIZERS` the slots are not known.
-"""
-
 Value = bool | int | float | str | tuple[Any, ...] | None
 
 
@@ -204,7 +195,7 @@ def _table_of(descriptor: codec.Config.TableDescriptor, features: tuple[FeatureV
 def _slots(parameters: codec.Parameters, optimizer: str | None) -> tuple[str, ...] | None:
     if optimizer in OPTIMIZERS:
         return tuple(slot.suffix for slot in codec.decode_optimizer(parameters).slots)
-    return OTHER_SLOTS.get(optimizer or '')
+    return None
 
 
 def _settings(parameters: codec.Parameters, optimizer: str | None

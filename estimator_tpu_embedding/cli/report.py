@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import dataclasses
 import datetime
 import errno
 import functools
@@ -19,7 +18,7 @@ import json
 import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import EteError, Problem, quoted
 
@@ -30,16 +29,14 @@ _END_OF_COLOUR = '\x1b[0m'
 _MOST_NAMES = 5
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Line:
+class Line(NamedTuple):
     """A line of text; `tone` is `''` or a key of the colours above."""
 
     text: str
     tone: str = ''
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Grid:
+class Grid(NamedTuple):
     """A table.
 
     Attributes:
@@ -53,20 +50,11 @@ class Grid:
     tones: Sequence[str] = ()
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Source:
-    """A text that is printed as it is: of the package, or one in which its command has escaped
-    foreign names.
-    """
-
-    text: str
+Block = Line | Grid | str
+"""A `str` is printed as it is: it is of the package, or its command has escaped foreign names."""
 
 
-Block = Line | Grid | Source
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Report:
+class Report(NamedTuple):
     """The result of a command.
 
     Attributes:
@@ -102,16 +90,6 @@ def names_text(names: Iterable[str]) -> str:
     return quoted(every[:_MOST_NAMES]) + more
 
 
-def share_text(count: float, whole: float) -> str:
-    """Returns `count` of `whole` in per cent.
-
-    >>> share_text(1, 8), share_text(1, 100000), share_text(0, 0)
-    ('12.5 %', '< 0.1 %', '0.0 %')
-    """
-    share = 100 * count / (whole or 1)
-    return '< 0.1 %' if 0 < share < .1 else f'{share:,.1f} %'
-
-
 def as_data(problems: Iterable[Problem]) -> list[dict[str, Any]]:
     """Returns problems for programs: a code and a message each."""
     return [{'code': problem.code, 'message': str(problem)} for problem in problems]
@@ -120,15 +98,6 @@ def as_data(problems: Iterable[Problem]) -> list[dict[str, Any]]:
 def as_lines(problems: Iterable[Problem], tone: str = 'bad') -> list[Line]:
     """Returns problems for people."""
     return [Line(str(problem), tone) for problem in problems]
-
-
-def count_text(count: int, thing: str) -> str:
-    """Returns a number of things.
-
-    >>> count_text(1, 'row'), count_text(1200, 'row')
-    ('1 row', '1,200 rows')
-    """
-    return f'{count:,} {thing}' if count == 1 else f'{count:,} {thing}s'
 
 
 def time_text(seconds: float) -> str:
@@ -169,21 +138,6 @@ def as_command(parser: argparse.ArgumentParser, work: Callable[[argparse.Namespa
     parser.add_argument(flag, dest='report_format', choices=FORMATS, default='text',
                         help='of the output; text has colours on a terminal')
     parser.set_defaults(command=functools.partial(_run, parser.prog, work), refuse=parser.error)
-
-
-def as_group(parser: argparse.ArgumentParser, commands: Mapping[str, Any], **flags: str) -> None:
-    """Adds commands below a command.
-
-    Args:
-      parser: of the command above.
-      commands: by name a module with `HELP`, `configure` and `report`.
-      **flags: by name the `flag` of `as_command`, where it is another one.
-    """
-    below = parser.add_subparsers(title='commands', required=True, metavar='COMMAND')
-    for name, module in commands.items():
-        command = below.add_parser(name, help=module.HELP, allow_abbrev=False)
-        module.configure(command)
-        as_command(command, module.report, flag=flags.get(name, '--format'))
 
 
 def _run(prog: str, work: Callable[[argparse.Namespace], Report],
@@ -243,8 +197,8 @@ def _write(stream: Any, text: str) -> None:
 
 
 def _text(block: Block, colours: bool) -> Iterator[str]:
-    if isinstance(block, Source):
-        yield block.text
+    if isinstance(block, str):
+        yield block
         return
     lines = _aligned(block) if isinstance(block, Grid) else [(printable(block.text), block.tone)]
     for line, tone in lines:

@@ -1,8 +1,8 @@
 import pytest
 from harness.commands import config_of
 
-from estimator_tpu_embedding.cli.advice import advise
 from estimator_tpu_embedding.cli.config_view import view_of
+from estimator_tpu_embedding.cli.etpe_validate import advise
 from estimator_tpu_embedding.proto.reading import Source
 
 

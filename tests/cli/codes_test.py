@@ -5,7 +5,7 @@ import pytest
 
 import estimator_tpu_embedding
 from estimator_tpu_embedding.cli.codes import ENTRIES
-from estimator_tpu_embedding.cli.docs import topics
+from estimator_tpu_embedding.cli.etpe_docs import topics
 
 PACKAGE = pathlib.Path(estimator_tpu_embedding.__file__).parent
 
@@ -23,12 +23,13 @@ def test_each_code_has_a_short_title_and_a_page_of_the_documents():
 
 
 def test_all_codes_are_listed_in_order(etpe):
-    lines = etpe('rules').splitlines()
-    assert lines[0].split() == ['code', 'severity', 'title']
+    lines = etpe('explain').splitlines()
+    assert lines[0].split() == ['code', 'severity', 'title', 'topic']
     assert [line.split()[0] for line in lines[1:]] == sorted(ENTRIES)
-    rules = etpe.json('rules')['rules']
-    assert {'code': 'W410', 'severity': 'warning', 'title': 'padding wastes memory'} in rules
-    assert len(rules) == len(ENTRIES)
+    codes = etpe.json('explain')['codes']
+    assert {'code': 'W410', 'severity': 'warning', 'title': 'padding wastes memory',
+            'topic': 'configs'} in codes
+    assert len(codes) == len(ENTRIES)
 
 
 @pytest.mark.parametrize('given', ['E412', 'e412'])

@@ -1,7 +1,7 @@
 import pytest
 from harness.processes import ROOT
 
-from estimator_tpu_embedding.cli.docs import topics
+from estimator_tpu_embedding.cli.etpe_docs import topics
 
 PACKAGE = ROOT / 'estimator_tpu_embedding'
 

@@ -7,7 +7,7 @@ import json
 import pytest
 from harness.commands import Etpe
 
-from estimator_tpu_embedding.cli.doctor import blocks_of, data_of, grouped, where
+from estimator_tpu_embedding.cli.etpe_doctor import blocks_of, data_of, grouped, where
 from estimator_tpu_embedding.doctor.facts import Diagnosis, Finding, Place, Prescription
 
 WHOLE = 'every file was read to its end'

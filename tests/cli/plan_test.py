@@ -8,12 +8,12 @@ from estimator_tpu_embedding.core import table_profile
 
 TEXT = f'''\
 {SEVERAL}: global 8 = 2 hosts x 2 cores x 2, mod
-table  rows  rows per host  max/mean  padded per host  newest, div  newest, mod
-a         2              1      1.00             32 B       1 of 2       1 of 2
-b        10              5      1.00            320 B       1 of 2       1 of 2
-c         7         3 to 4      1.14            256 B       1 of 2       1 of 2
-d         7         3 to 4      1.14            256 B       1 of 2       1 of 2
-e         7         3 to 4      1.14            256 B       1 of 2       1 of 2
+table  rows  rows per host  max/mean  padded per host
+a         2              1      1.00             32 B
+b        10              5      1.00            320 B
+c         7         3 to 4      1.14            256 B
+d         7         3 to 4      1.14            256 B
+e         7         3 to 4      1.14            256 B
 host  rows  bytes   padded
 0       18  600 B  1.1 KiB
 1       15  504 B    928 B
@@ -33,17 +33,6 @@ def test_another_topology_keeps_the_global_batch(etpe):
     assert '3 hosts x 1 core, mod\n' in said
     assert said.endswith('E411 batch_size: batch size 8 must be divisible by number of replicas '
                          '3; got 8 over 3 hosts x 1 core.  Use 6 or 9.\n')
-
-
-def test_a_strategy_shows_how_many_hosts_share_the_newest_ids(etpe, tmp_path):
-    config = config_of()
-    config.table_descriptor[1].vocabulary_size = 1_000_000
-    path = saved(tmp_path, config)
-    tables = {strategy: etpe.json('plan', path, '--hosts', 4, '--cores', 1, *arguments)[
-        'plans'][0]['tables'][1]['hosts_of_newest'] for strategy, arguments in (
-            ('div', ['--strategy', 'div']), ('mod', ['--strategy', 'mod']), ('', []))}
-    # The newest 10,000 of 1,000,000 ids; div gives each of 4 hosts 250,000 ids in a row.
-    assert tables == {'div': {'div': 1}, 'mod': {'mod': 4}, '': {'div': 1, 'mod': 4}}
 
 
 def test_of_many_hosts_the_first_and_the_last_are_shown(etpe):

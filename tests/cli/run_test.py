@@ -14,7 +14,7 @@ from harness.processes import EXAMPLE, HANDWRITTEN, ROOT, run_etpe, run_python
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding import defaults
 from estimator_tpu_embedding.checkpoint.options import CheckpointOptions
-from estimator_tpu_embedding.cli import run as run_command
+from estimator_tpu_embedding.cli import etpe_run as run_command
 from estimator_tpu_embedding.compat import notebook
 from estimator_tpu_embedding.errors import SetupError
 

@@ -25,9 +25,9 @@ from typing import Any
 
 from ..core.limits import MAX_HOSTS
 from ..errors import bytes_text
-from . import inputs
+from . import input_argument as inputs
 from .config_view import TableView, View, extent, extent_text, per_host, view_of
-from .report import Grid, Line, Report, as_command, names_text, share_text
+from .report import Grid, Line, Report, as_command, names_text
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -89,7 +89,12 @@ def _cells(table: TableView, whole: int) -> tuple[str, ...]:
         f'{name} {bytes_text(_one_copy(table))}' for name in table.slots)
     return (table.name, f'{table.rows:,}', str(table.dimension), str(table.padded_dimension),
             bytes_text(_one_copy(table)), slots, bytes_text(table.raw_bytes),
-            bytes_text(table.padded_bytes), share_text(table.padded_bytes, whole))
+            bytes_text(table.padded_bytes), _share_text(table.padded_bytes, whole))
+
+
+def _share_text(count: int, whole: int) -> str:
+    share = 100 * count / (whole or 1)
+    return '< 0.1 %' if 0 < share < .1 else f'{share:,.1f} %'
 
 
 def _of_table(table: TableView) -> dict[str, Any]:

@@ -6,14 +6,11 @@ JSON: `"plans"`, a list of one object per config:
 |---|---|
 | `where`, `hosts`, `cores_per_host`, `strategy` | the config and the topology |
 | `batch_size` | global; `null` if unknown |
-| `tables` | objects with `name`, `rows`, `rows_per_host` and `hosts_of_newest` |
+| `tables` | objects with `name`, `rows` and `rows_per_host` |
 | `rows_of_host`, `bytes_of_host`, `padded_bytes_of_host` | lists by host |
 | `slots_unknown` | as in `size` |
 | `findings` | a list of messages |
 | `stats` | see below; `null` without --stats |
-
-`hosts_of_newest` says, by strategy, how many hosts share the newest 1 % of the ids. The rows of a
-config are at least the number of hosts, as TensorFlow writes them.
 
 `"stats"` has what `profile_data_directory` measured:
 
@@ -55,8 +52,7 @@ from ..core.plan import BYTES_PER_ELEMENT
 from ..core.specs import Topology
 from ..core.table_profile import TableProfile
 from ..errors import ConfigError, Problem, bytes_text
-from . import inputs
-from .advice import newest_spread
+from . import input_argument as inputs
 from .config_view import (
     TableView,
     View,
@@ -67,8 +63,8 @@ from .config_view import (
     rows_extent,
     view_of,
 )
+from .etpe_size import unknown_slots
 from .report import Grid, Line, Report, as_command, names_text
-from .size import unknown_slots
 
 _ALL_UP_TO, _AT_EACH_END = 8, 3
 
@@ -84,9 +80,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         'Shows the rows and bytes of each host. What is not given is that of the config; the '
         'global batch stays. Tables of a config with fewer rows than hosts get a row for each, as '
-        'in the config that TensorFlow writes for that many hosts. Ids are often given in order '
-        'of arrival, and new ones looked up most: the columns "newest" say how many hosts share '
-        'the highest 1 % of the ids. The exit status is 1 if the batch cannot be split.')
+        'in the config that TensorFlow writes for that many hosts. The exit status is 1 if the '
+        'batch cannot be split.')
     parser.add_argument('--hosts', type=int, metavar='H', help='number of hosts')
     parser.add_argument('--cores', type=int, metavar='C', help='cores per host')
     parser.add_argument('--strategy', choices=STRATEGIES, help='how rows are spread over hosts')
@@ -112,8 +107,6 @@ def _planned(view: View, parsed: argparse.Namespace, profiles: Sequence[TablePro
     hosts = topology.num_hosts
     stats = None if profiles is None else _measured(view, hosts, parsed.stats, profiles)
     tables = [_raised(table, hosts) for table in view.tables]
-    newest = [{strategy: newest_spread(table, strategy, hosts) for strategy in (
-        (parsed.strategy,) if parsed.strategy else STRATEGIES)} for table in tables]
     strategy = parsed.strategy or view.strategy
     size = view.batch_size_per_core * view.cores if view.batch_size_per_core else 0
     problem = topology.batch_problem('batch size', size) if size else None
@@ -123,9 +116,8 @@ def _planned(view: View, parsed: argparse.Namespace, profiles: Sequence[TablePro
     what = topology.batch_arithmetic(size) if size and not problem else str(topology)
     blocks = [
         Line(f'{view.where}: {what}, {strategy}', 'head'),
-        Grid(('table', '>rows', '>rows per host', '>max/mean', '>padded per host',
-              *(f'>newest, {name}' for name in (newest[0] if newest else ()))),
-             [_cells(table, hosts, shares) for table, shares in zip(tables, newest)]),
+        Grid(('table', '>rows', '>rows per host', '>max/mean', '>padded per host'),
+             [_cells(table, hosts) for table in tables]),
         Grid(('host', '>rows', '>bytes', '>padded'), list(_host_rows(rows, raw, padded))),
         Line(f'rows per host {extent_text(extent(rows), str)}; padded bytes '
              f'{extent_text(extent(padded), bytes_text)}'),
@@ -135,8 +127,7 @@ def _planned(view: View, parsed: argparse.Namespace, profiles: Sequence[TablePro
         'where': view.where, 'hosts': hosts, 'cores_per_host': topology.cores_per_host,
         'strategy': strategy, 'batch_size': size or None,
         'tables': [{'name': table.name, 'rows': table.rows,
-                    'rows_per_host': rows_extent(table, hosts),
-                    'hosts_of_newest': shares} for table, shares in zip(tables, newest)],
+                    'rows_per_host': rows_extent(table, hosts)} for table in tables],
         'rows_of_host': rows, 'bytes_of_host': raw, 'padded_bytes_of_host': padded,
         'slots_unknown': view.slots_unknown, 'stats': stats,
         'findings': [str(problem)] if problem else []}, blocks
@@ -170,13 +161,12 @@ def _raised(table: TableView, hosts: int) -> TableView:
     return dataclasses.replace(table, rows=hosts) if 0 < table.rows < hosts else table
 
 
-def _cells(table: TableView, hosts: int, newest: dict[str, int]) -> tuple[str, ...]:
+def _cells(table: TableView, hosts: int) -> tuple[str, ...]:
     rows = rows_extent(table, hosts)
     least, most = rows['min'], rows['max']
     return (table.name, f'{table.rows:,}', f'{most:,}' if least == most else
             f'{least:,} to {most:,}', f'{rows["imbalance"]:.2f}',
-            bytes_text(most * table.padded_bytes_per_row),
-            *(f'{count} of {hosts}' for count in newest.values()))
+            bytes_text(most * table.padded_bytes_per_row))
 
 
 def _host_rows(rows: list[int], raw: list[int], padded: list[int]) -> Iterator[tuple[str, ...]]:

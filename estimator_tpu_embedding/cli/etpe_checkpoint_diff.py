@@ -33,21 +33,20 @@ import dataclasses
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from ...checkpoint.options import CheckpointOptions
-from ...checkpoint.tables_meant import tables_meant
-from ...checkpoint.tensors import NO_ROW, Tensor
-from ...errors import ConfigError, CorruptCheckpointError, shown
-from ...migration import contents, naming, plan
-from ...migration.map_file import Map
-from ..migrating import choices
-from ..report import Grid, Line, Report, as_data, as_lines, count_text, json_number, number_text
-from . import options
-from .opened import Stored, damage, opened, report_of
+from ..checkpoint.options import CheckpointOptions
+from ..checkpoint.tables_meant import tables_meant
+from ..checkpoint.tensors import NO_ROW, Tensor
+from ..errors import ConfigError, CorruptCheckpointError, counted, shown
+from ..migration import contents, naming, plan
+from ..migration.map_file import Map
+from . import opened
+from .etpe_migrate_checkpoint import add_paths, paths, read_map
+from .opened import Stored
+from .report import Grid, Line, Report, as_command, as_data, as_lines, json_number, number_text
 
 if TYPE_CHECKING:
-    from ...checkpoint import rows as stored_rows
+    from ..checkpoint import rows as stored_rows
 
-HELP = 'compare two checkpoints, row by row in the order of ids'
 _MOST_IDS = 10
 _SIGNS = {'added': '+', 'removed': '-'}
 _ACROSS = ('map', 'object_path', 'optimizer_path')
@@ -66,38 +65,36 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('b', metavar='B')
     parser.add_argument('--rename', action='append', default=[], metavar='OLD=NEW', help='B calls '
                         'a table NEW that A calls OLD')
-    choices.configure_paths(parser)
-    options.configure(parser)
-
-
-def report(parsed: argparse.Namespace) -> Report:
-    """Returns the report about two checkpoints."""
-    return report_of([parsed.a, parsed.b], lambda: _report(parsed))
+    add_paths(parser)
+    opened.add_arguments(parser)
+    as_command(parser, _steady_report)
 
 
 def of_two(a: str, b: str) -> Report:
     """Returns the report about two checkpoints for a command without the arguments of this one."""
     parser = argparse.ArgumentParser()
     configure(parser)
-    return report(parser.parse_args(['--', a, b]))
+    return _steady_report(parser.parse_args(['--', a, b]))
+
+
+def _steady_report(parsed: argparse.Namespace) -> Report:
+    return opened.report_of([parsed.a, parsed.b], lambda: _report(parsed))
 
 
 def _report(parsed: argparse.Namespace) -> Report:
-    given = options.options(parsed)
-    both = [opened(path, given) for path in (parsed.a, parsed.b)]
-    a, b = (one.stored for one in both)
+    given = opened.options(parsed)
+    a, b = (Stored(path, given) for path in (parsed.a, parsed.b))
     if problems := [*a.problems(), *b.problems()]:
         raise CorruptCheckpointError(*problems)
-    notes = [note for one in both for note in one.notes]
     damaged = [problem for one in {one.prefix: one for one in (a, b)}.values()
-               for problem in damage(one, given, notes)]
+               for problem in one.damage()]
     if _is_across(a, b, parsed):
         pairs, more = _paired(a, b, parsed, given)
     else:
         pairs, more = _pairs(a, b, given), _notes_on_order(a, b)
-    notes += [*more, *_notes_on_words(a, b)]
+    notes = [*a.notes, *b.notes, *more, *_notes_on_words(a, b)]
     found = list(_differences(a, b, pairs))
-    skipped = [problem for one in both for problem in one.skipped]
+    skipped = [*a.skipped, *b.skipped]
     data = {'a': a.where, 'b': b.where, 'notes': notes, 'differences': found,
             'findings': as_data(damaged), 'skipped': as_data(skipped)}
     blocks = [*(Line(note, 'warn') for note in notes), *as_lines(skipped, 'warn'),
@@ -133,7 +130,7 @@ def _blocks(found: list[dict[str, Any]]) -> Iterator[Line | Grid]:
             more = '' if one['rows'] <= len(one['ids']) else ', ...'
             what = 'row' if one['rows'] == 1 else 'rows'
             yield Line(f'{one["name"]}: {what} {", ".join(str(id) for id, _ in one["ids"])}{more}')
-    yield Line(count_text(len(found), 'difference'))
+    yield Line(counted(len(found), 'difference'))
 
 
 def _pairs(a: Stored, b: Stored, given: CheckpointOptions) -> list[tuple[str, str]]:
@@ -181,18 +178,18 @@ def _paired(a: Stored, b: Stored, parsed: argparse.Namespace, given: CheckpointO
         the map is about another checkpoint.
       IncompatibleCheckpointError: E652 if nothing says how rows are ordered.
     """
-    map = choices.read_map(parsed)
-    of_a, of_b = (plan.read(one.prefix, choices.paths(parsed), names, given)
+    map = read_map(parsed)
+    of_a, of_b = (plan.read(one.prefix, paths(parsed), names, given)
                   for one, names in ((a, map), (b, Map())))
     found = naming.pairs(of_a, of_b, map)
     for one, its in ((a, of_a), (b, of_b)):
         one.partitions = dict(naming.orders(its))
     notes = []
     if found.ignored:
-        notes.append(f'not compared: {count_text(len(found.ignored), "tensor")} that only one API '
+        notes.append(f'not compared: {counted(len(found.ignored), "tensor")} that only one API '
                      'has, such as counters and rates of TF2')
     if found.dropped:
-        notes.append(f'not compared: {count_text(len(found.dropped), "tensor")} that the map drops')
+        notes.append(f'not compared: {counted(len(found.dropped), "tensor")} that the map drops')
     return sorted(found.tensors, key=lambda pair: pair[0] or pair[1]), notes
 
 
@@ -220,7 +217,7 @@ def _differences(a: Stored, b: Stored, pairs: Iterable[tuple[str, str]]
 
 def _compared(a: tuple[Stored, str], b: tuple[Stored, str]) -> stored_rows.Difference:
     """Compares the rows of the ids that both tensors have."""
-    from ...checkpoint import rows
+    from ..checkpoint import rows
     fewer, more = sorted((rows.Ordered(one.bundle, name, one.partitions.get(name))
                           for one, name in (a, b)), key=lambda one: one.bundle.tensors[
                               one.name].rows)
@@ -254,7 +251,7 @@ def _form(tensor: Tensor) -> str:
 def _what_text(one: dict[str, Any]) -> str:
     if one['kind'] == 'resized':
         more = 'more' if one['new'] > 0 else 'fewer'
-        return f'{count_text(abs(one["new"]), "row")} {more}'
+        return f'{counted(abs(one["new"]), "row")} {more}'
     if one['kind'] == 'changed':
         return f'{one["before"]} -> {one["after"]}'
     return one['before'] or one['after'] if one['kind'] in _SIGNS else str(one['kind'])

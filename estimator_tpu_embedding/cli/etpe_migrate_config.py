@@ -12,18 +12,16 @@ import contextlib
 import os
 import sys
 
-from ...checkpoint.files import write_atomically
-from ...core.specs import Topology
-from ...errors import ConfigError, Problem, counted, shown
-from ...migration import declaration, declaration_text
-from ...migration.declaration import Declaration
-from ...migration.declaration_text import PROTO, PYTHON, Written
-from ...proto import reading
-from ...proto.codec import Config
-from .. import inputs
-from ..report import Line, Report, Source, printable
-
-HELP = 'write the declaration of a job as source for TF2 or TFRS, or as a config'
+from ..checkpoint.files import write_atomically
+from ..core.specs import Topology
+from ..errors import ConfigError, Problem, counted, shown
+from ..migration import declaration, declaration_text
+from ..migration.declaration import Declaration
+from ..migration.declaration_text import PROTO, PYTHON, Written
+from ..proto import reading
+from ..proto.codec import Config
+from . import input_argument as inputs
+from .report import Line, Report, as_command, printable
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -47,10 +45,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
                         'with --batch-size; 1')
     parser.add_argument('--strict', action='store_true', help='an option without a counterpart '
                         'is an error')
+    as_command(parser, _report)
 
 
-def report(parsed: argparse.Namespace) -> Report:
-    """Returns the source, or writes it and returns what was written."""
+def _report(parsed: argparse.Namespace) -> Report:
     if parsed.output is not None and os.path.lexists(parsed.output):
         raise _refused(parsed.output, 'it must be a new file', 'one that exists')
     if parsed.batch_size is None and (parsed.hosts, parsed.cores) != (None, None):
@@ -74,9 +72,9 @@ def report(parsed: argparse.Namespace) -> Report:
                        'code': note.code} for note in written.notes]})
 
 
-def _blocks(parsed: argparse.Namespace, written: Written) -> list[Line | Source]:
+def _blocks(parsed: argparse.Namespace, written: Written) -> list[Line | str]:
     if parsed.output is None:
-        return [Source(written.text)]
+        return [written.text]
     lines = [Line(f'{note.where}: {note}  ({note.code or "remark"})',
                   'warn' if note.code else '') for note in written.notes]
     number = len(written.notes)

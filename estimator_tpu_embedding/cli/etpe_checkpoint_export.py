@@ -14,17 +14,16 @@ import argparse
 import os
 from typing import TYPE_CHECKING, Any
 
-from ...checkpoint import evidence
-from ...checkpoint.file_names import label
-from ...errors import CorruptCheckpointError, IncompatibleCheckpointError, bytes_text
-from ..report import Grid, Line, Report, as_data, as_lines
-from . import options
-from .opened import Stored, damage, opened, report_of
+from ..checkpoint import evidence
+from ..checkpoint.file_names import label
+from ..errors import CorruptCheckpointError, IncompatibleCheckpointError, bytes_text
+from . import opened
+from .opened import Stored
+from .report import Grid, Line, Report, as_command, as_data, as_lines
 
 if TYPE_CHECKING:  # The command alone needs NumPy.
-    from ...migration.rows.outgoing import Chosen
+    from ..migration.rows.outgoing import Chosen
 
-HELP = 'write the rows of tables into npy, safetensors or parquet files'
 _FORMATS = ('npy', 'safetensors', 'parquet')
 
 
@@ -43,30 +42,26 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--format', choices=_FORMATS, default='npy', help='of the files; '
                         'parquet needs the package pyarrow')
     parser.add_argument('-o', '--output', metavar='DIR', required=True)
-    options.configure(parser)
-
-
-def report(parsed: argparse.Namespace) -> Report:
-    """Returns the report about an export."""
-    return report_of([parsed.path], lambda: _report(parsed))
+    opened.add_arguments(parser)
+    as_command(parser, lambda parsed: opened.report_of([parsed.path], lambda: _report(parsed)),
+               flag='--report')  # Its --format is of the files.
 
 
 def _report(parsed: argparse.Namespace) -> Report:
-    from ...migration.rows import files, outgoing
-    given = options.options(parsed)
-    one, notes, skipped = opened(parsed.path, given)
+    from ..migration.rows import files, outgoing
+    one = Stored(parsed.path, opened.options(parsed))
     if problems := one.problems():
         raise CorruptCheckpointError(*problems)
     tables = _tables(one, parsed.table, parsed.slots)
     files.require(parsed.format)
-    if problems := damage(one, given, notes):
+    if problems := one.damage():
         raise CorruptCheckpointError(*problems)
     written = outgoing.export(
         one.bundle, tables, parsed.format, parsed.output, name=os.path.basename(one.prefix),
         step=one.manifest.step if one.manifest is not None else None)
     data = {'where': one.where, 'directory': parsed.output, 'format': parsed.format,
-            'notes': notes, 'skipped': as_data(skipped), 'tables': _data(one, written)}
-    return Report([*(Line(note, 'warn') for note in notes), *as_lines(skipped, 'warn'),
+            'notes': one.notes, 'skipped': as_data(one.skipped), 'tables': _data(one, written)}
+    return Report([*(Line(note, 'warn') for note in one.notes), *as_lines(one.skipped, 'warn'),
                    _grid(data['tables']), Line(f'written to {parsed.output}', 'good')], data)
 
 
@@ -77,7 +72,7 @@ def _tables(one: Stored, names: list[str], with_slots: bool) -> list[Chosen]:
       IncompatibleCheckpointError: E608 if nothing says the order of their rows.
       ConfigError: E662 if a name means no table, or several.
     """
-    from ...migration.rows import outgoing
+    from ..migration.rows import outgoing
     found = outgoing.candidates(one.bundle, one.tables, one.manifest)
     if not found and one.manifest is None and one.assumed is None:
         raise IncompatibleCheckpointError(evidence.problem(

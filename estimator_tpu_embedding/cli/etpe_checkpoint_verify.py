@@ -14,27 +14,25 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ...checkpoint import scan
-from ...checkpoint.bundle import Bundle
-from ...checkpoint.file_names import label
-from ...checkpoint.layout import Held, check_manifest
-from ...checkpoint.manifest import StoredFile, read_manifest
-from ...checkpoint.rotation import LOOKS, rotated_away, steady_each
-from ...errors import CorruptCheckpointError, Problem, shown
-from ...proto import reading
-from ..report import Grid, Line, Report, as_data, count_text
+from ..checkpoint import scan
+from ..checkpoint.bundle import Bundle
+from ..checkpoint.file_names import label
+from ..checkpoint.layout import Held, check_manifest
+from ..checkpoint.manifest import StoredFile, read_manifest
+from ..checkpoint.rotation import LOOKS, rotated_away, steady_each
+from ..errors import CorruptCheckpointError, Problem, counted, shown
+from ..proto import reading
 from . import opened
-
-HELP = 'read all of a checkpoint, or of all in a directory, and say what is damaged'
+from .report import Line, Report, as_command, as_data
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the command to its parser."""
     parser.add_argument('path', metavar='PATH')
+    as_command(parser, _report)
 
 
-def report(parsed: argparse.Namespace) -> Report:
-    """Returns the report about all checkpoints that a path means."""
+def _report(parsed: argparse.Namespace) -> Report:
     results, deleted = _all_verified(parsed.path)
     blocks = [block for one in results for block in _blocks(one)]
     if deleted:
@@ -43,7 +41,7 @@ def report(parsed: argparse.Namespace) -> Report:
                   status=1 if any(one['findings'] for one in results) else 0)
 
 
-def _blocks(one: Mapping[str, Any]) -> Iterator[Line | Grid]:
+def _blocks(one: Mapping[str, Any]) -> Iterator[Line]:
     yield Line(one['where'], 'head')
     for finding in one['findings']:
         yield Line(finding['message'], 'bad')
@@ -117,4 +115,4 @@ def _not_finite(prefix: str, tensors: Mapping[str, int]) -> Iterator[Problem]:
     for name, count in sorted(tensors.items()):
         yield Problem('E646', label(prefix),
                       f'the numbers of tensor "{shown(name, 255)}" must be finite',
-                      f'{count_text(count, "row")} with NaN or infinity', 'Use an older one.')
+                      f'{counted(count, "row")} with NaN or infinity', 'Use an older one.')

@@ -17,31 +17,27 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import dataclasses
 import os
-from collections.abc import Collection, Mapping
-from typing import Any
+from collections.abc import Collection
+from typing import Any, NamedTuple
 
-from ...checkpoint import file_names, pointer
-from ...checkpoint.bundle import Bundle
-from ...checkpoint.file_names import POINTER, label, manifest_path
-from ...checkpoint.layout import Held, check_manifest
-from ...checkpoint.manifest import Manifest, read_manifest
-from ...checkpoint.rotation import steady, steady_each
-from ...errors import CorruptCheckpointError, Problem, bytes_text, shown
-from ...proto import reading
-from ..inputs import named_in_state
-from ..report import Grid, Line, Report, as_data, as_lines, count_text, time_text
+from ..checkpoint import file_names, pointer
+from ..checkpoint.file_names import POINTER, label, manifest_path
+from ..checkpoint.manifest import Manifest, read_manifest
+from ..checkpoint.options import CheckpointOptions
+from ..checkpoint.rotation import steady, steady_each
+from ..errors import CorruptCheckpointError, Problem, bytes_text, counted, shown
+from ..proto import reading
+from .input_argument import named_in_state
+from .report import Grid, Line, Report, as_command, as_data, as_lines, time_text
 
-HELP = 'list the checkpoints in a directory'
 COMMITTED, LEGACY, V1, INCOMPLETE = 'committed', 'legacy', 'v1', 'incomplete'
 """The states of a checkpoint: whole and with a manifest of its files; whole without one; of the
 format V1, which is not read here; damaged."""
 _TONES = {COMMITTED: '', LEGACY: 'warn', V1: 'bad', INCOMPLETE: 'bad'}
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class Found(NamedTuple):
     """A checkpoint in a directory.
 
     Attributes:
@@ -74,17 +70,15 @@ class Found:
         return V1 if file_names.is_of_format_v1(self.name, self.files) else INCOMPLETE
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Directory:
+class Directory(NamedTuple):
     """A directory of checkpoints.
 
     Attributes:
-      checkpoints: in the order of their steps.
+      checkpoints: in the order of their steps, without those that are `partial`.
       pointer: the name of the one that the file `checkpoint` names; `None` if it names none.
       problem: why that file names none; `None` if it is missing or names one.
       stages: names of the folders in which a save began.
       partial: names of checkpoints that a job publishes or deletes, or did when it was killed.
-        Their files are not among `checkpoints`.
     """
 
     checkpoints: list[Found]
@@ -160,6 +154,7 @@ def _partial(entries: Collection[str]) -> list[str]:
 
 def _found(prefix: str) -> Found:
     """Looks at one checkpoint."""
+    from ..checkpoint import recover
     problem, manifest = None, None
     folder, name = os.path.split(prefix)
     sizes = {}
@@ -169,21 +164,10 @@ def _found(prefix: str) -> Found:
     try:
         require_readable_format(prefix, sizes)
         manifest = read_manifest(prefix)
-        _require_sizes(prefix, manifest, sizes)
-        check_manifest(Held(Bundle.open(prefix), manifest))
+        recover.verify(prefix, CheckpointOptions(verify='size'))
     except CorruptCheckpointError as error:
         problem = error.problems[0]
     return Found(prefix=prefix, files=sizes, problem=problem, manifest=manifest)
-
-
-def _require_sizes(prefix: str, manifest: Manifest | None, sizes: Mapping[str, int]) -> None:
-    """Makes sure that files have the sizes that a manifest says."""
-    for file, stored in sorted(manifest.files.items()) if manifest is not None else ():
-        if sizes.get(file) != stored.size:
-            raise CorruptCheckpointError(Problem(
-                'E618', label(prefix), f'file {shown(file, 255)} must have {stored.size:,} bytes',
-                f'{sizes[file]:,}' if file in sizes else 'no such file',
-                'Use an older checkpoint, or restore the file from a copy.'))
 
 
 def _pointer_problem(path: str) -> Problem:
@@ -204,10 +188,10 @@ def _pointer_problem(path: str) -> Problem:
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the command to its parser."""
     parser.add_argument('dir', metavar='DIR')
+    as_command(parser, _report)
 
 
-def report(parsed: argparse.Namespace) -> Report:
-    """Returns the report about a directory."""
+def _report(parsed: argparse.Namespace) -> Report:
     seen = directory(parsed.dir)
     problems = [problem for problem in (*(one.problem for one in seen.checkpoints), seen.problem)
                 if problem is not None]
@@ -215,11 +199,11 @@ def report(parsed: argparse.Namespace) -> Report:
         _grid(seen.checkpoints, seen.pointer) if seen.checkpoints else Line('no checkpoints')]
     if seen.partial:
         blocks.append(Line(
-            f'{count_text(len(seen.partial), "checkpoint")} being published or deleted, or left '
+            f'{counted(len(seen.partial), "checkpoint")} being published or deleted, or left '
             f'by a job that was killed: {", ".join(seen.partial)}'))
     if seen.stages:
         blocks.append(Line(
-            f'{count_text(len(seen.stages), "folder")} of saves that did not end, or are still '
+            f'{counted(len(seen.stages), "folder")} of saves that did not end, or are still '
             f'being written: {", ".join(seen.stages)}'))
     data = {'directory': parsed.dir, 'pointer': seen.pointer, 'stages': seen.stages,
             'partial': seen.partial, 'findings': as_data(problems),
@@ -239,13 +223,9 @@ def _grid(found: list[Found], pointer: str | None) -> Grid:
 
 
 def _data(one: Found) -> dict[str, Any]:
-    manifest = one.manifest
-    return {'name': one.name, 'step': one.step, 'state': one.state, 'why': _why(one.problem),
+    manifest, problem = one.manifest, one.problem
+    return {'name': one.name, 'step': one.step, 'state': one.state,
+            'why': '' if problem is None else f'{problem.rule}; got {problem.got}',
             'bytes': sum(one.files.values()),
             'tables': None if manifest is None else len(manifest.tables),
             'created': (manifest.created or None) if manifest is not None else None}
-
-
-def _why(problem: Problem | None) -> str:
-    """Returns a problem without the name of its checkpoint, which is beside it."""
-    return '' if problem is None else f'{problem.rule}; got {problem.got}'

@@ -15,20 +15,26 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...checkpoint import manifest
-from ...checkpoint.options import CheckpointOptions
-from ...checkpoint.tables_meant import meant
-from ...errors import CheckpointError, ConfigError, CorruptCheckpointError, Problem, quoted, shown
-from ...proto import reading
-from ..report import Grid, Line, Report, as_data, as_lines, count_text
-from .opened import Opened, damage, opened, report_of
-from .options import renames
+from ..checkpoint import manifest
+from ..checkpoint.options import CheckpointOptions, renames
+from ..checkpoint.tables_meant import meant
+from ..errors import (
+    CheckpointError,
+    ConfigError,
+    CorruptCheckpointError,
+    Problem,
+    counted,
+    quoted,
+    shown,
+)
+from ..proto import reading
+from .opened import Stored, report_of
+from .report import Grid, Line, Report, as_command, as_data, as_lines
 
 if TYPE_CHECKING:  # The command alone needs NumPy.
-    from ...migration.rows.built import Base
-    from ...migration.rows.incoming import Incoming, NamedFile
+    from ..migration.rows.built import Base
+    from ..migration.rows.incoming import Incoming, NamedFile
 
-HELP = 'make a checkpoint of rows in npy, safetensors or parquet files'
 _SUFFIXES = ('.npy', '.safetensors', '.parquet')
 _NAMED = re.compile(r'(?P<table>[^=]+)=(?P<file>.+?\.(?:npy|safetensors|parquet))'
                     r'(?::(?P<column>.+))?', re.DOTALL)
@@ -53,24 +59,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
                         'rows that come, and keep everything else, slots too')
     parser.add_argument('--no-verify', action='store_true', help='check only the sizes of the '
                         'files of --base, and not their SHA-256')
-
-
-def report(parsed: argparse.Namespace) -> Report:
-    """Returns the report about an import."""
-    if parsed.base is None:
-        return _report(parsed)
-    return report_of([parsed.base], lambda: _report(parsed))
+    as_command(parser, lambda parsed: report_of(
+        [] if parsed.base is None else [parsed.base], lambda: _report(parsed)))
 
 
 def _report(parsed: argparse.Namespace) -> Report:
-    from ...migration.rows import built
+    from ..migration.rows import built
     notes: list[str] = []
     base, skipped = _base(parsed, notes)
     tables, step = _incoming(parsed, base)
     made = built.NewCheckpoint(
         parsed.checkpoint, base.manifest.step if base is not None else step, tables, base)
     if left := made.commit():
-        notes.append(f'removed what {count_text(left, "save or import")} that did not end had left')
+        notes.append(f'removed what {counted(left, "save or import")} that did not end had left')
     entries = list(map(_data, tables))
     data = {'checkpoint': reading.label(made.prefix),
             'manifest_sha256': manifest.digest(made.prefix),
@@ -84,23 +85,22 @@ def _base(parsed: argparse.Namespace, notes: list[str]
     """Opens and verifies the checkpoint of `--base`; returns the problems of newer ones too."""
     if parsed.base is None:
         return None, ()
-    from ...migration.rows.built import Base
-    given = CheckpointOptions(verify='size' if parsed.no_verify else 'sha256')
-    found: Opened = opened(parsed.base, given)
-    one = found.stored
+    from ..migration.rows.built import Base
+    one = Stored(parsed.base, CheckpointOptions(verify='size' if parsed.no_verify else 'sha256'))
     if one.manifest is None:
         raise ConfigError(Problem(
             'E669', '--base', 'it must have a manifest, which names its tables', 'none',
             'Save it by a job of this package, or by etpe migrate checkpoint.'))
-    notes += found.notes
-    if problems := one.problems() or damage(one, given, notes):
+    problems = one.problems() or one.damage()
+    notes += one.notes
+    if problems:
         raise CorruptCheckpointError(*problems)
-    return Base(one.bundle, one.manifest), found.skipped
+    return Base(one.bundle, one.manifest), one.skipped
 
 
 def _incoming(parsed: argparse.Namespace, base: Base | None) -> tuple[list[Incoming], int]:
     """Checks the files; returns the tables in them, and the step of the new checkpoint."""
-    from ...migration.rows import files, incoming
+    from ..migration.rows import files, incoming
     there = base.manifest.tables if base is not None else None
     exported = incoming.exported(parsed.dir)
     if exported is None:
@@ -131,7 +131,7 @@ def _named(flag: str, texts: Sequence[str], there: Mapping[str, Any] | None) -> 
     Raises:
       ConfigError: E669 if one has another form, or names no table of the base.
     """
-    from ...migration.rows.incoming import NamedFile
+    from ..migration.rows.incoming import NamedFile
     found = []
     for text in texts:
         match = _NAMED.fullmatch(text)

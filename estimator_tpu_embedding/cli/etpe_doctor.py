@@ -21,9 +21,8 @@ from ..doctor.diagnose import diagnose
 from ..doctor.facts import MOST_STOPS, Diagnosis, Finding, Place, Prescription
 from ..errors import counted
 from . import codes
-from .codes import ENTRIES
+from .codes import ENTRIES, SEVERITIES
 from .report import Block, Line, Report, as_command, printable
-from .rules import SEVERITIES
 
 _MOST_PATH, _MOST_WRITTEN, _MOST_STOPS = 200, 100, 5
 _MEANINGS = {
