@@ -67,18 +67,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
                         'a table NEW that A calls OLD')
     add_paths(parser)
     opened.add_arguments(parser)
-    as_command(parser, _steady_report)
-
-
-def of_two(a: str, b: str) -> Report:
-    """Returns the report about two checkpoints for a command without the arguments of this one."""
-    parser = argparse.ArgumentParser()
-    configure(parser)
-    return _steady_report(parser.parse_args(['--', a, b]))
-
-
-def _steady_report(parsed: argparse.Namespace) -> Report:
-    return opened.report_of([parsed.a, parsed.b], lambda: _report(parsed))
+    as_command(parser, lambda parsed: opened.report_of(
+        [parsed.a, parsed.b], lambda: _report(parsed)))
 
 
 def _report(parsed: argparse.Namespace) -> Report:

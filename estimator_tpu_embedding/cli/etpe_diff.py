@@ -1,20 +1,13 @@
 """`etpe diff`: prints how two configs differ, and whether a checkpoint of the first fits the
 second.
 
-JSON:
-
-| member | content |
-|---|---|
-| `a`, `b` | where the configs are |
-| `differences` | a list of objects, see below |
-| `breaking`, `safe` | numbers of differences |
-
-A difference has the members of `Difference`.
+JSON: `a` and `b`, where the configs are; `differences`, objects with the members of `Difference`;
+`breaking` and `safe`, their numbers.
 
 A checkpoint holds the rows and slots of tables by name. A difference is breaking if a training
-could not restore the checkpoint without an option of `checkpoint/options.py`. Removed
-tables, other shapes and missing slots are breaking. Learning rates, features, the number of hosts
-and all other differences are safe: they may change the training, but not the restored values.
+could not restore the checkpoint without an option of `checkpoint/options.py`: a removed table,
+another shape, a missing slot. Learning rates, features, the number of hosts and all other
+differences are safe: they may change the training, but not the restored values.
 """
 
 from __future__ import annotations
@@ -25,7 +18,7 @@ import dataclasses
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ..errors import ConfigError, Problem, UnreadableConfigError, quoted
+from ..errors import ConfigError, Problem, quoted
 from ..proto.codec import Config
 from ..proto.reading import Source
 from . import input_argument as inputs
@@ -63,21 +56,13 @@ class Difference:
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the command to its parser."""
     parser.description = (
-        'Compares the meaning of two configs; of two checkpoints without one, their rows, as etpe '
-        'checkpoint diff does. With a BREAKING difference a job of B cannot restore a checkpoint '
-        'of A. The exit status is 1 if they differ.')
+        'Compares the meaning of two configs. With a BREAKING difference a job of B cannot '
+        'restore a checkpoint of A. The exit status is 1 if they differ.')
     as_command(parser, _report, 'A', 'B')
 
 
 def _report(parsed: argparse.Namespace) -> Report:
-    try:
-        a, b = (_one(inputs.load(path)) for path in (parsed.a, parsed.b))
-    except UnreadableConfigError as error:
-        if error.code != inputs.NO_CONFIG or not all(
-                map(inputs.may_be_checkpoint, (parsed.a, parsed.b))):
-            raise
-        from . import etpe_checkpoint_diff as diff
-        return diff.of_two(parsed.a, parsed.b)
+    a, b = (_one(inputs.load(path)) for path in (parsed.a, parsed.b))
     found = differences(view_of(a), view_of(b)) or _rest(a, b)
     breaking = sum(one.breaking for one in found)
     rows = [(_SIGNS[one.kind], f'table {one.where}' if one.where else 'run', one.what, _change(one),

@@ -70,7 +70,8 @@ def _checked(parsed: argparse.Namespace) -> Report:
     prefix = opened.chosen(parsed.checkpoint, given).prefix
     with tempfile.TemporaryDirectory(prefix='etpe-migrated-') as folder:
         of_b = parsed.checkpoint_b
-        paths = migrate_checkpoint.paths(argparse.Namespace(**{**vars(parsed), 'source_path': None}))
+        paths = migrate_checkpoint.paths(
+            argparse.Namespace(**{**vars(parsed), 'source_path': None}))
         if parsed.to is not None:
             from ..migration import carry_out, from_tf2, plan
             made = plan.plan(*migrate_checkpoint.read(parsed, prefix, given))

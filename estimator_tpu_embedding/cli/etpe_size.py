@@ -1,20 +1,9 @@
 """`etpe size`: shows the bytes of tables and slots.
 
-JSON: `"sizes"`, a list of one object per config:
-
-| member | content |
-|---|---|
-| `where`, `hosts` | place of the config, number of hosts |
-| `tables` | one object per table, see below |
-| `slots_unknown` | names of tables whose slots are not counted |
-| `bytes`, `padded_bytes` | of all tables |
-| `rows_per_host`, `padded_bytes_per_host` | `min`, `max`, `imbalance` |
-
-A table has `name`, `rows`, `dimension`, `padded_dimension`, `slots`, `table_bytes`, `slot_bytes`,
-`bytes` and `padded_bytes`. `table_bytes` and `slot_bytes` are padded, and for one slot; the last
-two are for the table and all slots.
-
-`rows_per_host` and `padded_bytes_per_host` are `null` if the number of hosts is not legal.
+JSON: `sizes`, one object per config: `where`; `tables`; `slots_unknown`, names of tables whose
+slots are not counted; `bytes` and `padded_bytes` of all tables. A table has `name`, `rows`,
+`dimension`, `padded_dimension` and `slots`; `table_bytes` and `slot_bytes`, padded, of one slot;
+`bytes` and `padded_bytes`, of the table and all slots.
 """
 
 from __future__ import annotations
@@ -23,10 +12,9 @@ import argparse
 from collections.abc import Iterator
 from typing import Any
 
-from ..core.limits import MAX_HOSTS
 from ..errors import bytes_text
 from . import input_argument as inputs
-from .config_view import TableView, View, extent, extent_text, per_host, view_of
+from .config_view import TableView, View, view_of
 from .report import Grid, Line, Report, as_command, names_text
 
 
@@ -40,36 +28,29 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def _report(parsed: argparse.Namespace) -> Report:
     views = list(map(view_of, inputs.load(parsed.input)))
-    sizes = list(map(_data, views))
-    return Report([block for view, data in zip(views, sizes) for block in _blocks(view, data)],
-                  {'sizes': sizes})
+    return Report([block for view in views for block in _blocks(view)],
+                  {'sizes': list(map(_data, views))})
 
 
 def _data(view: View) -> dict[str, Any]:
-    rows = padded = None
-    if 1 <= view.hosts <= MAX_HOSTS:
-        rows, padded = (extent(per_host(view.tables, view.hosts, weigh)) for weigh in (
-            lambda table: 1, lambda table: table.padded_bytes_per_row))
-    return {'where': view.where, 'hosts': view.hosts, 'tables': list(map(_of_table, view.tables)),
-            'slots_unknown': view.slots_unknown, 'bytes': view.raw_bytes,
-            'padded_bytes': view.padded_bytes, 'rows_per_host': rows,
-            'padded_bytes_per_host': padded}
+    return {
+        'where': view.where, 'tables': [{
+            'name': table.name, 'rows': table.rows, 'dimension': table.dimension,
+            'padded_dimension': table.padded_dimension, 'slots': table.slots,
+            'table_bytes': _one_copy(table), 'slot_bytes': _one_copy(table),
+            'bytes': table.raw_bytes, 'padded_bytes': table.padded_bytes}
+            for table in view.tables],
+        'slots_unknown': view.slots_unknown, 'bytes': view.raw_bytes,
+        'padded_bytes': view.padded_bytes}
 
 
-def _blocks(view: View, data: dict[str, Any]) -> Iterator[Line | Grid]:
+def _blocks(view: View) -> Iterator[Line | Grid]:
     whole = view.padded_bytes  # Once, not once per table: there may be many.
     yield Line(f'{view.where}: {len(view.tables)} tables, {bytes_text(view.raw_bytes)}, padded '
                f'{bytes_text(whole)}', 'head')
     yield Grid(('table', '>rows', '>dim', '>pad', '>table', 'slots', '>bytes', '>padded', '>share'),
                [_cells(table, whole) for table in view.tables])
     yield from unknown_slots(view)
-    rows, padded = data['rows_per_host'], data['padded_bytes_per_host']
-    if rows is None:
-        yield Line(f'num_hosts {view.hosts} is not legal, so nothing can be said of a host', 'warn')
-    else:
-        yield Line(f'on {view.hosts} host{"s" if view.hosts != 1 else ""}, div or mod: rows '
-                   f'per host {extent_text(rows, str)}; padded bytes '
-                   f'{extent_text(padded, bytes_text)}')
 
 
 def unknown_slots(view: View) -> list[Line]:
@@ -95,10 +76,3 @@ def _cells(table: TableView, whole: int) -> tuple[str, ...]:
 def _share_text(count: int, whole: int) -> str:
     share = 100 * count / (whole or 1)
     return '< 0.1 %' if 0 < share < .1 else f'{share:,.1f} %'
-
-
-def _of_table(table: TableView) -> dict[str, Any]:
-    return {'name': table.name, 'rows': table.rows, 'dimension': table.dimension,
-            'padded_dimension': table.padded_dimension, 'slots': table.slots,
-            'table_bytes': _one_copy(table), 'slot_bytes': _one_copy(table),
-            'bytes': table.raw_bytes, 'padded_bytes': table.padded_bytes}

@@ -80,7 +80,8 @@ def _of_checkpoint(prefix: str | None, graphs: list[str], source: str) -> list[S
         raise reading.unreadable(
             NO_CONFIG, reading.label(source), 'the manifest or graph of a checkpoint must have an '
             'embedding config', 'neither' if prefix else 'no checkpoint', 'A directory must be a '
-            'model_dir or that of a SavedModel; etpe inspect shows a checkpoint without a config.')
+            'model_dir or that of a SavedModel; etpe checkpoint shows and compares checkpoints '
+            'without a config.')
     once: dict[bytes, Source] = {}
     for one in found:
         once.setdefault(one.config.SerializeToString(deterministic=True), one)

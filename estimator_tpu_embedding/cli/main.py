@@ -64,8 +64,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from .etpe_run import split_at_script
         head, rest = split_at_script(given[1:])
         given = ['run', *head]
-    elif given[:1] == ['--format'] and given[2:3] and given[2] == chosen:
-        given = [*given[2:], *given[:2]]  # As people write it who know other tools.
     parsed, unknown = parser.parse_known_args(given, argparse.Namespace(rest=rest))
     if unknown:  # The parser of the command knows its usage; argparse would ask the first one.
         parsed.refuse(f'unrecognized arguments: {" ".join(unknown)}')

@@ -1,7 +1,6 @@
 import dataclasses
 
 import pytest
-from harness import forged_job
 from harness.commands import CONFIGS, SEVERAL, config_of, saved
 from harness.wire import graph, node
 from hypothesis import given, settings
@@ -48,13 +47,6 @@ def test_an_order_that_is_not_compared_is_not_passed_over(etpe, tmp_path):
     first, second = config.feature_descriptor[4], config.feature_descriptor[5]
     first.table_id, second.table_id = second.table_id, first.table_id
     assert 'an order, or fields' in etpe('diff', ONE, saved(tmp_path, config), status=1)
-
-
-def test_checkpoints_without_configs_are_compared_row_by_row(etpe, tmp_path):
-    a, b = (forged_job.save(tmp_path / name, values=forged_job.VALUES + add)
-            for name, add in (('a', 0), ('b', 1)))
-    assert etpe('diff', a, b, status=1) == etpe('checkpoint', 'diff', a, b, status=1)
-    assert etpe('diff', a, SEVERAL, status=2).startswith('etpe diff: E491 ')
 
 
 def test_a_file_of_several_configs_is_no_side(etpe, tmp_path):

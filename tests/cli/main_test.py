@@ -114,13 +114,6 @@ def test_streams_that_are_closed_cause_no_traceback(redirection, arguments, stat
     assert said or not done.stderr
 
 
-def test_the_format_may_come_before_the_command(etpe):
-    assert etpe('--format', 'json', 'inspect', SEVERAL) == etpe(
-        'inspect', SEVERAL, '--format', 'json')
-    assert 'usage' in etpe('--format', 'json', 'run', 'script.py', status=2)
-    assert 'usage' in etpe('--format', status=2)
-
-
 def test_the_inspection_runs_from_a_checkout():
     script = ROOT / 'tools' / 'inspect_tpu_embedding_config.py'
     done = run_python(script, SEVERAL, cwd='/')
