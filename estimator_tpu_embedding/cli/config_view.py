@@ -44,9 +44,6 @@ class TableView:
     """One table.
 
     Attributes:
-      name: of the table.
-      rows: vocabulary size.
-      dimension: columns, not padded.
       optimizer: its field in the proto; `None` where it is not stated.
       settings: hyper-parameters that differ from their defaults or have none, and rarer fields.
       learning_rate: the constant; `None` where it is not stated or not constant.
@@ -101,9 +98,7 @@ class View:
     """A config.
 
     Attributes:
-      where: the place where it was found.
       mode: `'training'`, `'inference'`, or the name of a number that is neither.
-      hosts: number of hosts.
       cores: of all hosts.
       batch_size_per_core: `None` where it is not stated or features disagree.
       strategy: `'div'`, `'mod'`, or a number that is neither.
@@ -179,6 +174,8 @@ def _table_of(descriptor: codec.Config.TableDescriptor, features: tuple[FeatureV
     optimizer = parameters.WhichOneof('parameters')
     rate = parameters.learning_rate
     settings = dict(_settings(parameters, optimizer))
+    slots = None if optimizer not in OPTIMIZERS else tuple(
+        slot.suffix for slot in codec.decode_optimizer(parameters).slots)
     if descriptor.num_features:
         settings['num_features'] = descriptor.num_features
     return TableView(
@@ -186,13 +183,7 @@ def _table_of(descriptor: codec.Config.TableDescriptor, features: tuple[FeatureV
         optimizer=optimizer, features=features, settings=settings,
         learning_rate=_value(rate.constant) if rate.HasField('constant') else None,
         tag=rate.dynamic.tag if rate.HasField('dynamic') else None,
-        slots=() if mode == 'inference' else _slots(parameters, optimizer))
-
-
-def _slots(parameters: codec.Parameters, optimizer: str | None) -> tuple[str, ...] | None:
-    if optimizer in OPTIMIZERS:
-        return tuple(slot.suffix for slot in codec.decode_optimizer(parameters).slots)
-    return None
+        slots=() if mode == 'inference' else slots)
 
 
 def _settings(parameters: codec.Parameters, optimizer: str | None

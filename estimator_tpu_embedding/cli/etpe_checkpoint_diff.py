@@ -1,22 +1,10 @@
 """`etpe checkpoint diff`: says how two checkpoints differ, comparing the rows of equal ids.
 
-The report in JSON has these fields:
-
-- `a`, `b`: their paths.
-- `notes`, `findings`, `skipped`: as in `show`.
-- `differences`: a list of objects.
-
-A difference has these fields:
-
-- `name`: in `a`, if it is there.
-- `kind`: see below.
-- `before`, `after`: type and shape, or `null`.
-- `rows`: how many differ.
-- `new`: how many more rows there are after.
-- `most`: the largest absolute difference, or `"inf"`.
-- `ids`: pairs of an id that differs and the largest difference in its row, 10 of them.
-
-These are the kinds; only `values` and `resized` have rows:
+The report in JSON has `a` and `b`, their paths; `notes`, `findings` and `skipped`, as in `show`;
+and `differences`, a list of objects. These have `name`, in `a` if it is there; `before` and
+`after`, type and shape, or `null`; `rows`, how many differ; `new`, how many more rows there are
+after; `most`, the largest absolute difference, or `"inf"`; `ids`, pairs of an id that differs and
+the largest difference in its row, 10 of them; and `kind`:
 
 - `added`, `removed`: only one of both has the tensor.
 - `changed`: its type or shape is another one.
@@ -49,8 +37,6 @@ if TYPE_CHECKING:
 
 _MOST_IDS = 10
 _SIGNS = {'added': '+', 'removed': '-'}
-_ACROSS = ('map', 'object_path', 'optimizer_path')
-"""Arguments that are for checkpoints of different APIs."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -124,11 +110,7 @@ def _blocks(found: list[dict[str, Any]]) -> Iterator[Line | Grid]:
 
 
 def _pairs(a: Stored, b: Stored, given: CheckpointOptions) -> list[tuple[str, str]]:
-    """Returns what to compare: sorted pairs of tensors of `a` and `b`, `''` if one has none.
-
-    Raises:
-      ConfigError: E630 if a table that is renamed is not there, or may be one of several.
-    """
+    """Returns what to compare: sorted pairs of tensors of `a` and `b`, `''` if one has none."""
     stored, here = (one.tables or one.bundle.tensors for one in (a, b))
     choices = tables_meant(given, stored, here)
     if choices.problems:
@@ -148,26 +130,17 @@ def _pairs(a: Stored, b: Stored, given: CheckpointOptions) -> list[tuple[str, st
 def _is_across(a: Stored, b: Stored, parsed: argparse.Namespace) -> bool:
     """Whether two checkpoints are of different APIs; arguments that do not fit end the command."""
     found = contents.is_tf2(a.bundle) != contents.is_tf2(b.bundle)
-    if found and parsed.rename:
-        parsed.refuse('argument --rename: one of both is of TF2; --map names tables and variables')
-    for name in _ACROSS:
-        if not found and getattr(parsed, name) is not None:
-            parsed.refuse(f'argument --{name.replace("_", "-")}: both checkpoints are of one API')
+    for name in (('rename',) if found else ('map', 'object_path', 'optimizer_path')):
+        if getattr(parsed, name) not in (None, []):
+            parsed.refuse(f'argument --{name.replace("_", "-")}: ' + (
+                'one of both is of TF2; --map names tables and variables' if found else
+                'both checkpoints are of one API'))
     return found
 
 
 def _paired(a: Stored, b: Stored, parsed: argparse.Namespace, given: CheckpointOptions
            ) -> tuple[list[tuple[str, str]], list[str]]:
-    """Pairs tensors, and lets both know how the rows of their tables are ordered.
-
-    Returns:
-      Pairs of tensors, sorted, `''` if one has none; and notes for the user.
-
-    Raises:
-      ConfigError: E651 if the map cannot be read, E653 if there are no tables at the path, E654 if
-        the map is about another checkpoint.
-      IncompatibleCheckpointError: E652 if nothing says how rows are ordered.
-    """
+    """As `_pairs`, by names of both APIs; lets both know how their rows are ordered. With notes."""
     map = read_map(parsed)
     of_a, of_b = (plan.read(one.prefix, paths(parsed), names, given)
                   for one, names in ((a, map), (b, Map())))

@@ -66,12 +66,6 @@ def _report(parsed: argparse.Namespace) -> Report:
 
 
 def _tables(one: Stored, names: list[str], with_slots: bool) -> list[Chosen]:
-    """Returns the tables to export.
-
-    Raises:
-      IncompatibleCheckpointError: E608 if nothing says the order of their rows.
-      ConfigError: E662 if a name means no table, or several.
-    """
     from ..migration.rows import outgoing
     found = outgoing.candidates(one.bundle, one.tables, one.manifest)
     if not found and one.manifest is None and one.assumed is None:

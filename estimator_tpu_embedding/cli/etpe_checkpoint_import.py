@@ -126,11 +126,7 @@ def _incoming(parsed: argparse.Namespace, base: Base | None) -> tuple[list[Incom
 
 
 def _named(flag: str, texts: Sequence[str], there: Mapping[str, Any] | None) -> list[NamedFile]:
-    """Returns the values of `--table` or `--ids`.
-
-    Raises:
-      ConfigError: E669 if one has another form, or names no table of the base.
-    """
+    """Returns the values of `--table` or `--ids`."""
     from ..migration.rows.incoming import NamedFile
     found = []
     for text in texts:
@@ -145,18 +141,16 @@ def _named(flag: str, texts: Sequence[str], there: Mapping[str, Any] | None) -> 
 
 
 def _in_base(name: str, there: Mapping[str, Any] | None, flag: str) -> str:
-    """Returns the full name of the table of the base that a name means; without a base, itself."""
+    """Returns the full name of a table of the base; without a base, the name itself."""
     return name if there is None else _only(name, sorted(there), flag, '--base')
 
 
 def _renamed(names: Sequence[str], renames: Mapping[str, str]) -> dict[str, str]:
-    """Returns the new name of each table, by its old one."""
     return {**{name: name for name in names},
             **{_only(old, names, '--rename', 'DIR'): new for old, new in renames.items()}}
 
 
 def _only(name: str, there: Sequence[str], flag: str, place: str) -> str:
-    """Returns the full name of the one table that a name means."""
     several = meant(name, there)
     if len(several) != 1:
         raise ConfigError(Problem(

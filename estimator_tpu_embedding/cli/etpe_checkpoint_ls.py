@@ -1,16 +1,11 @@
 """`etpe checkpoint ls`: lists the checkpoints in a directory, and says which can be read.
 
-The report in JSON has these fields:
-
-- `directory`: as it was given.
-- `pointer`: the name that the file `checkpoint` names, or `null`.
-- `stages`: folders of saves that did not end.
-- `partial`: names of checkpoints that a job publishes or deletes, or did when it was killed.
-- `findings`: a `code` and a `message` each.
-- `checkpoints`: each with `name`, `step`, `state`, `why`, `bytes`, `tables` and `created`. `state`
-  is `committed`, `legacy`, `v1` (not read here) or `incomplete`; `why` gives the reason for the
-  last two. `tables` is their number, `null` without a manifest. `created` is in seconds since
-  1970, or `null`.
+The report in JSON has `directory`, as it was given; `pointer`, the name that the file `checkpoint`
+names, or `null`; `stages`, folders of saves that did not end; `partial`, names of checkpoints that
+a job publishes or deletes, or did when it was killed; `findings`, a `code` and a `message` each;
+and `checkpoints`. These have `name`, `step` and `bytes`; `state`, which is `committed`, `legacy`,
+`v1` (not read here) or `incomplete`; `why`, the reason for the last two; `tables`, their number,
+`null` without a manifest; and `created`, in seconds since 1970, or `null`.
 """
 
 from __future__ import annotations
@@ -89,24 +84,12 @@ class Directory(NamedTuple):
 
 
 def directory(path: str) -> Directory:
-    """Lists a directory; of data files it reads only the sizes.
-
-    Raises:
-      UnreadableConfigError: E645 if it is none, or cannot be read.
-    """
+    """Lists a directory; of data files it reads only the sizes."""
     return steady(lambda: _look(path), lambda: _pointer_state(path), lambda seen: seen.problem)
 
 
 def require_readable_format(prefix: str, files: Collection[str]) -> None:
-    """Makes sure that a checkpoint has a format that can be read.
-
-    Args:
-      prefix: of the checkpoint.
-      files: names of its files, as `file_names.by_checkpoint` finds them.
-
-    Raises:
-      CorruptCheckpointError: E613 if it has the format V1.
-    """
+    """Raises E613 if a checkpoint with such files has the format V1."""
     if file_names.is_of_format_v1(os.path.basename(prefix), files):
         raise CorruptCheckpointError(Problem(
             'E613', label(prefix), 'it must have the format V2', 'V1 format, not read here',
@@ -115,7 +98,7 @@ def require_readable_format(prefix: str, files: Collection[str]) -> None:
 
 def _look(path: str) -> Directory:
     """Lists a directory once, and looks at each of its checkpoints until nobody changes it."""
-    names = set(_names(path))
+    names = set(names_in(path))
     partial = _partial(names)
     whole = [os.path.join(path, name) for name in file_names.by_checkpoint(names)
              if name not in partial]
@@ -129,7 +112,8 @@ def _look(path: str) -> Directory:
                       or file_names.replaced_by(name) is not None), partial=partial)
 
 
-def _names(path: str) -> list[str]:
+def names_in(path: str) -> list[str]:
+    """Lists a directory; E645 if that is not possible."""
     try:
         return os.listdir(path)
     except OSError as error:
@@ -146,19 +130,17 @@ def _pointer_state(path: str) -> object:
 
 
 def _partial(entries: Collection[str]) -> list[str]:
-    """Returns the names of the checkpoints that a job publishes or deletes."""
     parts = [part for part in map(file_names.parse, entries) if part is not None]
     return sorted(part.checkpoint for part in parts if part.kind == file_names.PARTIAL
                   and manifest_path(part.checkpoint) not in entries)
 
 
 def _found(prefix: str) -> Found:
-    """Looks at one checkpoint."""
     from ..checkpoint import recover
     problem, manifest = None, None
     folder, name = os.path.split(prefix)
     sizes = {}
-    for file in file_names.by_checkpoint(_names(folder)).get(name, ()):
+    for file in file_names.by_checkpoint(names_in(folder)).get(name, ()):
         with contextlib.suppress(FileNotFoundError):  # Deleted since it was listed.
             sizes[file] = os.lstat(os.path.join(folder, file)).st_size
     try:

@@ -54,14 +54,8 @@ def _blocks(one: Mapping[str, Any]) -> Iterator[Line]:
 
 
 def _all_verified(path: str) -> tuple[list[dict[str, Any]], list[str]]:
-    """Verifies the checkpoints of a path.
-
-    Returns:
-      `(results, deleted)`: an entry of the report for each that was read, and the names of the
-      others, which a job deleted meanwhile.
-
-    Raises:
-      CheckpointError: E628 if a job deleted one after the other, or the one that was named.
+    """Returns an entry of the report for each checkpoint of a path, and names of those that a job
+    deleted before they were read.
     """
     deleted: list[str] = []
     for _ in range(LOOKS if os.path.isdir(path) else 1):
@@ -74,7 +68,6 @@ def _all_verified(path: str) -> tuple[list[dict[str, Any]], list[str]]:
 
 
 def _verified(prefix: str) -> dict[str, Any]:
-    """Reads all of a checkpoint; returns its entry of the report."""
     result: dict[str, Any] = {'where': reading.label(prefix), 'by': 'crc32c', 'unchecked': []}
     problems: list[Problem] = []
     try:
@@ -95,11 +88,7 @@ def _verified(prefix: str) -> dict[str, Any]:
 
 
 def _compared(prefix: str, files: Mapping[str, StoredFile]) -> tuple[Bundle, scan.Scanned]:
-    """Opens and reads a checkpoint, once if it is what its manifest says.
-
-    Raises:
-      CorruptCheckpointError: if it is not.
-    """
+    """Opens and reads a checkpoint, once if it is what its manifest says."""
     try:
         bundle = Bundle.open(prefix)
         scanned = scan.scan(bundle)

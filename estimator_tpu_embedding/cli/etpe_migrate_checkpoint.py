@@ -114,12 +114,7 @@ def add_paths(parser: argparse.ArgumentParser) -> None:
 
 def read(parsed: argparse.Namespace, prefix: str, given: CheckpointOptions
          ) -> tuple[Contents, Target, Choices]:
-    """Reads the map and a checkpoint; arguments that do not apply end the command.
-
-    Raises:
-      ConfigError: E651 or E653.
-      IncompatibleCheckpointError: E652.
-    """
+    """Reads the map and a checkpoint; arguments that do not apply end the command."""
     for argument, why in _unused(parsed, contents.is_tf2(Bundle.open(prefix))):
         parsed.refuse(f'argument {argument}: {why}')
     map, target, like = read_map(parsed), _target(parsed), _like(parsed, given)

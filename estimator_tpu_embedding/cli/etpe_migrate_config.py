@@ -93,7 +93,10 @@ def _written(parsed: argparse.Namespace) -> tuple[str, Written]:
         if declared is not None:
             return where, declaration_text.written(_sized(declared, parsed), target)
         if not inputs.holds_config(value):
-            raise _no_declaration(where, value)
+            raise ConfigError(Problem(
+                'E675', where, 'the object must declare tables and features', shown(
+                    type(value).__qualname__), 'Name an EmbeddingConfigSpec, a config, or a '
+                'function that returns one.'))
         found = inputs.from_object(value, where)
     else:
         found = inputs.load(source)
@@ -110,13 +113,6 @@ def _sized(declared: Declaration, parsed: argparse.Namespace) -> Declaration:
         return declared
     hosts, cores = (1 if one is None else one for one in (parsed.hosts, parsed.cores))
     return declared.sized(parsed.batch_size, Topology(num_hosts=hosts, cores_per_host=cores))
-
-
-def _no_declaration(where: str, value: object) -> ConfigError:
-    return ConfigError(Problem(
-        'E675', where, 'the object must declare tables and features', shown(
-            type(value).__qualname__), 'Name an EmbeddingConfigSpec, a config, or '
-        'a function that returns one.'))
 
 
 def _chosen(found: list[reading.Source]) -> tuple[Config, list[Config], str]:

@@ -7,9 +7,9 @@ JSON: `plans`, one object per config: `where`; `hosts`, `cores_per_host` and `st
 `--stats`. The rows of a config are at least the number of hosts, as TensorFlow writes them.
 
 `stats` has what `profile_data_directory` measured: `directory`; `tables`, those with a profile;
-`without_profile`, names of the other tables; `unused`, profiles of no table, with `table`, `rows`
-and `dimension`; `bytes_per_example_of_host`, the looked-up bytes, by strategy a list by host;
-`imbalance` of these by strategy, most over mean; and `recommended`, a strategy or `null`.
+`without_profile`, names of the other tables; `bytes_per_example_of_host`, the looked-up bytes, by
+strategy a list by host; `imbalance` of these by strategy, most over mean; and `recommended`, a
+strategy or `null`.
 
 A table in it has `name`; `first_step`, `last_step`, `steps` and `sampled_steps`, which were
 measured; `run`, with `hosts`, `cores_per_host`, `batch_size` and `strategy`; `ids_per_example`, a
@@ -83,18 +83,17 @@ def _planned(view: View, parsed: argparse.Namespace, profiles: Sequence[TablePro
     what = topology.batch_arithmetic(size) if size and not problem else str(topology)
     blocks = [
         Line(f'{view.where}: {what}, {strategy}', 'head'),
-        Grid(('table', '>rows', '>rows per host', '>max/mean', '>padded per host'),
+        Grid(('table', '>rows', '>rows per host', '>padded per host'),
              [_cells(table, hosts) for table in tables]),
         Grid(('host', '>rows', '>bytes', '>padded'), list(_host_rows(rows, raw, padded))),
-        Line(f'rows per host {_extent_text(_extent(rows), str)}; padded bytes '
-             f'{_extent_text(_extent(padded), bytes_text)}'),
+        Line(f'rows per host {_extent(rows, str)}; padded bytes {_extent(padded, bytes_text)}'),
         *unknown_slots(view), *(_blocks_of_stats(stats) if stats else ()),
         *([Line(str(problem), 'bad')] if problem else [])]
     return {
         'where': view.where, 'hosts': hosts, 'cores_per_host': topology.cores_per_host,
         'strategy': strategy, 'batch_size': size or None,
         'tables': [{'name': table.name, 'rows': table.rows,
-                    'rows_per_host': rows_extent(table, hosts)} for table in tables],
+                    'rows_per_host': rows_per_host(table, hosts)} for table in tables],
         'rows_of_host': rows, 'bytes_of_host': raw, 'padded_bytes_of_host': padded,
         'slots_unknown': view.slots_unknown, 'stats': stats,
         'findings': [str(problem)] if problem else []}, blocks
@@ -121,11 +120,9 @@ def _raised(table: TableView, hosts: int) -> TableView:
 
 
 def _cells(table: TableView, hosts: int) -> tuple[str, ...]:
-    rows = rows_extent(table, hosts)
-    least, most = rows['min'], rows['max']
+    least, most = rows_per_host(table, hosts).values()
     return (table.name, f'{table.rows:,}', f'{most:,}' if least == most else
-            f'{least:,} to {most:,}', f'{rows["imbalance"]:.2f}',
-            bytes_text(most * table.padded_bytes_per_row))
+            f'{least:,} to {most:,}', bytes_text(most * table.padded_bytes_per_row))
 
 
 def _imbalance(load: Sequence[float]) -> float:
@@ -138,22 +135,15 @@ def _imbalance(load: Sequence[float]) -> float:
     return max(load) * len(load) / total if total else 1.0
 
 
-def _extent(of_host: Sequence[int]) -> dict[str, Any]:
-    """Returns least, most and imbalance of one number per host, as data for JSON."""
-    return {'min': min(of_host), 'max': max(of_host), 'imbalance': round(_imbalance(of_host), 6)}
+def _extent(of_host: Sequence[int], show: Callable[[int], str]) -> str:
+    return (f'{show(min(of_host))} to {show(max(of_host))}, max/mean '
+            f'{_imbalance(of_host):.2f}')
 
 
-def _extent_text(one: dict[str, Any], show: Callable[[int], str]) -> str:
-    """Returns an extent as text."""
-    return f'{show(one["min"])} to {show(one["max"])}, max/mean {one["imbalance"]:.2f}'
-
-
-def rows_extent(table: TableView, hosts: int) -> dict[str, Any]:
-    """Returns the extent of the rows of one table: the same under `div` and `mod`."""
+def rows_per_host(table: TableView, hosts: int) -> dict[str, int]:
+    """Returns the fewest and the most rows of one table on a host: the same by `div` and `mod`."""
     partition = _partition(table, hosts)
-    most, rows = partition.rows_on(0), partition.vocabulary_size
-    return {'min': partition.rows_on(hosts - 1), 'max': most,
-            'imbalance': round(most * hosts / rows, 6) if rows else 1.0}
+    return {'min': partition.rows_on(hosts - 1), 'max': partition.rows_on(0)}
 
 
 def _partition(table: TableView, hosts: int) -> Partition:
@@ -210,12 +200,9 @@ def _measured(view: View, hosts: int, directory: str, found: Sequence[TableProfi
                                  for so_far, ids in zip(of_host[strategy], load)]
     uneven = {strategy: _imbalance(load) for strategy, load in of_host.items()}
     better = min(uneven, key=uneven.__getitem__)
-    used = {id(profile) for profile in best.values()}
     return {
         'directory': directory, 'tables': tables,
         'without_profile': [table.name for table in view.tables if table.name not in best],
-        'unused': [{'table': one.subject.table, 'rows': one.subject.vocabulary_size,
-                    'dimension': one.subject.dimension} for one in found if id(one) not in used],
         'bytes_per_example_of_host': {
             strategy: [round(one, 6) for one in load] for strategy, load in of_host.items()},
         'imbalance': {strategy: round(value, 6) for strategy, value in uneven.items()},
@@ -255,9 +242,6 @@ def _blocks_of_stats(stats: dict[str, Any]) -> Iterator[Line | Grid]:
             f'; {advice} balances better' if advice else ''))
     if stats['without_profile']:
         yield Line(f'without a profile: {names_text(stats["without_profile"])}')
-    if stats['unused']:
-        yield Line('profiles not used: ' + names_text(
-            f'{one["table"]}, {one["rows"]:,} x {one["dimension"]}' for one in stats['unused']))
 
 
 def _cells_of_stats(one: dict[str, Any]) -> tuple[str, ...]:

@@ -147,11 +147,7 @@ def _executed(program: Any, parsed: argparse.Namespace, directory: str) -> int:
 
 
 def _prepared(parsed: argparse.Namespace, options: CheckpointOptions) -> Any:
-    """Prepares the process, and returns the `compat.script.Program` that the arguments name.
-
-    Raises:
-      ConfigError, SetupError: if that is not possible.
-    """
+    """Prepares the process; returns the `compat.script.Program` that the arguments name."""
     from ..compat import console, environment, script
     from ..compat.install import install
     environment.prepare()  # Before TensorFlow is imported.
@@ -246,11 +242,7 @@ def split_at_script(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def checkpoint_options(parsed: argparse.Namespace) -> CheckpointOptions:
-    """Returns the options about checkpoints as a job takes them.
-
-    Raises:
-      ConfigError: if a value is illegal.
-    """
+    """Returns the options about checkpoints as a job takes them."""
     return CheckpointOptions(
         grow=parsed.grow, drop=parsed.drop, reset_slots=parsed.reset_slots,
         rename=renames(parsed.rename), assume=parsed.assume,

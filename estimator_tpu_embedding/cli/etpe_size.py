@@ -70,9 +70,4 @@ def _cells(table: TableView, whole: int) -> tuple[str, ...]:
         f'{name} {bytes_text(_one_copy(table))}' for name in table.slots)
     return (table.name, f'{table.rows:,}', str(table.dimension), str(table.padded_dimension),
             bytes_text(_one_copy(table)), slots, bytes_text(table.raw_bytes),
-            bytes_text(table.padded_bytes), _share_text(table.padded_bytes, whole))
-
-
-def _share_text(count: int, whole: int) -> str:
-    share = 100 * count / (whole or 1)
-    return '< 0.1 %' if 0 < share < .1 else f'{share:,.1f} %'
+            bytes_text(table.padded_bytes), f'{100 * table.padded_bytes / (whole or 1):.1f} %')

@@ -93,7 +93,10 @@ def _about_run(view: View) -> Iterator[Problem]:
     if tags and tags != set(range(len(tags))):
         yield Problem('W423', 'learning rates', f'{len(tags)} tags must be 0 to {len(tags) - 1}',
                       f'the highest is {max(tags)}, the lowest {min(tags)}')
-    yield from _about_profiles(str(view.settings.get('profile_data_directory', '')))
+    directory = str(view.settings.get('profile_data_directory', ''))
+    if doubts := ', '.join(directory_doubts(directory)):
+        yield Problem('W441', 'profile_data_directory', 'it should be the plain path of a '
+                      'directory', f'{doubts} in "{shown(directory)}"')
     alike: dict[str, list[str]] = {}
     for table in view.tables:
         alike.setdefault(table.name.casefold(), []).append(table.name)
@@ -112,13 +115,6 @@ def _about_run(view: View) -> Iterator[Problem]:
                           f'host under {view.strategy}, so the newest may all be on a few',
                           f'the newest 1 % of table "{largest.name}" on {spread} of '
                           f'{view.hosts} hosts')
-
-
-def _about_profiles(directory: str) -> Iterator[Problem]:
-    doubts = ', '.join(directory_doubts(directory))
-    if doubts:
-        yield Problem('W441', 'profile_data_directory', 'it should be the plain path of a '
-                      'directory', f'{doubts} in "{shown(directory)}"')
 
 
 def _about_table(table: TableView, hosts: int) -> Iterator[Problem]:

@@ -19,7 +19,7 @@ from ..core.partition import Partition
 from ..core.vocabulary import Vocabulary
 from ..errors import CorruptCheckpointError, Problem, UnreadableConfigError, shown
 from ..proto import reading
-from .etpe_checkpoint_ls import directory, require_readable_format
+from .etpe_checkpoint_ls import directory, names_in, require_readable_format
 from .report import Report
 
 _MOST_NAMED = 5
@@ -35,11 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def options(parsed: argparse.Namespace) -> CheckpointOptions:
-    """Returns what the arguments say.
-
-    Raises:
-      ConfigError: if a value is not allowed.
-    """
+    """Returns what the arguments say."""
     return CheckpointOptions(assume=parsed.assume, verify='size' if parsed.no_verify else 'sha256',
                              rename=renames(getattr(parsed, 'rename', ())))
 
@@ -61,16 +57,7 @@ class Chosen(NamedTuple):
 
 
 def chosen(path: str, options: CheckpointOptions) -> Chosen:
-    """Finds the checkpoint that a path means; of a directory the one that a job would restore.
-
-    Args:
-      path: as `prefixes` takes it.
-      options: only `verify` matters.
-
-    Raises:
-      UnreadableConfigError: E645 if there is none.
-      CorruptCheckpointError: if a job would end with an error.
-    """
+    """Finds the checkpoint that a path means; of a directory the one that a job would restore."""
     if not os.path.isdir(path):
         prefix, = prefixes(path)
         check_format(prefix)
@@ -93,11 +80,7 @@ def chosen(path: str, options: CheckpointOptions) -> Chosen:
 def prefixes(path: str) -> list[str]:
     """Finds the checkpoints that a path means, in the order of their steps.
 
-    Args:
-      path: a directory, a prefix such as `dir/model.ckpt-7`, or a file of a checkpoint.
-
-    Raises:
-      UnreadableConfigError: E645 if there is none.
+    It is a directory, a prefix such as `dir/model.ckpt-7`, or a file of a checkpoint.
     """
     if os.path.isdir(path):
         found = directory(path).checkpoints
@@ -105,11 +88,7 @@ def prefixes(path: str) -> list[str]:
             raise _nothing(path, 'it must hold checkpoints', 'none')
         return [one.prefix for one in found]
     folder, name = os.path.split(path)
-    try:
-        known = file_names.by_checkpoint(os.listdir(folder or '.'))
-    except OSError as error:
-        raise _nothing(path, 'it must be in a directory that can be read',
-                       shown(error.strerror)) from error
+    known = file_names.by_checkpoint(names_in(folder or '.'))
     part = file_names.parse(name)
     meant = name if name in known or part is None else part.checkpoint
     if meant not in known:
@@ -118,11 +97,7 @@ def prefixes(path: str) -> list[str]:
 
 
 def check_format(prefix: str) -> None:
-    """Makes sure that a checkpoint has a format that can be read.
-
-    Raises:
-      CorruptCheckpointError: E613 if it has the format V1.
-    """
+    """Raises E613 if a checkpoint has a format that cannot be read."""
     folder, name = os.path.split(prefix)
     known = file_names.by_checkpoint(os.listdir(folder or '.'))
     require_readable_format(prefix, known.get(name, ()))
@@ -142,7 +117,6 @@ def _quiet() -> Iterator[None]:
 
 def _nothing(path: str, rule: str, got: str, names: list[str] | None = None
              ) -> UnreadableConfigError:
-    """Returns the error for a path without a checkpoint; it names the newest of those there."""
     remedy = 'Name a model_dir, or a checkpoint such as dir/model.ckpt-7.'
     if names:
         names.sort(key=lambda name: (file_names.step_of(name) or 0, name))
@@ -164,12 +138,7 @@ class Stored:
     """
 
     def __init__(self, path: str, options: CheckpointOptions):
-        """Opens the checkpoint that a path means, as `chosen` finds it.
-
-        Raises:
-          UnreadableConfigError: E645 if there is none.
-          CorruptCheckpointError: if it cannot be read.
-        """
+        """Opens the checkpoint that a path means, as `chosen` finds it."""
         found = chosen(path, options)
         self._options, self._known = options, found.known
         self.prefix, self.skipped = found.prefix, found.skipped
@@ -238,10 +207,6 @@ def report_of(paths: Sequence[str], look: Callable[[], Report]) -> Report:
     Args:
       paths: of checkpoints, or of directories in which one is chosen.
       look: makes the report.
-
-    Raises:
-      CheckpointError: E628 if a checkpoint that was named was deleted.
-      EteError: if `look` raises it and nothing changed.
     """
     names = [path if os.path.isdir(path) or (part := file_names.parse(path)) is None
              else part.checkpoint for path in paths]

@@ -22,7 +22,6 @@ from typing import Any, NamedTuple
 
 from ..errors import EteError, Problem, quoted
 
-FORMATS = ('text', 'json')
 MAX_CELL, MAX_LINE = 60, 400
 _COLOURS = {'head': '\x1b[1m', 'bad': '\x1b[31m', 'warn': '\x1b[33m', 'good': '\x1b[32m'}
 _END_OF_COLOUR = '\x1b[0m'
@@ -114,11 +113,9 @@ def json_number(value: float) -> float | str:
     return value if math.isfinite(value) else str(value)
 
 
-def number_text(value: float | str | None) -> str:
+def number_text(value: float | str) -> str:
     """Returns a number, or its text in JSON, for people."""
-    if isinstance(value, float):
-        return f'{value:.6g}'
-    return f'{value:,}' if isinstance(value, int) else str('?' if value is None else value)
+    return f'{value:.6g}' if isinstance(value, float) else str(value)
 
 
 def as_command(parser: argparse.ArgumentParser, work: Callable[[argparse.Namespace], Report],
@@ -128,14 +125,14 @@ def as_command(parser: argparse.ArgumentParser, work: Callable[[argparse.Namespa
     Args:
       parser: of the command.
       work: makes the report from the parsed arguments; an `EteError` from it is exit status 2.
-      *inputs: names of the arguments that `inputs.load` is to read.
+      *inputs: names of the arguments that `input_argument.load` is to read.
       flag: chooses the form of the report, if `--format` means something else there.
     """
     for name in inputs:
         parser.add_argument(name.lower(), metavar=name, help='a file with a config as text '
                             'or binary, or another file with one; a checkpoint; - is standard '
                             'input')
-    parser.add_argument(flag, dest='report_format', choices=FORMATS, default='text',
+    parser.add_argument(flag, dest='report_format', choices=('text', 'json'), default='text',
                         help='of the output; text has colours on a terminal')
     parser.set_defaults(command=functools.partial(_run, parser.prog, work), refuse=parser.error)
 
