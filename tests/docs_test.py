@@ -51,13 +51,14 @@ def anchors(text):
             for title in re.findall(r'^#+ (.*)$', text, re.MULTILINE)}
 
 
-def test_the_architecture_names_every_part_and_only_files_that_exist():
+def test_documents_of_the_structure_name_every_part_and_only_files_that_exist():
     text = ARCHITECTURE.read_text()
     layers = re.findall(r'^\| \d \| (.*?) \|', text, re.MULTILINE)
     named = {span.rstrip('/') for layer in layers for span in spans(layer)}
     assert named == parts() - {'__init__', '__main__', 'version'}
-    assert [file for file in re.findall(r'`((?:\w+/)+\w+\.\w+)', text)
-            if not any((top / file).is_file() for top in (PACKAGE, ROOT))] == []
+    for named in (text, (PACKAGE / 'docs' / 'developers.md').read_text()):
+        assert [file for file in re.findall(r'`((?:\w+/)+\w+\.\w+)', named)
+                if not any((top / file).is_file() for top in (PACKAGE, ROOT))] == []
 
 
 def test_the_readme_links_every_topic():

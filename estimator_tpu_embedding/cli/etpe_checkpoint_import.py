@@ -120,8 +120,10 @@ def _incoming(parsed: argparse.Namespace, base: Base | None) -> tuple[list[Incom
             'E669', '--table', f'{files.LISTING} says what the files of DIR are', 'both',
             f'Leave --table and --ids out, or move {files.LISTING} away.'))
     found, step = exported
-    renamed = _renamed([one.name for one in found], renames(parsed.rename))
-    return [one._replace(name=_in_base(renamed[one.name], there, '--rename'))
+    names = [one.name for one in found]
+    renamed = {_only(old, names, '--rename', 'DIR'): new
+               for old, new in renames(parsed.rename).items()}
+    return [one._replace(name=_in_base(renamed.get(one.name, one.name), there, '--rename'))
             for one in found], step
 
 
@@ -143,11 +145,6 @@ def _named(flag: str, texts: Sequence[str], there: Mapping[str, Any] | None) -> 
 def _in_base(name: str, there: Mapping[str, Any] | None, flag: str) -> str:
     """Returns the full name of a table of the base; without a base, the name itself."""
     return name if there is None else _only(name, sorted(there), flag, '--base')
-
-
-def _renamed(names: Sequence[str], renames: Mapping[str, str]) -> dict[str, str]:
-    return {**{name: name for name in names},
-            **{_only(old, names, '--rename', 'DIR'): new for old, new in renames.items()}}
 
 
 def _only(name: str, there: Sequence[str], flag: str, place: str) -> str:

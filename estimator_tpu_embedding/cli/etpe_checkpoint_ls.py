@@ -37,25 +37,19 @@ class Found(NamedTuple):
 
     Attributes:
       prefix: its path without a suffix.
+      name: in the directory.
+      step: it was saved at, by its name.
       files: bytes of its files, by name.
       problem: why it cannot be read; `None` if it can.
       manifest: if there is one that can be read.
     """
 
     prefix: str
+    name: str
+    step: int | None
     files: dict[str, int]
     problem: Problem | None
     manifest: Manifest | None
-
-    @property
-    def name(self) -> str:
-        """Its name in the directory."""
-        return os.path.basename(self.prefix)
-
-    @property
-    def step(self) -> int | None:
-        """The step it was saved at, by its name."""
-        return file_names.step_of(self.name)
 
     @property
     def state(self) -> str:
@@ -88,9 +82,11 @@ def directory(path: str) -> Directory:
     return steady(lambda: _look(path), lambda: _pointer_state(path), lambda seen: seen.problem)
 
 
-def require_readable_format(prefix: str, files: Collection[str]) -> None:
-    """Raises E613 if a checkpoint with such files has the format V1."""
-    if file_names.is_of_format_v1(os.path.basename(prefix), files):
+def require_readable_format(prefix: str) -> None:
+    """Raises E613 if a checkpoint has the format V1."""
+    folder, name = os.path.split(prefix)
+    known = file_names.by_checkpoint(names_in(folder or '.'))
+    if file_names.is_of_format_v1(name, known.get(name, ())):
         raise CorruptCheckpointError(Problem(
             'E613', label(prefix), 'it must have the format V2', 'V1 format, not read here',
             'Restore it with TensorFlow, and save it with write_version=tf.train.SaverDef.V2.'))
@@ -144,12 +140,12 @@ def _found(prefix: str) -> Found:
         with contextlib.suppress(FileNotFoundError):  # Deleted since it was listed.
             sizes[file] = os.lstat(os.path.join(folder, file)).st_size
     try:
-        require_readable_format(prefix, sizes)
+        require_readable_format(prefix)
         manifest = read_manifest(prefix)
         recover.verify(prefix, CheckpointOptions(verify='size'))
     except CorruptCheckpointError as error:
         problem = error.problems[0]
-    return Found(prefix=prefix, files=sizes, problem=problem, manifest=manifest)
+    return Found(prefix, name, file_names.step_of(name), sizes, problem, manifest)
 
 
 def _pointer_problem(path: str) -> Problem:

@@ -2,18 +2,15 @@
 
 The report in JSON has these fields. Numbers that JSON lacks are strings.
 
-- `where`: the path.
+- `where`, `notes`: the path, and facts for people.
 - `step`, `created`, `created_by`, `plan_digest`, `manifest_sha256`: `null` without a manifest.
-- `notes`: facts for people.
 - `findings`, `skipped`: its problems, and the problems of newer ones in its directory; each has a
   `code` and a `message`.
-- `tables`: each with `name`, `rows`, `width`, `strategy`, `hosts`, `slots` and `bytes` (slots
-  included).
-- `variables`: each with `name`, `type`, `shape` and `bytes`.
-- `vocabularies`: each with `feature`, `sha256` (of its words), `size`, `num_oov_buckets` and
-  `default_value`.
-- `samples`: with `--sample`, each with `table`, `id`, `row` (as it is stored) and `values`.
-- `absent`: each with `table`, its `rows`, and the `ids` that it lacks.
+- `tables`: `name`, `rows`, `width`, `strategy`, `hosts`, `slots` and `bytes` (slots included).
+- `variables`: `name`, `type`, `shape` and `bytes`.
+- `vocabularies`: `feature`, `sha256` (of its words), `size`, `num_oov_buckets`, `default_value`.
+- `samples`: with `--sample`, `table`, `id`, `row` (as it is stored) and `values`.
+- `absent`: a `table`, its `rows`, and the `ids` that it lacks.
 """
 
 from __future__ import annotations

@@ -22,7 +22,8 @@ from ..checkpoint.manifest import StoredFile, read_manifest
 from ..checkpoint.rotation import LOOKS, rotated_away, steady_each
 from ..errors import CorruptCheckpointError, Problem, counted, shown
 from ..proto import reading
-from . import opened
+from .etpe_checkpoint_ls import require_readable_format
+from .opened import prefixes
 from .report import Line, Report, as_command, as_data
 
 
@@ -59,19 +60,19 @@ def _all_verified(path: str) -> tuple[list[dict[str, Any]], list[str]]:
     """
     deleted: list[str] = []
     for _ in range(LOOKS if os.path.isdir(path) else 1):
-        prefixes = opened.prefixes(path)
-        found, gone = steady_each(prefixes, _verified, lambda one: one['findings'])
+        there = prefixes(path)
+        found, gone = steady_each(there, _verified, lambda one: one['findings'])
         deleted += map(os.path.basename, gone)
         if found:
             return found, deleted
-    raise rotated_away(prefixes[-1])
+    raise rotated_away(there[-1])
 
 
 def _verified(prefix: str) -> dict[str, Any]:
     result: dict[str, Any] = {'where': reading.label(prefix), 'by': 'crc32c', 'unchecked': []}
     problems: list[Problem] = []
     try:
-        opened.check_format(prefix)
+        require_readable_format(prefix)
         manifest = read_manifest(prefix)
         if manifest is not None and manifest.files:
             result['by'] = 'sha256'

@@ -157,10 +157,12 @@ def _of_tables(a: View, b: View) -> Iterator[Difference]:
     batch = _batch(a, b)
     numbers_a, numbers_b = (_functions(same) for same in zip(*pairs)) if pairs else ({}, {})
     for table in removed:
-        yield Difference(kind='removed', where=table.name, what='table', before=_shape(table),
+        yield Difference(kind='removed', where=table.name, what='table',
+                         before=f'{table.rows} x {table.dimension}',
                          breaking=True, why='training would lose it')
     for table in added:
-        yield Difference(kind='added', where=table.name, what='table', after=_shape(table),
+        yield Difference(kind='added', where=table.name, what='table',
+                         after=f'{table.rows} x {table.dimension}',
                          why='it begins with initial values')
     for before, after in pairs:
         rates: list[Value] = [one.learning_rate if one.tag is None else f'tag {one.tag}'
@@ -218,10 +220,6 @@ def _features(features: Iterable[FeatureView], batch: int) -> tuple[str, ...]:
     """Names and shapes past the batch; positions depend on other tables."""
     return tuple(f'{feature.name or "unnamed"}{list(feature.shape[batch:]) or ""}'
                  for feature in features)
-
-
-def _shape(table: TableView) -> str:
-    return f'{table.rows} x {table.dimension}'
 
 
 def _effect_of_rows(a: TableView, b: TableView, of_a: View, of_b: View) -> tuple[bool, str]:

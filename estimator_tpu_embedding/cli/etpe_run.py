@@ -9,6 +9,7 @@ import re
 import site
 import sys
 import sysconfig
+import traceback
 from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any
@@ -122,7 +123,6 @@ def _executed(program: Any, parsed: argparse.Namespace, directory: str) -> int:
     """
     from ..compat import console, environment, hints, script
     from ..runner import progress
-    from ..runner.progress import totals
     path = os.path.abspath(program.file)  # The program may change its folder.
     console.log_each_line_once(_libraries(path))
     failed: Exception | None = None
@@ -136,12 +136,11 @@ def _executed(program: Any, parsed: argparse.Namespace, directory: str) -> int:
             script.begin_anew(directory)
         failed = error
     finally:
-        _say(f'in all: {totals()}')
+        _say(f'in all: {progress.totals()}')
     if failed is None:
         return 0
     _show(failed, script.frames_of(failed, program))
-    from ..compat.hints import missing_name
-    if missing_name(failed) or isinstance(failed, NameError):
+    if hints.missing_name(failed) or isinstance(failed, NameError):
         _say(f'"etpe doctor {path}" says of each name that is gone what to use instead')
     return 1
 
@@ -190,8 +189,12 @@ def _show(error: Exception, frames: TracebackType | None) -> None:
     hint = flag_that_helps(error)
     if hint and f'[etpe] {hint}' not in getattr(error, '__notes__', ()):
         error.add_note(f'[etpe] {hint}')
+    error = error.with_traceback(frames)
+    if sys.excepthook is sys.__excepthook__:  # It would not know the lines of a notebook.
+        _to_stderr(''.join(traceback.format_exception(error)).rstrip())
+        return
     with contextlib.suppress(OSError, ValueError):  # Where standard error is closed or broken.
-        sys.excepthook(type(error), error.with_traceback(frames), frames)
+        sys.excepthook(type(error), error, frames)
 
 
 def _say(line: str) -> None:

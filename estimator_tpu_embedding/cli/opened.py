@@ -60,7 +60,7 @@ def chosen(path: str, options: CheckpointOptions) -> Chosen:
     """Finds the checkpoint that a path means; of a directory the one that a job would restore."""
     if not os.path.isdir(path):
         prefix, = prefixes(path)
-        check_format(prefix)
+        require_readable_format(prefix)
         return Chosen(prefix)
     from ..checkpoint import recover
     known = recover.Known()
@@ -94,13 +94,6 @@ def prefixes(path: str) -> list[str]:
     if meant not in known:
         raise _nothing(path, 'there must be a checkpoint', 'none of that name', list(known))
     return [os.path.join(folder, meant)]
-
-
-def check_format(prefix: str) -> None:
-    """Raises E613 if a checkpoint has a format that cannot be read."""
-    folder, name = os.path.split(prefix)
-    known = file_names.by_checkpoint(os.listdir(folder or '.'))
-    require_readable_format(prefix, known.get(name, ()))
 
 
 @contextlib.contextmanager
