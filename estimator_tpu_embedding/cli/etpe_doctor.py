@@ -82,7 +82,7 @@ def where(place: Place | None) -> str:
     return f'{printable(place.path, _MOST_PATH)}{cell}:{place.line}:{place.column}'
 
 
-def grouped(findings: Iterable[Finding]) -> list[tuple[Finding, int]]:
+def _grouped(findings: Iterable[Finding]) -> list[tuple[Finding, int]]:
     """Returns the first finding of each code and name, and how many there are.
 
     The codes come in order, and of each the most frequent names first.
@@ -161,7 +161,7 @@ def _line(finding: Finding) -> str:
 
 def _information(findings: Sequence[Finding], most: int) -> Iterator[Line]:
     """A line per name; names with the same message have it in a line before them."""
-    groups = grouped(findings)
+    groups = _grouped(findings)
     numbers = collections.Counter(finding.code for finding, _ in groups)
     shown: dict[tuple[str, str], list[str]] = {}
     printed: collections.Counter[str] = collections.Counter()

@@ -1,5 +1,3 @@
-
-import pytest
 from harness.commands import config_of
 from hypothesis import given
 from hypothesis import strategies as st
@@ -61,25 +59,15 @@ def test_rarer_fields_are_shown_too():
     assert shown.tables[1].settings['num_features'] == 3
 
 
-@pytest.mark.parametrize('dimension, padded', [(1, 8), (8, 8), (9, 16), (0, 0), (-3, 0)])
-def test_a_width_is_padded_to_a_multiple_of_8_floats(dimension, padded):
-    config = config_of()
-    config.table_descriptor[0].dimension = dimension
-    table = view(config).tables[0]
-    assert table.padded_dimension == padded
-    assert table.padded_bytes == 2 * padded * 4  # 2 rows, no slot
+def test_a_width_is_padded_to_a_multiple_of_8_floats():
+    padded = [TableView(name='t', rows=2, dimension=dimension, slots=()).padded_bytes
+              for dimension in (1, 8, 9, 0, -3)]
+    assert padded == [2 * 8 * 4, 2 * 8 * 4, 2 * 16 * 4, 0, 0]
 
 
 def tables_of(*sizes):
     return [TableView(name=str(rows), rows=rows, dimension=width, slots=())
             for rows, width in sizes]
-
-
-def test_hosts_share_rows_as_evenly_as_can_be():
-    # 13 rows on 5 hosts: 3, 3, 3, 2, 2; 2 rows: 1, 1, 0, 0, 0.
-    assert per_host(tables_of((13, 4), (2, 1)), 5, lambda table: 1) == [4, 4, 3, 2, 2]
-    assert per_host(tables_of((13, 4), (2, 1)), 5, lambda table: table.bytes_per_row) == [
-        52, 52, 48, 32, 32]
 
 
 @given(st.integers(1, 50), st.integers(1, 60), st.sampled_from(STRATEGIES), st.data())

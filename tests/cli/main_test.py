@@ -33,15 +33,13 @@ def imported_by(*arguments):
     return int(status), set(modules.split())
 
 
-@pytest.mark.parametrize('arguments, status', [
-    (['inspect', SEVERAL], 0), (['validate', SEVERAL], 0), (['diff', SEVERAL, SEVERAL], 0),
-    (['doctor', PACKAGE / 'version.py'], 0),
-    (['size', SEVERAL], 0), (['plan', SEVERAL], 0), (['explain', 'E412'], 0),
-    (['explain'], 0), (['docs'], 0), (['docs', 'kernels'], 0),
-    (['inspect', SEVERAL, '--format', 'json'], 0)])
-def test_no_command_that_reads_protos_imports_tensorflow_or_numpy(arguments, status):
-    got, modules = imported_by(*arguments)
-    assert got == status
+@pytest.mark.parametrize('arguments', [
+    ['inspect', SEVERAL], ['validate', SEVERAL], ['diff', SEVERAL, SEVERAL],
+    ['doctor', PACKAGE / 'version.py'], ['size', SEVERAL], ['plan', SEVERAL], ['explain'],
+    ['docs', 'kernels']])
+def test_no_command_that_reads_protos_imports_tensorflow_or_numpy(arguments):
+    status, modules = imported_by(*arguments)
+    assert status == 0
     assert not modules & {'tensorflow', 'numpy', 'rich', 'keras', 'tf_keras'}
 
 
@@ -64,9 +62,8 @@ def test_a_command_imports_its_own_module_only():
 
 @pytest.mark.parametrize('arguments, status', [
     (['inspect', SEVERAL], 0), (['validate', SEVERAL, '--strict'], 1),
-    (['diff', SEVERAL, CONFIGS / 'census_training_1x1.pbtxt'], 1),
-    (['inspect', '/nonexistent.pbtxt'], 2), (['inspect'], 2), (['explain', 'E9'], 2),
-    (['--inspect'], 2), (['inspekt'], 2), ([], 2), (['inspect', SEVERAL, '--form', 'json'], 2)])
+    (['inspect', '/nonexistent.pbtxt'], 2), (['inspekt'], 2), ([], 2),
+    (['inspect', SEVERAL, '--form', 'json'], 2)])
 def test_the_exit_status_is_that_of_the_finding(arguments, status):
     done = run_etpe(*arguments)
     assert done.returncode == status
