@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from ..core.names import directory_doubts
 from ..core.partition import Partition
-from ..errors import ConfigError, Problem, UnsupportedError, quoted, shown
+from ..errors import ConfigError, Problem, UnsupportedError, counted, quoted, shown
 from ..proto.decoding import config_to_plan
 from ..proto.reading import Source
 from . import codes
@@ -49,8 +49,8 @@ def _report(parsed: argparse.Namespace) -> Report:
     warnings = len(found) - errors
     lines = [Line(_line(where, problem), 'bad' if problem.code[0] == 'E' else 'warn')
              for where, problem in found]
-    lines.append(Line(f'{errors} errors, {warnings} warnings in {len(sources)} '
-                      f'config{"s" if len(sources) != 1 else ""}', '' if found else 'good'))
+    lines.append(Line(f'{errors} errors, {warnings} warnings in {counted(len(sources), "config")}',
+                      '' if found else 'good'))
     return Report(
         lines, {'findings': [
             {'where': where, 'code': problem.code, 'severity': codes.SEVERITIES[problem.code[0]],
