@@ -122,7 +122,7 @@ HOMES = {
         {'compat/script.py'}),
     'arguments of the process': (
         uses, {'sys.argv', 'sys.path'},
-        {'compat/script.py', 'cli/main.py', 'cli/inputs.py', 'migration/agreement.py',
+        {'compat/script.py', 'cli/main.py', 'cli/input_argument.py', 'migration/agreement.py',
          'doctor/answering.py'}),  # Its own process must not import what is scanned.
     # P18: a graph is never run, and code is imported only where the user named it.
     'graphs of strangers': (
@@ -137,8 +137,8 @@ HOMES = {
          'doctor/answering.py'}),
     'imports by name': (
         uses, {'importlib.import_module'},
-        {'__init__.py', '_legacy.py', 'cli/inputs.py', 'cli/main.py', 'compat/import_paths.py',
-         'compat/old_python.py',
+        {'__init__.py', '_legacy.py', 'cli/input_argument.py', 'cli/main.py',
+         'compat/import_paths.py', 'compat/old_python.py',
          'midlevel/__init__.py',  # As in that of the package: names are imported when used.
          'migration/agreement.py',  # A side of a check, in a process of its own.
          'doctor/answering.py'}),  # Installed libraries, and nothing of what is scanned.

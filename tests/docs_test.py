@@ -2,7 +2,6 @@
 
 import argparse
 import ast
-import importlib
 import inspect
 import pathlib
 import re
@@ -14,7 +13,7 @@ from harness.source import parts
 
 import estimator_tpu_embedding
 from estimator_tpu_embedding.cli import codes, main
-from estimator_tpu_embedding.cli.docs import topics
+from estimator_tpu_embedding.cli.etpe_docs import topics
 
 README = ROOT / 'README.md'
 PACKAGE = ROOT / 'estimator_tpu_embedding'
@@ -52,13 +51,14 @@ def anchors(text):
             for title in re.findall(r'^#+ (.*)$', text, re.MULTILINE)}
 
 
-def test_the_architecture_names_every_part_and_only_files_that_exist():
+def test_documents_of_the_structure_name_every_part_and_only_files_that_exist():
     text = ARCHITECTURE.read_text()
     layers = re.findall(r'^\| \d \| (.*?) \|', text, re.MULTILINE)
     named = {span.rstrip('/') for layer in layers for span in spans(layer)}
     assert named == parts() - {'__init__', '__main__', 'version'}
-    assert [file for file in re.findall(r'`((?:\w+/)+\w+\.\w+)', text)
-            if not any((top / file).is_file() for top in (PACKAGE, ROOT))] == []
+    for named in (text, (PACKAGE / 'docs' / 'developers.md').read_text()):
+        assert [file for file in re.findall(r'`((?:\w+/)+\w+\.\w+)', named)
+                if not any((top / file).is_file() for top in (PACKAGE, ROOT))] == []
 
 
 def test_the_readme_links_every_topic():
@@ -115,12 +115,8 @@ def flags_of(parser):
 @pytest.fixture(scope='module')
 def flags():
     """The flags of each command of `etpe`."""
-    of_command = {}
-    for name in main.COMMANDS:
-        parser = argparse.ArgumentParser()
-        importlib.import_module(f'estimator_tpu_embedding.cli.{name}').configure(parser)
-        of_command[name] = flags_of(parser)
-    return of_command
+    commands = (name for name in main.COMMANDS if ' ' not in name)
+    return {name: flags_of(main.parser_of(name)) for name in commands}
 
 
 @pytest.mark.parametrize('name', GUIDE)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..core import limits
@@ -121,6 +121,22 @@ class CheckpointOptions:
             return False
         return found.group(2) is None and text == STRATEGIES[0] or (
             found.group(2) is not None and int(found.group(2)) <= limits.MAX_HOSTS)
+
+
+def renames(texts: Iterable[str]) -> dict[str, str]:
+    """Returns the values of flags `--rename OLD=NEW` as a dict.
+
+    Raises:
+      ConfigError: E626 if a value has another form, or an OLD comes twice.
+    """
+    renamed: dict[str, str] = {}
+    for text in texts:
+        old, _, new = text.partition('=')
+        if not old or not new or old in renamed:
+            raise ConfigError(Problem('E626', '--rename', 'it must be OLD=NEW, with each OLD once',
+                                      shown(repr(text), 200)))
+        renamed[old] = new
+    return renamed
 
 
 def _problem(field: str, rule: str, value: Any) -> Problem:

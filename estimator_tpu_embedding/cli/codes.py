@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 from ..errors import did_you_mean
 
+SEVERITIES = {'E': 'error', 'W': 'warning', 'I': 'information'}
+
 
 class Entry(NamedTuple):
     """What is known of a code.

@@ -2,36 +2,24 @@
 
 People inspect broken configs above all. So nothing is checked here, and nothing is refused: a
 number that makes no sense is shown as it is. `proto.decoding.config_to_plan` judges configs.
-`per_host` and its kin say how much of the tables each host has.
 """
 
 from __future__ import annotations
 
 import collections
 import dataclasses
-import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..core.limits import shortest
 from ..core.optimizers import OPTIMIZERS
-from ..core.partition import STRATEGIES, Partition
 from ..core.plan import BYTES_PER_ELEMENT
 from ..proto import codec
 from ..proto.reading import Source
 
 PADDING = 8
 """The memory of the hardware holds rows whose width is a multiple of this many floats."""
-
-OTHER_SLOTS = {
-    'mdl_adagrad_light': ('accumulators', 'weights', 'benefits'),
-    'online_yogi': ('vs', 'linears')}
-"""Slots that TensorFlow documents for algorithms which this package does not train.
-
-The first are inputs of TensorFlow's load op. Of the algorithms that are neither here nor in
-`OPTIMIZERS` the slots are not known.
-"""
 
 Value = bool | int | float | str | tuple[Any, ...] | None
 
@@ -56,9 +44,6 @@ class TableView:
     """One table.
 
     Attributes:
-      name: of the table.
-      rows: vocabulary size.
-      dimension: columns, not padded.
       optimizer: its field in the proto; `None` where it is not stated.
       settings: hyper-parameters that differ from their defaults or have none, and rarer fields.
       learning_rate: the constant; `None` where it is not stated or not constant.
@@ -113,9 +98,7 @@ class View:
     """A config.
 
     Attributes:
-      where: the place where it was found.
       mode: `'training'`, `'inference'`, or the name of a number that is neither.
-      hosts: number of hosts.
       cores: of all hosts.
       batch_size_per_core: `None` where it is not stated or features disagree.
       strategy: `'div'`, `'mod'`, or a number that is neither.
@@ -191,6 +174,8 @@ def _table_of(descriptor: codec.Config.TableDescriptor, features: tuple[FeatureV
     optimizer = parameters.WhichOneof('parameters')
     rate = parameters.learning_rate
     settings = dict(_settings(parameters, optimizer))
+    slots = None if optimizer not in OPTIMIZERS else tuple(
+        slot.suffix for slot in codec.decode_optimizer(parameters).slots)
     if descriptor.num_features:
         settings['num_features'] = descriptor.num_features
     return TableView(
@@ -198,13 +183,7 @@ def _table_of(descriptor: codec.Config.TableDescriptor, features: tuple[FeatureV
         optimizer=optimizer, features=features, settings=settings,
         learning_rate=_value(rate.constant) if rate.HasField('constant') else None,
         tag=rate.dynamic.tag if rate.HasField('dynamic') else None,
-        slots=() if mode == 'inference' else _slots(parameters, optimizer))
-
-
-def _slots(parameters: codec.Parameters, optimizer: str | None) -> tuple[str, ...] | None:
-    if optimizer in OPTIMIZERS:
-        return tuple(slot.suffix for slot in codec.decode_optimizer(parameters).slots)
-    return OTHER_SLOTS.get(optimizer or '')
+        slots=() if mode == 'inference' else slots)
 
 
 def _settings(parameters: codec.Parameters, optimizer: str | None
@@ -248,55 +227,3 @@ def _value(content: Any) -> Value:
         return content
     from google.protobuf import text_format
     return text_format.MessageToString(content, as_one_line=True)
-
-
-def imbalance(load: Sequence[float]) -> float:
-    """Returns most over mean; 1 is even.
-
-    >>> imbalance([3, 1])
-    1.5
-    """
-    total = sum(load)
-    return max(load) * len(load) / total if total else 1.0
-
-
-def extent(of_host: Sequence[int]) -> dict[str, Any]:
-    """Returns least, most and imbalance of one number per host, as data for JSON."""
-    return {'min': min(of_host), 'max': max(of_host), 'imbalance': round(imbalance(of_host), 6)}
-
-
-def extent_text(one: dict[str, Any], show: Callable[[int], str]) -> str:
-    """Returns an extent as text."""
-    return f'{show(one["min"])} to {show(one["max"])}, max/mean {one["imbalance"]:.2f}'
-
-
-def rows_extent(table: TableView, hosts: int) -> dict[str, Any]:
-    """Returns the extent of the rows of one table. `div` and `mod` give hosts the same numbers of
-    rows.
-    """
-    partition = _partition(table, hosts)
-    most, rows = partition.rows_on(0), partition.vocabulary_size
-    return {'min': partition.rows_on(hosts - 1), 'max': most,
-            'imbalance': round(most * hosts / rows, 6) if rows else 1.0}
-
-
-def _partition(table: TableView, hosts: int) -> Partition:
-    return Partition(strategy=STRATEGIES[0], num_hosts=hosts, vocabulary_size=max(table.rows, 0))
-
-
-def per_host(tables: Iterable[TableView], hosts: int, weigh: Callable[[TableView], int]
-             ) -> list[int]:
-    """Returns the sum over all tables for each host. It is the same under `div` and `mod`.
-
-    Args:
-      tables: of the config.
-      hosts: number of hosts that share the rows.
-      weigh: returns the weight of a row of a table: 1 for rows, its bytes for bytes.
-    """
-    least, steps = 0, [0] * hosts
-    for table in tables:
-        partition, weight = _partition(table, hosts), weigh(table)
-        least += partition.rows_on(hosts - 1) * weight
-        steps[0] += weight  # The first `fuller_hosts` hosts hold a row more.
-        steps[partition.fuller_hosts] -= weight
-    return [least + more for more in itertools.accumulate(steps)]

@@ -1,6 +1,7 @@
 """The `etpe` command line: finds the command and runs it.
 
-The module of a command is imported when the command is used.
+The module of a command has its name: `etpe checkpoint ls` is in `etpe_checkpoint_ls.py`. It is
+imported when the command is used.
 """
 
 from __future__ import annotations
@@ -23,11 +24,28 @@ COMMANDS = {
     'size': 'bytes of each table and its slots',
     'plan': 'rows and bytes of each host, also for a topology that is not there yet',
     'checkpoint': 'list, show, compare and verify checkpoints, without TensorFlow',
+    'checkpoint ls': 'list the checkpoints in a directory',
+    'checkpoint show': 'show the tables and variables of a checkpoint',
+    'checkpoint diff': 'compare two checkpoints, row by row in the order of ids',
+    'checkpoint verify': 'read all of a checkpoint, or of all in a directory, and say what is '
+                         'damaged',
+    'checkpoint export': 'write the rows of tables into npy, safetensors or parquet files',
+    'checkpoint import': 'make a checkpoint of rows in npy, safetensors or parquet files',
     'migrate': 'take checkpoints to TF2 or TFRS and back, and declarations there',
-    'explain': 'say what a code such as E412 means and what to do',
-    'rules': 'list all codes',
+    'migrate checkpoint': 'take a checkpoint to TF2 or TFRS, or back, and compare every row',
+    'migrate config': 'write the declaration of a job as source for TF2 or TFRS, or as a config',
+    'migrate check': 'train the old job and the new one from the same rows, and compare what they '
+                     'save',
+    'explain': 'say what a code such as E412 means and what to do, or list all codes',
     'docs': 'print the documentation, topic by topic'}
-"""Name of each command and of its module, and a line of help."""
+"""Name of each command and a line of help."""
+
+GROUPS = {
+    'checkpoint': 'Reads checkpoints of this package and of TensorFlow. PATH is a model_dir or a '
+                  'checkpoint such as model_dir/model.ckpt-7. A model_dir means the one that a '
+                  'job would restore.',
+    'migrate': 'Takes a TPUEstimator job to TF2 or to the layer of TFRS, and back.'}
+"""Descriptions of the commands that only have others below them."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -40,27 +58,36 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = next((argument for argument in given if argument in COMMANDS), None)
     if arguments is None and chosen == 'doctor':
         _import_nothing_from([one for one in given if os.path.exists(one)])
+    parser = parser_of(chosen)
+    rest: list[str] = []
+    if given[:1] == ['run']:
+        from .etpe_run import split_at_script
+        head, rest = split_at_script(given[1:])
+        given = ['run', *head]
+    parsed, unknown = parser.parse_known_args(given, argparse.Namespace(rest=rest))
+    if unknown:  # The parser of the command knows its usage; argparse would ask the first one.
+        parsed.refuse(f'unrecognized arguments: {" ".join(unknown)}')
+    return int(parsed.command(parsed))
+
+
+def parser_of(chosen: str | None) -> argparse.ArgumentParser:
+    """Returns the parser of all commands, in which only the chosen one has arguments."""
     parser = argparse.ArgumentParser(
         prog='etpe', description='TF1 TPU-embedding jobs on plain CPU hosts.',
         epilog='Exit status of all commands but run: 0 clean, 1 findings or differences, 2 usage '
         'or unreadable input.', allow_abbrev=False)
     parser.add_argument('--version', action='version', version=f'etpe {VERSION}')
-    commands = parser.add_subparsers(title='commands', required=True, metavar='COMMAND')
+    below = {'': parser.add_subparsers(title='commands', required=True, metavar='COMMAND')}
     for name, line in COMMANDS.items():
-        command = commands.add_parser(name, help=line, allow_abbrev=False)
-        if name == chosen:
-            importlib.import_module(f'.{name}', __package__).configure(command)
-    rest: list[str] = []
-    if given[:1] == ['run']:
-        from .run import split_at_script
-        head, rest = split_at_script(given[1:])
-        given = ['run', *head]
-    elif given[:1] == ['--format'] and given[2:3] and given[2] == chosen:
-        given = [*given[2:], *given[:2]]  # As people write it who know other tools.
-    parsed, unknown = parser.parse_known_args(given, argparse.Namespace(rest=rest))
-    if unknown:  # The parser of the command knows its usage; argparse would ask the first one.
-        parsed.refuse(f'unrecognized arguments: {" ".join(unknown)}')
-    return int(parsed.command(parsed))
+        group, _, word = name.rpartition(' ')
+        command = below[group].add_parser(word, help=line, allow_abbrev=False)
+        if name in GROUPS:
+            command.description = GROUPS[name]
+            below[name] = command.add_subparsers(title='commands', required=True, metavar='COMMAND')
+        elif chosen in (name, group):
+            module = f'.etpe_{name.replace(" ", "_")}'
+            importlib.import_module(module, __package__).configure(command)
+    return parser
 
 
 def _import_nothing_from(scanned: Sequence[str]) -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import dataclasses
 import datetime
 import errno
 import functools
@@ -19,27 +18,24 @@ import json
 import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import EteError, Problem, quoted
 
-FORMATS = ('text', 'json')
 MAX_CELL, MAX_LINE = 60, 400
 _COLOURS = {'head': '\x1b[1m', 'bad': '\x1b[31m', 'warn': '\x1b[33m', 'good': '\x1b[32m'}
 _END_OF_COLOUR = '\x1b[0m'
 _MOST_NAMES = 5
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Line:
+class Line(NamedTuple):
     """A line of text; `tone` is `''` or a key of the colours above."""
 
     text: str
     tone: str = ''
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Grid:
+class Grid(NamedTuple):
     """A table.
 
     Attributes:
@@ -53,20 +49,11 @@ class Grid:
     tones: Sequence[str] = ()
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Source:
-    """A text that is printed as it is: of the package, or one in which its command has escaped
-    foreign names.
-    """
-
-    text: str
+Block = Line | Grid | str
+"""A `str` is printed as it is: it is of the package, or its command has escaped foreign names."""
 
 
-Block = Line | Grid | Source
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Report:
+class Report(NamedTuple):
     """The result of a command.
 
     Attributes:
@@ -102,16 +89,6 @@ def names_text(names: Iterable[str]) -> str:
     return quoted(every[:_MOST_NAMES]) + more
 
 
-def share_text(count: float, whole: float) -> str:
-    """Returns `count` of `whole` in per cent.
-
-    >>> share_text(1, 8), share_text(1, 100000), share_text(0, 0)
-    ('12.5 %', '< 0.1 %', '0.0 %')
-    """
-    share = 100 * count / (whole or 1)
-    return '< 0.1 %' if 0 < share < .1 else f'{share:,.1f} %'
-
-
 def as_data(problems: Iterable[Problem]) -> list[dict[str, Any]]:
     """Returns problems for programs: a code and a message each."""
     return [{'code': problem.code, 'message': str(problem)} for problem in problems]
@@ -136,11 +113,9 @@ def json_number(value: float) -> float | str:
     return value if math.isfinite(value) else str(value)
 
 
-def number_text(value: float | str | None) -> str:
+def number_text(value: float | str) -> str:
     """Returns a number, or its text in JSON, for people."""
-    if isinstance(value, float):
-        return f'{value:.6g}'
-    return f'{value:,}' if isinstance(value, int) else str('?' if value is None else value)
+    return f'{value:.6g}' if isinstance(value, float) else str(value)
 
 
 def as_command(parser: argparse.ArgumentParser, work: Callable[[argparse.Namespace], Report],
@@ -150,31 +125,16 @@ def as_command(parser: argparse.ArgumentParser, work: Callable[[argparse.Namespa
     Args:
       parser: of the command.
       work: makes the report from the parsed arguments; an `EteError` from it is exit status 2.
-      *inputs: names of the arguments that `inputs.load` is to read.
+      *inputs: names of the arguments that `input_argument.load` is to read.
       flag: chooses the form of the report, if `--format` means something else there.
     """
     for name in inputs:
         parser.add_argument(name.lower(), metavar=name, help='a file with a config as text '
                             'or binary, or another file with one; a checkpoint; - is standard '
                             'input')
-    parser.add_argument(flag, dest='report_format', choices=FORMATS, default='text',
+    parser.add_argument(flag, dest='report_format', choices=('text', 'json'), default='text',
                         help='of the output; text has colours on a terminal')
     parser.set_defaults(command=functools.partial(_run, parser.prog, work), refuse=parser.error)
-
-
-def as_group(parser: argparse.ArgumentParser, commands: Mapping[str, Any], **flags: str) -> None:
-    """Adds commands below a command.
-
-    Args:
-      parser: of the command above.
-      commands: by name a module with `HELP`, `configure` and `report`.
-      **flags: by name the `flag` of `as_command`, where it is another one.
-    """
-    below = parser.add_subparsers(title='commands', required=True, metavar='COMMAND')
-    for name, module in commands.items():
-        command = below.add_parser(name, help=module.HELP, allow_abbrev=False)
-        module.configure(command)
-        as_command(command, module.report, flag=flags.get(name, '--format'))
 
 
 def _run(prog: str, work: Callable[[argparse.Namespace], Report],
@@ -234,8 +194,8 @@ def _write(stream: Any, text: str) -> None:
 
 
 def _text(block: Block, colours: bool) -> Iterator[str]:
-    if isinstance(block, Source):
-        yield block.text
+    if isinstance(block, str):
+        yield block
         return
     lines = _aligned(block) if isinstance(block, Grid) else [(printable(block.text), block.tone)]
     for line, tone in lines:

@@ -4,7 +4,7 @@
 asking a library: `statements` follows its names, `traps` collects its calls for TPUs. `oracle` asks
 the installed libraries about all `Question`s at once. `verdicts` and `traps` turn what was found
 into `Finding`s. `diagnose.diagnose` calls them all and writes a `Prescription` per program, and
-`cli/doctor.py` prints its `Diagnosis`.
+`cli/etpe_doctor.py` prints its `Diagnosis`.
 """
 
 from __future__ import annotations

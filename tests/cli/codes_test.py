@@ -1,11 +1,9 @@
 import pathlib
 import re
 
-import pytest
-
 import estimator_tpu_embedding
 from estimator_tpu_embedding.cli.codes import ENTRIES
-from estimator_tpu_embedding.cli.docs import topics
+from estimator_tpu_embedding.cli.etpe_docs import topics
 
 PACKAGE = pathlib.Path(estimator_tpu_embedding.__file__).parent
 
@@ -23,24 +21,21 @@ def test_each_code_has_a_short_title_and_a_page_of_the_documents():
 
 
 def test_all_codes_are_listed_in_order(etpe):
-    lines = etpe('rules').splitlines()
-    assert lines[0].split() == ['code', 'severity', 'title']
+    lines = etpe('explain').splitlines()
+    assert lines[0].split() == ['code', 'severity', 'title', 'topic']
     assert [line.split()[0] for line in lines[1:]] == sorted(ENTRIES)
-    rules = etpe.json('rules')['rules']
-    assert {'code': 'W410', 'severity': 'warning', 'title': 'padding wastes memory'} in rules
-    assert len(rules) == len(ENTRIES)
+    codes = etpe.json('explain')['codes']
+    assert {'code': 'W410', 'severity': 'warning', 'title': 'padding wastes memory',
+            'topic': 'configs'} in codes
+    assert len(codes) == len(ENTRIES)
 
 
-@pytest.mark.parametrize('given', ['E412', 'e412'])
-def test_a_code_is_explained(etpe, given):
-    assert etpe('explain', given) == '''\
+def test_a_code_is_explained_to_people_and_programs(etpe):
+    assert etpe('explain', 'e412') == '''\
 E412 (error): illegal vocabulary size
 The message says what was expected, what came and what to do.
 More: etpe docs configs
 '''
-
-
-def test_programs_get_the_same(etpe):
     assert etpe.json('explain', 'W420') == {
         'format': 1, 'command': 'explain', 'code': 'W420', 'severity': 'warning',
         'title': 'learning rate 0', 'topic': 'configs'}

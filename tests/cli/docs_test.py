@@ -1,7 +1,7 @@
 import pytest
 from harness.processes import ROOT
 
-from estimator_tpu_embedding.cli.docs import topics
+from estimator_tpu_embedding.cli.etpe_docs import topics
 
 PACKAGE = ROOT / 'estimator_tpu_embedding'
 
@@ -15,8 +15,7 @@ def test_the_list_has_a_line_for_each_topic(etpe):
 
 
 def test_a_pipe_gets_the_file_as_it_is(etpe):
-    for topic, path in [('checkpoints', 'docs/checkpoints.md'), ('lost-names', 'LOST_NAMES.md'),
-                        ('architecture', 'ARCHITECTURE.md')]:
+    for topic, path in [('checkpoints', 'docs/checkpoints.md'), ('lost-names', 'LOST_NAMES.md')]:
         assert etpe('docs', topic) == (PACKAGE / path).read_text()
 
 

@@ -7,7 +7,7 @@ import json
 import pytest
 from harness.commands import Etpe
 
-from estimator_tpu_embedding.cli.doctor import blocks_of, data_of, grouped, where
+from estimator_tpu_embedding.cli.etpe_doctor import blocks_of, data_of, where
 from estimator_tpu_embedding.doctor.findings import Diagnosis, Finding, Place, Prescription
 
 WHOLE = 'every file was read to its end'
@@ -134,22 +134,18 @@ def test_the_text_goes_from_the_environment_to_what_stops_the_program_first():
 
 
 @pytest.mark.parametrize('change', [
-    {'findings': [UNKNOWN]}, {'findings': [LOST]}, {'findings': [LACKING]},
-    {'ignored': {'E101': 1}}, {'ignored': {'I301': 1}}, {'left_out': [('a', 'a link')]},
-    {'verdicts': {'there': 1, 'unknown': 1}}, {'files': 0}])
+    {'findings': [UNKNOWN]}, {'findings': [LACKING]}, {'ignored': {'I301': 1}},
+    {'left_out': [('a', 'a link')]}, {'verdicts': {'there': 1, 'unknown': 1}}, {'files': 0}])
 def test_nothing_is_called_whole_that_was_not_checked_whole(change):
     assert WHOLE in text(diagnosis(OLD))[-1]
     assert WHOLE not in text(diagnosis(**change))[-1]
 
 
-def test_a_folder_without_python_is_not_called_clean():
-    assert 'nothing was checked' in text(diagnosis(files=0))[-1]
-
-
 def test_lines_are_bounded_by_program_and_the_others_are_counted_by_code():
     many = [LOST._replace(place=Place('a.py', line)) for line in range(1, 8)]
     names = [OLD._replace(subject=f'tensorflow.x{number}') for number in range(5)]
-    lines = text(diagnosis(*many, UNKNOWN, *names, prescriptions=[RUN] * 4,
+    lines = text(diagnosis(*many, UNKNOWN, *names,
+                           prescriptions=[RUN._replace(stops=[LOST] * 8)] * 4,
                            left_out=[(str(number), 'a link') for number in range(9)]), most=3)
     assert sum('E101  TensorFlow' in line and line.startswith('a.py') for line in lines) == 7
     one = text(diagnosis(*many, UNKNOWN, *names, prescriptions=[RUN]), most=3)
@@ -158,21 +154,11 @@ def test_lines_are_bounded_by_program_and_the_others_are_counted_by_code():
     assert 'and 5 other findings: E101 (5): --most 8, or --format json' in one
     assert 'I302  and 2 other names: --most 5, or --format json' in lines
     assert 'and 1 other program' in lines and 'not scanned: 6 other paths' in lines
-
-
-def test_the_findings_that_stop_a_program_are_bounded_too():
-    lines = text(diagnosis(LOST, prescriptions=[RUN._replace(stops=[LOST] * 8)]))
     assert '  and then by 3 other findings' in lines
 
 
-def test_information_is_grouped_with_the_most_frequent_first():
-    rare = OLD._replace(subject='tensorflow.a')
-    assert [(first.subject, number) for first, number in grouped([rare, OLD, OLD])] == [
-        ('tensorflow.Session', 2), ('tensorflow.a', 1)]
-
-
-def test_names_with_the_same_message_have_it_once():
-    lines = text(diagnosis(OLD, OLD, OLD._replace(subject='tensorflow.a')))
+def test_names_with_the_same_message_have_it_once_and_the_most_frequent_comes_first():
+    lines = text(diagnosis(OLD._replace(subject='tensorflow.a'), OLD, OLD))
     assert lines[1:4] == [
         'I302  etpe run --tf1 restores it:',
         '  tensorflow.Session  2 places, first job/train.py:1:1',

@@ -33,15 +33,13 @@ def imported_by(*arguments):
     return int(status), set(modules.split())
 
 
-@pytest.mark.parametrize('arguments, status', [
-    (['inspect', SEVERAL], 0), (['validate', SEVERAL], 0), (['diff', SEVERAL, SEVERAL], 0),
-    (['doctor', PACKAGE / 'version.py'], 0),
-    (['size', SEVERAL], 0), (['plan', SEVERAL], 0), (['explain', 'E412'], 0),
-    (['rules'], 0), (['docs'], 0), (['docs', 'kernels'], 0),
-    (['inspect', SEVERAL, '--format', 'json'], 0)])
-def test_no_command_that_reads_protos_imports_tensorflow_or_numpy(arguments, status):
-    got, modules = imported_by(*arguments)
-    assert got == status
+@pytest.mark.parametrize('arguments', [
+    ['inspect', SEVERAL], ['validate', SEVERAL], ['diff', SEVERAL, SEVERAL],
+    ['doctor', PACKAGE / 'version.py'], ['size', SEVERAL], ['plan', SEVERAL], ['explain'],
+    ['docs', 'kernels']])
+def test_no_command_that_reads_protos_imports_tensorflow_or_numpy(arguments):
+    status, modules = imported_by(*arguments)
+    assert status == 0
     assert not modules & {'tensorflow', 'numpy', 'rich', 'keras', 'tf_keras'}
 
 
@@ -54,18 +52,18 @@ def test_reading_profiles_imports_neither(tmp_path):
 
 def test_a_command_imports_its_own_module_only():
     prefix = 'estimator_tpu_embedding.cli.'
-    own = {prefix + name for name in COMMANDS}
+    own = {f'{prefix}etpe_{name}' for name in COMMANDS}
     assert not imported_by('--version')[1] & own
-    assert imported_by('run', '/nonexistent.py')[1] & own == {prefix + 'run'}
-    assert imported_by('inspect', SEVERAL)[1] & own == {prefix + 'inspect'}
-    assert not imported_by('run', '/nonexistent.py')[1] & {'google.protobuf', prefix + 'report'}
+    of_run = imported_by('run', '/nonexistent.py')[1]
+    assert of_run & own == {prefix + 'etpe_run'}
+    assert imported_by('inspect', SEVERAL)[1] & own == {prefix + 'etpe_inspect'}
+    assert not of_run & {'google.protobuf', prefix + 'report'}
 
 
 @pytest.mark.parametrize('arguments, status', [
     (['inspect', SEVERAL], 0), (['validate', SEVERAL, '--strict'], 1),
-    (['diff', SEVERAL, CONFIGS / 'census_training_1x1.pbtxt'], 1),
-    (['inspect', '/nonexistent.pbtxt'], 2), (['inspect'], 2), (['explain', 'E9'], 2),
-    (['--inspect'], 2), (['inspekt'], 2), ([], 2), (['inspect', SEVERAL, '--form', 'json'], 2)])
+    (['inspect', '/nonexistent.pbtxt'], 2), (['inspekt'], 2), ([], 2),
+    (['inspect', SEVERAL, '--form', 'json'], 2)])
 def test_the_exit_status_is_that_of_the_finding(arguments, status):
     done = run_etpe(*arguments)
     assert done.returncode == status
@@ -83,7 +81,7 @@ def closed_early(*arguments):
 
 
 @pytest.mark.parametrize('arguments', [
-    ['rules'], ['rules', '--format', 'json'], ['inspect', str(SEVERAL)],
+    ['explain'], ['explain', '--format', 'json'], ['inspect', str(SEVERAL)],
     ['plan', str(SEVERAL), '--hosts', '4096', '--cores', '1', '--format', 'json']])
 def test_a_reader_that_goes_away_causes_no_traceback(arguments):
     assert closed_early(*arguments) == ('', 1 if 'plan' in arguments else 0)
@@ -93,17 +91,17 @@ def test_a_full_disk_is_status_2():
     if not os.path.exists('/dev/full'):
         pytest.skip('this system has no /dev/full')
     with open('/dev/full', 'w') as full:
-        done = groups.run([sys.executable, '-m', 'estimator_tpu_embedding', 'rules'], stdout=full)
+        done = groups.run([sys.executable, '-m', 'estimator_tpu_embedding', 'explain'], stdout=full)
     assert (done.returncode, done.stderr) == (
-        2, 'etpe rules: cannot write the report: No space left on device\n')
+        2, 'etpe explain: cannot write the report: No space left on device\n')
 
 
 @pytest.mark.parametrize('redirection, arguments, status, said', [
-    ('>&-', ('rules',), 2, 'etpe rules: cannot write the report: it is closed\n'),
+    ('>&-', ('explain',), 2, 'etpe explain: cannot write the report: it is closed\n'),
     ('>&-', ('inspect', SEVERAL, '--format', 'json'), 2, 'etpe inspect: cannot write'),
-    ('2>&-', ('rules',), 0, ''), ('2>&-', ('inspect', '/nonexistent'), 2, ''),
+    ('2>&-', ('explain',), 0, ''), ('2>&-', ('inspect', '/nonexistent'), 2, ''),
     ('2>&-', ('inspekt',), 2, ''), ('2>&-', ('run', '/nonexistent.py'), 2, ''),
-    ('>&- 2>&-', ('rules',), 2, ''), ('>&- 2>&- <&-', ('inspect', '-'), 2, '')])
+    ('>&- 2>&-', ('explain',), 2, ''), ('>&- 2>&- <&-', ('inspect', '-'), 2, '')])
 def test_streams_that_are_closed_cause_no_traceback(redirection, arguments, status, said):
     done = groups.run(
         ['sh', '-c', f'exec "$0" -m estimator_tpu_embedding "$@" {redirection}', sys.executable,
@@ -111,13 +109,6 @@ def test_streams_that_are_closed_cause_no_traceback(redirection, arguments, stat
     assert done.returncode == status
     assert done.stderr.startswith(said) and 'Traceback' not in done.stderr + done.stdout
     assert said or not done.stderr
-
-
-def test_the_format_may_come_before_the_command(etpe):
-    assert etpe('--format', 'json', 'inspect', SEVERAL) == etpe(
-        'inspect', SEVERAL, '--format', 'json')
-    assert 'usage' in etpe('--format', 'json', 'run', 'script.py', status=2)
-    assert 'usage' in etpe('--format', status=2)
 
 
 def test_the_inspection_runs_from_a_checkout():
@@ -132,10 +123,11 @@ def test_help_lists_every_command_with_a_line(capsys):
     with pytest.raises(SystemExit):
         main(['--help'])
     text = capsys.readouterr().out
-    assert all(f'\n    {name}' in text for name in COMMANDS)
-    below = {'checkpoint': ['verify'], 'migrate': ['checkpoint'], 'worker': ['ls']}
+    assert all(f'\n    {name}' in text for name in COMMANDS if ' ' not in name)
     for name in COMMANDS:
         with pytest.raises(SystemExit) as caught:
-            main([name, *below.get(name, []), '--help'])
+            main([*name.split(), *(['ls'] if name == 'worker' else []), '--help'])
         assert caught.value.code == 0
-        assert name == 'run' or '--format' in capsys.readouterr().out
+        text = capsys.readouterr().out
+        assert name == 'run' or '--format' in text or all(
+            f'\n    {one.partition(" ")[2]}' in text for one in COMMANDS if f'{name} ' in one)

@@ -112,8 +112,3 @@ def test_all_arguments_that_are_wrong_are_named_at_once(etpe, model):
 def test_a_checkpoint_is_migrated_or_given_but_not_both(etpe, model):
     errors = etpe(*arguments(model, 'OLD.div', 'NEW.right', '--checkpoint-b', model), status=2)
     assert 'E681 --to' in errors
-
-
-def test_a_checkpoint_that_is_not_there_is_named(etpe, tmp_path):
-    assert 'E645' in etpe('migrate', 'check', JOB + 'a', JOB + 'b', '--checkpoint',
-                          tmp_path / 'model.ckpt-9', status=2)

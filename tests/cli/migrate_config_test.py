@@ -50,10 +50,8 @@ def test_a_config_with_an_illegal_name_is_printed_with_escapes(etpe, tmp_path):
     assert set(text) <= {'\n', *map(chr, range(32, 127))}
 
 
-@pytest.mark.parametrize('target, name', [
-    ('tf2', 'api.TPUEmbedding('), ('tfrs', 'tfrs.layers.embedding.TPUEmbedding(')])
-def test_each_target_has_its_own_classes(etpe, target, name):
-    assert name in migrated(etpe, ADAGRAD, '--to', target)
+def test_tfrs_gets_its_own_class(etpe):
+    assert 'tfrs.layers.embedding.TPUEmbedding(' in migrated(etpe, ADAGRAD, '--to', 'tfrs')
 
 
 def test_a_config_comes_back_as_text(etpe):
@@ -61,13 +59,10 @@ def test_a_config_comes_back_as_text(etpe):
     assert text_format.Parse(text, Config()) == config_of()
 
 
-def test_strict_refuses_all_that_is_lost_at_once(etpe):
+def test_what_is_lost_is_noted_and_strict_refuses_all_of_it_at_once(etpe):
     said = migrated(etpe, SEVERAL, '--to', 'tf2', '--strict', status=2)
     assert [line.split()[3] for line in said.splitlines()] == ['E671', 'E673', 'E673']
     assert migrated(etpe, ADAGRAD, '--to', 'tf2', '--strict')
-
-
-def test_notes_are_data_too(etpe):
     notes = reported(etpe, SEVERAL, '--to', 'tf2')['notes']
     assert {note['code'] for note in notes} == {'', 'E671', 'E673'}
     assert all(set(note) == {'where', 'fact', 'remedy', 'code'} for note in notes)
@@ -109,24 +104,18 @@ def test_several_configs_of_trainings_are_no_source(etpe, tmp_path):
     assert said.count('E676') == 2 and 'node "a"' in said and 'node "b"' in said
 
 
-@pytest.mark.parametrize('content, code', [
-    (b'', 'E482'), (b'table_descriptor { name: 3 }', 'E483'), (b'\x0a\xff\xff', 'E486'),
-    (b'mode: TRAINING', 'E402')])
-def test_a_damaged_or_empty_config_is_told(etpe, tmp_path, content, code):
-    (tmp_path / 'config').write_bytes(content)
-    assert code in migrated(etpe, tmp_path / 'config', '--to', 'tf2', status=2)
+def test_an_empty_config_is_told(etpe, tmp_path):
+    (tmp_path / 'config').write_bytes(b'mode: TRAINING')
+    assert 'E402' in migrated(etpe, tmp_path / 'config', '--to', 'tf2', status=2)
 
 
-@pytest.mark.parametrize('text, name, code', [
-    ('value = 3', 'value', 'E675'), ('value = lambda: 3', 'value', 'E675'),
-    ('1 / 0', 'value', 'E492'), ('raise SystemExit', 'value', 'E492'), ('', 'value', 'E492'),
-    ('def value():\n    raise ValueError("no")', 'value', 'E492'), ('value = b""', 'value', 'E482'),
-    ('def value(needed):\n    pass', 'value', 'E492')])
-def test_an_object_that_declares_nothing_is_told(etpe, module, text, name, code):
+@pytest.mark.parametrize('text, expected', [
+    ('value = lambda: 3', 'E675'), ('1 / 0', 'E492'), ('raise SystemExit', 'E492'),
+    ('value = b""', 'E482'), ('def value(needed):\n    pass', 'function that needs no arguments')])
+def test_an_object_that_declares_nothing_is_told(etpe, module, text, expected):
     module(text)
-    said = migrated(etpe, f'py:job_of_a_test:{name}', '--to', 'tf2', status=2)
-    assert code in said and 'Traceback' not in said
-    assert ('a function that needs no arguments' in said) == ('needed' in text or 'raise V' in text)
+    said = migrated(etpe, 'py:job_of_a_test:value', '--to', 'tf2', status=2)
+    assert expected in said and 'Traceback' not in said
 
 
 SPEC = '''
@@ -183,14 +172,13 @@ def test_sizes_that_cannot_be_are_told(etpe, module, sizes, code):
     assert code in migrated(etpe, 'py:job_of_a_test:spec', '--to', 'tf2', *sizes, status=2)
 
 
-@pytest.mark.parametrize('target', ['tf2', 'textproto'])
-def test_sizes_of_a_config_cannot_be_changed(etpe, target):
-    assert 'E679' in migrated(etpe, SEVERAL, '--to', target, '--batch-size', '8', status=2)
+def test_sizes_of_a_config_cannot_be_changed(etpe):
+    for target in ('tf2', 'textproto'):
+        assert 'E679' in migrated(etpe, SEVERAL, '--to', target, '--batch-size', '8', status=2)
 
 
-def test_a_config_and_its_bytes_are_inputs_of_python_too(etpe, module):
+def test_a_config_is_an_input_of_python_too(etpe, module):
     module(f'value = {config_of(ADAGRAD).SerializeToString()!r}\ndef function():\n    return value')
-    assert 'api.Adagrad(' in migrated(etpe, 'py:job_of_a_test:value', '--to', 'tf2')
     assert 'api.Adagrad(' in migrated(etpe, 'py:job_of_a_test:function', '--to', 'tf2')
 
 

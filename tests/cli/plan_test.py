@@ -8,18 +8,18 @@ from estimator_tpu_embedding.core import table_profile
 
 TEXT = f'''\
 {SEVERAL}: global 8 = 2 hosts x 2 cores x 2, mod
-table  rows  rows per host  max/mean  padded per host  newest, div  newest, mod
-a         2              1      1.00             32 B       1 of 2       1 of 2
-b        10              5      1.00            320 B       1 of 2       1 of 2
-c         7         3 to 4      1.14            256 B       1 of 2       1 of 2
-d         7         3 to 4      1.14            256 B       1 of 2       1 of 2
-e         7         3 to 4      1.14            256 B       1 of 2       1 of 2
+table  rows  rows per host  padded per host
+a         2              1             32 B
+b        10              5            320 B
+c         7         3 to 4            256 B
+d         7         3 to 4            256 B
+e         7         3 to 4            256 B
 host  rows  bytes   padded
 0       18  600 B  1.1 KiB
 1       15  504 B    928 B
 rows per host 15 to 18, max/mean 1.09; padded bytes 928 B to 1.1 KiB, max/mean 1.09
 '''
-# c on host 0: 4 rows x 8 floats x 4 bytes x (table and slot) = 256; 4 / 3.5 = 1.14.
+# c on host 0: 4 rows x 8 floats x 4 bytes x (table and slot) = 256.
 
 
 def test_rows_and_bytes_are_shown_by_host(etpe):
@@ -33,17 +33,6 @@ def test_another_topology_keeps_the_global_batch(etpe):
     assert '3 hosts x 1 core, mod\n' in said
     assert said.endswith('E411 batch_size: batch size 8 must be divisible by number of replicas '
                          '3; got 8 over 3 hosts x 1 core.  Use 6 or 9.\n')
-
-
-def test_a_strategy_shows_how_many_hosts_share_the_newest_ids(etpe, tmp_path):
-    config = config_of()
-    config.table_descriptor[1].vocabulary_size = 1_000_000
-    path = saved(tmp_path, config)
-    tables = {strategy: etpe.json('plan', path, '--hosts', 4, '--cores', 1, *arguments)[
-        'plans'][0]['tables'][1]['hosts_of_newest'] for strategy, arguments in (
-            ('div', ['--strategy', 'div']), ('mod', ['--strategy', 'mod']), ('', []))}
-    # The newest 10,000 of 1,000,000 ids; div gives each of 4 hosts 250,000 ids in a row.
-    assert tables == {'div': {'div': 1}, 'mod': {'mod': 4}, '': {'div': 1, 'mod': 4}}
 
 
 def test_of_many_hosts_the_first_and_the_last_are_shown(etpe):
@@ -72,13 +61,13 @@ def test_programs_get_every_host(etpe):
     assert (plan['hosts'], plan['cores_per_host'], plan['batch_size']) == (3, 1, 8)
     # a, which has 2 rows, 1 1 1; b 4 3 3, each of c, d, e 3 2 2.
     assert plan['rows_of_host'] == [14, 10, 10]
-    assert plan['tables'][2]['rows_per_host'] == {'min': 2, 'max': 3, 'imbalance': 1.285714}
+    assert plan['tables'][2]['rows_per_host'] == {'min': 2, 'max': 3}
     assert plan['findings'][0].startswith('E411')
 
 
-@pytest.mark.parametrize('arguments', [['--hosts', '0'], ['--hosts', '4097'], ['--cores', '-1']])
-def test_an_illegal_topology_is_status_2(etpe, arguments):
-    assert 'etpe plan: E410 topology' in etpe('plan', SEVERAL, *arguments, status=2)
+def test_an_illegal_topology_is_status_2(etpe):
+    for arguments in (['--hosts', '0'], ['--hosts', '4097'], ['--cores', '-1']):
+        assert 'etpe plan: E410 topology' in etpe('plan', SEVERAL, *arguments, status=2)
 
 
 def test_cores_that_hosts_cannot_share_are_an_error_and_not_another_topology(etpe, tmp_path):
@@ -110,7 +99,6 @@ b      1 of 1             1.00           1.50           1.25
 c      1 of 1             0.50           2.00           1.00
 bytes of looked-up rows by host, max/mean: div 1.67, mod 1.17; mod balances better
 without a profile: "a", "d", "e"
-profiles not used: "b, 11 x 5", "zebra, 10 x 2"
 '''
 # On 2 hosts b has 6 and 2 ids under div, 3 and 5 under mod; c 4 and 0, 2 and 2. All rows are
 # padded to 32 bytes, so of all 12 ids div has 10 on host 0, 10 / 6 = 1.67, and mod 7 on host 1.
@@ -138,7 +126,7 @@ def test_programs_get_all_that_was_measured(etpe, directory):
     assert stats['imbalance'] == {'div': 1.666667, 'mod': 1.166667}
     # 32 bytes a row, over 8 examples.
     assert stats['bytes_per_example_of_host'] == {'div': [40.0, 8.0], 'mod': [20.0, 28.0]}
-    assert (stats['without_profile'], stats['unused']) == (['a', 'd', 'e'], [])
+    assert stats['without_profile'] == ['a', 'd', 'e']
     b, c = stats['tables']
     assert b == {
         'name': 'b', 'first_step': 0, 'last_step': 1, 'steps': 1, 'sampled_steps': 1,
@@ -152,11 +140,9 @@ def test_programs_get_all_that_was_measured(etpe, directory):
 def test_the_load_is_that_of_the_planned_hosts(etpe, directory):
     stats = etpe.json('plan', SEVERAL, '--stats', directory, '--hosts', 4, '--cores', 1)[
         'plans'][0]['stats']
-    b, c = (table['load'] for table in stats['tables'])
+    b = stats['tables'][0]['load']
     # b on 0 to 2, 3 to 5, 6 and 7, 8 and 9: 6 0 0 2 of 8; mod: 3 5 0 0.
     assert (b['div']['imbalance'], b['mod']['imbalance']) == (3.0, 2.5)
-    # c on 0 and 1, 2 and 3, 4 and 5, 6: 2 2 0 0 of 4; mod: one each.
-    assert (c['div']['imbalance'], c['mod']['imbalance']) == (2.0, 1.0)
 
 
 def test_estimates_are_marked(etpe, tmp_path, monkeypatch):

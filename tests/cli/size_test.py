@@ -10,35 +10,19 @@ b        10    5    8  320 B  Adagrad 320 B  400 B   640 B  31.2 %
 c         7    4    8  224 B  Adagrad 224 B  224 B   448 B  21.9 %
 d         7    4    8  224 B  Adagrad 224 B  224 B   448 B  21.9 %
 e         7    4    8  224 B  Adagrad 224 B  224 B   448 B  21.9 %
-on 2 hosts, div or mod: rows per host 15 to 18, max/mean 1.09; padded bytes 928 B to 1.1 KiB, \
-max/mean 1.09
 '''
-# Rows of host 0: 1 + 5 + 3 times 4 = 18, of host 1: 1 + 5 + 3 times 3 = 15; the mean is 16.5.
 
 
-def test_bytes_are_shown_by_table_slot_and_host(etpe):
+def test_bytes_are_shown_by_table_and_slot(etpe):
     assert etpe('size', SEVERAL) == TEXT
 
 
 def test_programs_get_bytes(etpe):
     size, = etpe.json('size', SEVERAL)['sizes']
-    assert (size['bytes'], size['padded_bytes'], size['hosts']) == (1104, 2048, 2)
+    assert (size['bytes'], size['padded_bytes']) == (1104, 2048)
     assert size['tables'][1] == {
         'name': 'b', 'rows': 10, 'dimension': 5, 'padded_dimension': 8, 'slots': ['Adagrad'],
         'table_bytes': 320, 'slot_bytes': 320, 'bytes': 400, 'padded_bytes': 640}
-    assert size['rows_per_host'] == {'min': 15, 'max': 18, 'imbalance': 1.090909}
-
-
-@pytest.mark.parametrize('hosts', [0, -1, 4097])
-def test_nothing_is_said_of_hosts_whose_number_is_illegal(etpe, tmp_path, hosts):
-    config = config_of()
-    config.num_hosts = hosts
-    path = saved(tmp_path, config)
-    assert etpe('size', path).splitlines()[-1] == (
-        f'num_hosts {hosts} is not legal, so nothing can be said of a host')
-    size, = etpe.json('size', path)['sizes']
-    assert (size['hosts'], size['rows_per_host'], size['padded_bytes_per_host']) == (
-        hosts, None, None)
 
 
 @pytest.mark.parametrize('command, files', [('size', 1), ('plan', 1), ('inspect', 1), ('diff', 2)])

@@ -16,7 +16,7 @@ from harness.processes import path_with_harness, run_harness, run_python, starte
 from harness.rotating_job import rotating
 
 from estimator_tpu_embedding.checkpoint.file_names import manifest_path, partial_of
-from estimator_tpu_embedding.cli.migrating import choices
+from estimator_tpu_embedding.cli import etpe_migrate_checkpoint
 
 pytestmark = pytest.mark.no_rerun
 LEFT = {'.ete-lock', 'checkpoint', *(f'{job.NAME}{suffix}' for suffix in (
@@ -241,14 +241,14 @@ def test_m05_beside_a_job_that_keeps_deleting_nothing_is_ever_called_damaged(tmp
 
 def test_m05_a_manifest_that_goes_first_is_a_checkpoint_that_is_deleted(tmp_path, monkeypatch):
     source, map = job.make(tmp_path / 'one'), job.map_in(tmp_path)
-    read = choices.read
+    read = etpe_migrate_checkpoint.read
 
     def late(parsed, prefix, given):
         pathlib.Path(partial_of(prefix)).touch()
         os.remove(manifest_path(prefix))
         return read(parsed, prefix, given)
 
-    monkeypatch.setattr(choices, 'read', late)
+    monkeypatch.setattr(etpe_migrate_checkpoint, 'read', late)
     with rotating(tmp_path / 'many', source):  # The manifest of the other one says mod.
         status, _, error = job.migrate(tmp_path / 'many', tmp_path / 'new', map)
     assert status == 2 and 'E628' in error

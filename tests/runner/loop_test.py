@@ -10,7 +10,7 @@ from harness import jobs
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding import _legacy
 from estimator_tpu_embedding.checkpoint.manifest import read_manifest
-from estimator_tpu_embedding.cli import inputs
+from estimator_tpu_embedding.cli import input_argument
 from estimator_tpu_embedding.hosts import step_clock
 from estimator_tpu_embedding.runner import progress
 from estimator_tpu_embedding.runner.checkpoint_hooks import AsyncCheckpointSaverHook
@@ -301,7 +301,7 @@ def test_metrics_must_not_take_the_names_of_the_default_ones(tmp_path, name, sho
 
 def test_a_checkpoint_carries_the_config_of_its_job(tmp_path):
     make(tmp_path, hosts=2).train(endless, steps=2)
-    config, = inputs.load(str(tmp_path))
+    config, = input_argument.load(str(tmp_path))
     assert config.where.endswith('model.ckpt-2: config')
     assert (config.config.num_hosts, config.config.table_descriptor[0].vocabulary_size) == (2, 10)
     assert config.config.table_descriptor[0].optimization_parameters.HasField('adagrad')

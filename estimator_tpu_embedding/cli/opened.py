@@ -1,33 +1,44 @@
-"""Finds the checkpoint, or the checkpoints, that a PATH of a command means, and opens it.
-
-An open checkpoint tells its manifest, its tensors, and where the rows of ids are.
-"""
+"""Finds and opens the checkpoint that a PATH of a command means; the arguments that say how."""
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import functools
-import hashlib
 import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from ...checkpoint import bundle, file_names
-from ...checkpoint.bundle import Bundle
-from ...checkpoint.file_names import manifest_path, parse
-from ...checkpoint.held import Held, check_manifest
-from ...checkpoint.manifest import StoredTable, read_manifest, tensors_of
-from ...checkpoint.options import CheckpointOptions
-from ...checkpoint.rotation import signature, steady, watch
-from ...checkpoint.tensors import NO_ROW, Tensor
-from ...core.partition import Partition
-from ...core.vocabulary_digests import Vocabulary
-from ...errors import CorruptCheckpointError, Problem, UnreadableConfigError, shown
-from ...proto import files, reading
-from ..report import Report
-from .directory import directory, require_readable_format
+from ..checkpoint import file_names
+from ..checkpoint.bundle import Bundle
+from ..checkpoint.held import Held, check_manifest
+from ..checkpoint.manifest import StoredTable, read_manifest, tensors_of
+from ..checkpoint.options import CheckpointOptions, renames
+from ..checkpoint.rotation import signature, steady, watch
+from ..checkpoint.tensors import NO_ROW, Tensor
+from ..core.partition import Partition
+from ..core.vocabulary_digests import Vocabulary
+from ..errors import CorruptCheckpointError, Problem, UnreadableConfigError, shown
+from ..proto import reading
+from .etpe_checkpoint_ls import directory, names_in, require_readable_format
+from .report import Report
 
 _MOST_NAMED = 5
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of a command that reads rows, for `options`."""
+    parser.add_argument('--assume', metavar='ORDER', help='"div", or "mod:H" for H hosts: how rows '
+                        'are ordered in checkpoints that do not say it; there all float tensors '
+                        'with two dimensions count as tables')
+    parser.add_argument('--no-verify', action='store_true', help='check only the sizes of '
+                        'files before they are read, and not their SHA-256')
+
+
+def options(parsed: argparse.Namespace) -> CheckpointOptions:
+    """Returns what the arguments say."""
+    return CheckpointOptions(assume=parsed.assume, verify='size' if parsed.no_verify else 'sha256',
+                             rename=renames(getattr(parsed, 'rename', ())))
 
 
 class Chosen(NamedTuple):
@@ -47,21 +58,12 @@ class Chosen(NamedTuple):
 
 
 def chosen(path: str, options: CheckpointOptions) -> Chosen:
-    """Finds the checkpoint that a path means; of a directory the one that a job would restore.
-
-    Args:
-      path: as `prefixes` takes it.
-      options: `verify` counts.
-
-    Raises:
-      UnreadableConfigError: E645 if there is none.
-      CorruptCheckpointError: if a job would end with an error.
-    """
+    """Finds the checkpoint that a path means; of a directory the one that a job would restore."""
     if not os.path.isdir(path):
         prefix, = prefixes(path)
-        check_format(prefix)
+        require_readable_format(prefix)
         return Chosen(prefix)
-    from ...checkpoint import recover
+    from ..checkpoint import recover
     known = recover.Known()
     with _quiet():
         found = recover.recover(path, options, known)
@@ -79,11 +81,7 @@ def chosen(path: str, options: CheckpointOptions) -> Chosen:
 def prefixes(path: str) -> list[str]:
     """Finds the checkpoints that a path means, in the order of their steps.
 
-    Args:
-      path: a directory, a prefix such as `dir/model.ckpt-7`, or a file of a checkpoint.
-
-    Raises:
-      UnreadableConfigError: E645 if there is none.
+    It is a directory, a prefix such as `dir/model.ckpt-7`, or a file of a checkpoint.
     """
     if os.path.isdir(path):
         found = directory(path).checkpoints
@@ -91,27 +89,12 @@ def prefixes(path: str) -> list[str]:
             raise _nothing(path, 'it must hold checkpoints', 'none')
         return [one.prefix for one in found]
     folder, name = os.path.split(path)
-    try:
-        known = file_names.by_checkpoint(os.listdir(folder or '.'))
-    except OSError as error:
-        raise _nothing(path, 'it must be in a directory that can be read',
-                       shown(error.strerror)) from error
+    known = file_names.by_checkpoint(names_in(folder or '.'))
     part = file_names.parse(name)
     meant = name if name in known or part is None else part.checkpoint
     if meant not in known:
         raise _nothing(path, 'there must be a checkpoint', 'none of that name', list(known))
     return [os.path.join(folder, meant)]
-
-
-def check_format(prefix: str) -> None:
-    """Makes sure that a checkpoint has a format that can be read.
-
-    Raises:
-      CorruptCheckpointError: E613 if it has the format V1.
-    """
-    folder, name = os.path.split(prefix)
-    known = file_names.by_checkpoint(os.listdir(folder or '.'))
-    require_readable_format(prefix, known.get(name, ()))
 
 
 @contextlib.contextmanager
@@ -128,7 +111,6 @@ def _quiet() -> Iterator[None]:
 
 def _nothing(path: str, rule: str, got: str, names: list[str] | None = None
              ) -> UnreadableConfigError:
-    """Returns the error for a path without a checkpoint; it names the newest of those there."""
     remedy = 'Name a model_dir, or a checkpoint such as dir/model.ckpt-7.'
     if names:
         names.sort(key=lambda name: (file_names.step_of(name) or 0, name))
@@ -145,33 +127,21 @@ class Stored:
       manifest: of it, or `None`.
       bundle: its tensors.
       assumed: strategy and hosts by `--assume`; `None` if there is a manifest.
-      known: see `Chosen`.
+      notes: facts for the user.
+      skipped: problems of newer ones in its directory.
     """
 
-    def __init__(self, prefix: str, assume: tuple[str, int] | None = None, known: Any = None):
-        """Opens it.
-
-        Args:
-          prefix: its path without a suffix.
-          assume: strategy and hosts by which rows are ordered if no manifest says it.
-          known: see `Chosen`.
-
-        Raises:
-          CorruptCheckpointError: if its manifest or its index cannot be read.
-        """
-        self.prefix, self.known = prefix, known
-        self.where = reading.label(prefix)
-        self.manifest = read_manifest(prefix)
-        self.bundle = Bundle.open(prefix)
-        self.assumed = assume if self.manifest is None else None
-
-    @functools.cached_property
-    def digest(self) -> str | None:
-        """The SHA-256 of its manifest; `None` without one."""
-        if self.manifest is None:
-            return None
-        with bundle.opened(self.prefix, os.path.basename(manifest_path(self.prefix))) as file:
-            return hashlib.sha256(files.read_at_most(file, files.size_of(file))).hexdigest()
+    def __init__(self, path: str, options: CheckpointOptions):
+        """Opens the checkpoint that a path means, as `chosen` finds it."""
+        found = chosen(path, options)
+        self._options, self._known = options, found.known
+        self.prefix, self.skipped = found.prefix, found.skipped
+        self.where = reading.label(self.prefix)
+        self.manifest = read_manifest(self.prefix)
+        self.bundle = Bundle.open(self.prefix)
+        self.assumed = options.assumed_order() if self.manifest is None else None
+        self.notes = [f'{self.where} is what a job would restore, not the newest that is there: '
+                      + ', '.join(found.newer)] if found.newer else []
 
     @functools.cached_property
     def tables(self) -> dict[str, StoredTable]:
@@ -204,57 +174,20 @@ class Stored:
             return error.problems
         return ()
 
-
-class Opened(NamedTuple):
-    """The checkpoint that a command was given.
-
-    Attributes:
-      stored: to look into.
-      notes: facts for the user.
-      skipped: problems of newer ones in its directory.
-    """
-
-    stored: Stored
-    notes: list[str]
-    skipped: tuple[Problem, ...]
-
-
-def opened(path: str, options: CheckpointOptions) -> Opened:
-    """Opens the checkpoint that a path means.
-
-    Raises:
-      UnreadableConfigError: E645 if there is none.
-      CorruptCheckpointError: if it cannot be read.
-    """
-    found = chosen(path, options)
-    one = Stored(found.prefix, options.assumed_order(), found.known)
-    notes = []
-    if found.newer:
-        notes.append(f'{one.where} is what a job would restore, not the newest that is there: '
-                     + ', '.join(found.newer))
-    return Opened(one, notes, found.skipped)
-
-
-def damage(one: Stored, options: CheckpointOptions, notes: list[str]) -> tuple[Problem, ...]:
-    """Verifies the files whose rows are to be read.
-
-    Args:
-      one: whose files.
-      options: `verify` counts.
-      notes: gets a note if only sizes are looked at.
-
-    Returns:
-      The problems.
-    """
-    if options.verify == 'size':
-        notes.append(f'{one.where}: not verified: only the sizes of its files were looked at')
-    from ...checkpoint import recover
-    try:
-        with _quiet():
-            recover.verify(one.prefix, options, one.known)
-    except CorruptCheckpointError as error:
-        return error.problems
-    return ()
+    def damage(self) -> tuple[Problem, ...]:
+        """Verifies its files before rows are read; returns the problems. A note says if it looks
+        at sizes only.
+        """
+        if self._options.verify == 'size':
+            self.notes.append(
+                f'{self.where}: not verified: only the sizes of its files were looked at')
+        from ..checkpoint import recover
+        try:
+            with _quiet():
+                recover.verify(self.prefix, self._options, self._known)
+        except CorruptCheckpointError as error:
+            return error.problems
+        return ()
 
 
 def _can_be_table(tensor: Tensor) -> bool:
@@ -268,13 +201,9 @@ def report_of(paths: Sequence[str], look: Callable[[], Report]) -> Report:
     Args:
       paths: of checkpoints, or of directories in which one is chosen.
       look: makes the report.
-
-    Raises:
-      CheckpointError: E628 if a checkpoint that was named was deleted.
-      EteError: if `look` raises it and nothing changed.
     """
-    names = [path if os.path.isdir(path) or (part := parse(path)) is None else part.checkpoint
-             for path in paths]
+    names = [path if os.path.isdir(path) or (part := file_names.parse(path)) is None
+             else part.checkpoint for path in paths]
     states = [watch(name) for name in names if os.path.isdir(name) or signature(name)]
     return steady(look, lambda: [state() for state in states],
                   lambda report: report.data.get('findings'))

@@ -1,20 +1,13 @@
 """`etpe diff`: prints how two configs differ, and whether a checkpoint of the first fits the
 second.
 
-JSON:
-
-| member | content |
-|---|---|
-| `a`, `b` | where the configs are |
-| `differences` | a list of objects, see below |
-| `breaking`, `safe` | numbers of differences |
-
-A difference has the members of `Difference`.
+JSON: `a` and `b`, where the configs are; `differences`, objects with the members of `Difference`;
+`breaking` and `safe`, their numbers.
 
 A checkpoint holds the rows and slots of tables by name. A difference is breaking if a training
-could not restore the checkpoint without an option of `checkpoint/options.py`. Renamed and removed
-tables, other shapes and missing slots are breaking. Learning rates, features, the number of hosts
-and all other differences are safe: they may change the training, but not the restored values.
+could not restore the checkpoint without an option of `checkpoint/options.py`: a removed table,
+another shape, a missing slot. Learning rates, features, the number of hosts and all other
+differences are safe: they may change the training, but not the restored values.
 """
 
 from __future__ import annotations
@@ -22,18 +15,18 @@ from __future__ import annotations
 import argparse
 import collections
 import dataclasses
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ..errors import ConfigError, Problem, UnreadableConfigError, quoted
+from ..errors import ConfigError, Problem, quoted
 from ..proto.codec import Config
 from ..proto.reading import Source
-from . import inputs
+from . import input_argument as inputs
 from .config_view import FeatureView, TableView, Value, View, view_of
-from .inspect import value_text
+from .etpe_inspect import value_text
 from .report import Grid, Line, Report, as_command
 
-_SIGNS = {'changed': '~', 'added': '+', 'removed': '-', 'renamed': '>'}
+_SIGNS = {'changed': '~', 'added': '+', 'removed': '-'}
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +34,7 @@ class Difference:
     """One difference.
 
     Attributes:
-      kind: `'changed'`, `'added'`, `'removed'` or `'renamed'`.
+      kind: `'changed'`, `'added'` or `'removed'`.
       where: name of a table, or `''` for the run as a whole. It is the name in the second config;
         for a removed table, in the first.
       what: the part that differs, such as `'rows'`.
@@ -63,21 +56,13 @@ class Difference:
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the command to its parser."""
     parser.description = (
-        'Compares the meaning of two configs; of two checkpoints without one, their rows, as etpe '
-        'checkpoint diff does. With a BREAKING difference a job of B cannot restore a checkpoint '
-        'of A. The exit status is 1 if they differ.')
+        'Compares the meaning of two configs. With a BREAKING difference a job of B cannot '
+        'restore a checkpoint of A. The exit status is 1 if they differ.')
     as_command(parser, _report, 'A', 'B')
 
 
 def _report(parsed: argparse.Namespace) -> Report:
-    try:
-        a, b = (_one(inputs.load(path)) for path in (parsed.a, parsed.b))
-    except UnreadableConfigError as error:
-        if error.code != inputs.NO_CONFIG or not all(
-                map(inputs.may_be_checkpoint, (parsed.a, parsed.b))):
-            raise
-        from .stored import diff
-        return diff.of_two(parsed.a, parsed.b)
+    a, b = (_one(inputs.load(path)) for path in (parsed.a, parsed.b))
     found = differences(view_of(a), view_of(b)) or _rest(a, b)
     breaking = sum(one.breaking for one in found)
     rows = [(_SIGNS[one.kind], f'table {one.where}' if one.where else 'run', one.what, _change(one),
@@ -165,31 +150,28 @@ def _changed(where: str, both: Iterable[Mapping[str, Any]], effects: Mapping[
 
 
 def _of_tables(a: View, b: View) -> Iterator[Difference]:
-    pairs, removed, added = _paired(a.tables, b.tables, lambda table: table.name)
+    of_a, of_b = _by_name(a.tables), _by_name(b.tables)
+    pairs = [(of_a[name], table) for name, table in of_b.items() if name in of_a]
+    removed = [table for name, table in of_a.items() if name not in of_b]
+    added = [table for name, table in of_b.items() if name not in of_a]
     batch = _batch(a, b)
-    of_a, of_b = (_functions(same, rest) for same, rest in (
-        ([one for one, _ in pairs], removed), ([one for _, one in pairs], added)))
-    functions = {**{id(table): of_a for table in removed}, **{id(table): of_b for table in added}}
-    renamed, removed, added = _paired(
-        removed, added, lambda table: _content(table, batch, functions[id(table)]))
-    for before, after in renamed:
-        yield Difference(kind='renamed', where=after.name, what='table', before=before.name,
-                         after=after.name, breaking=True,
-                         why='same shape, optimizer and features')
+    numbers_a, numbers_b = (_functions(same) for same in zip(*pairs)) if pairs else ({}, {})
     for table in removed:
-        yield Difference(kind='removed', where=table.name, what='table', before=_shape(table),
+        yield Difference(kind='removed', where=table.name, what='table',
+                         before=f'{table.rows} x {table.dimension}',
                          breaking=True, why='training would lose it')
     for table in added:
-        yield Difference(kind='added', where=table.name, what='table', after=_shape(table),
+        yield Difference(kind='added', where=table.name, what='table',
+                         after=f'{table.rows} x {table.dimension}',
                          why='it begins with initial values')
     for before, after in pairs:
         rates: list[Value] = [one.learning_rate if one.tag is None else f'tag {one.tag}'
                               for one in (before, after)]
-        if _rate(before, of_a) == _rate(after, of_b):
+        if _rate(before, numbers_a) == _rate(after, numbers_b):
             rates[0] = rates[1]
         elif rates[0] == rates[1]:  # Equal tags that stand for different functions.
             rates = [f'{rates[0]}, as table {pairs[numbers[one.tag or 0]][0].name}'
-                     for one, numbers in ((before, of_a), (after, of_b))]
+                     for one, numbers in ((before, numbers_a), (after, numbers_b))]
         kept = _effect_of_slots(before, after)
         yield from _changed(after.name, ({
             'rows': one.rows, 'dimension': one.dimension, 'optimizer': one.optimizer,
@@ -200,47 +182,29 @@ def _of_tables(a: View, b: View) -> Iterator[Difference]:
                 'dimension': (True, 'another shape')})
 
 
-def _paired(a: Iterable[TableView], b: Iterable[TableView], key: Callable[[TableView], Hashable]
-            ) -> tuple[list[tuple[TableView, TableView]], list[TableView], list[TableView]]:
-    """Pairs of tables with an equal key, in order, and the tables of `a` and of `b` without a
-    partner.
+def _by_name(tables: Iterable[TableView]) -> dict[tuple[str, int], TableView]:
+    """The tables by name, and by number among those of one name: a broken config may have several.
     """
-    waiting: dict[Hashable, collections.deque[TableView]] = collections.defaultdict(
-        collections.deque)
-    for table in a:
-        waiting[key(table)].append(table)
-    pairs, added = [], []
-    for table in b:
-        if waiting[key(table)]:
-            pairs.append((waiting[key(table)].popleft(), table))
-        else:
-            added.append(table)
-    return pairs, [table for tables in waiting.values() for table in tables], added
-
-
-def _functions(paired: Sequence[TableView], rest: Iterable[TableView]) -> dict[int, int]:
-    """Numbers for the tags of a config, which can be compared with those of the other.
-
-    A tag is a number that stands for a function. TensorFlow numbers the functions of a job in an
-    order that varies from run to run. So two tags are the same if the same tables share them in
-    both configs: a tag gets the number of its first table among those that both have, and the
-    other tags their order of appearance.
-    """
-    found: dict[int, int] = {}
-    for number, table in enumerate(paired):
-        if table.tag is not None:
-            found.setdefault(table.tag, number)
-    first = len(paired) - len(found)
-    for table in rest:
-        if table.tag is not None:
-            found.setdefault(table.tag, first + len(found))
+    found: dict[tuple[str, int], TableView] = {}
+    seen: collections.Counter[str] = collections.Counter()
+    for table in tables:
+        found[table.name, seen[table.name]] = table
+        seen[table.name] += 1
     return found
 
 
-def _content(table: TableView, batch: int, functions: Mapping[int, int]) -> Hashable:
-    """All facts of a table but its name, to find a renamed table."""
-    return (table.rows, table.dimension, table.optimizer, table.slots, _rate(table, functions),
-            tuple(sorted(table.settings.items())), _features(table.features, batch))
+def _functions(tables: Iterable[TableView]) -> dict[int, int]:
+    """Numbers for the tags of a config, which can be compared with those of the other.
+
+    TensorFlow numbers the functions of a job in an order that varies from run to run. So two tags
+    are the same if the same tables share them in both configs: a tag gets the number of its first
+    table among those that both have.
+    """
+    found: dict[int, int] = {}
+    for number, table in enumerate(tables):
+        if table.tag is not None:
+            found.setdefault(table.tag, number)
+    return found
 
 
 def _rate(table: TableView, functions: Mapping[int, int]) -> Hashable:
@@ -256,10 +220,6 @@ def _features(features: Iterable[FeatureView], batch: int) -> tuple[str, ...]:
     """Names and shapes past the batch; positions depend on other tables."""
     return tuple(f'{feature.name or "unnamed"}{list(feature.shape[batch:]) or ""}'
                  for feature in features)
-
-
-def _shape(table: TableView) -> str:
-    return f'{table.rows} x {table.dimension}'
 
 
 def _effect_of_rows(a: TableView, b: TableView, of_a: View, of_b: View) -> tuple[bool, str]:

@@ -1,70 +1,55 @@
 """`etpe checkpoint ls`: lists the checkpoints in a directory, and says which can be read.
 
-The report in JSON has these fields:
-
-- `directory`: as it was given.
-- `pointer`: the name that the file `checkpoint` names, or `null`.
-- `stages`: folders of saves that did not end.
-- `partial`: names of checkpoints that a job publishes or deletes, or did when it was killed.
-- `findings`: a `code` and a `message` each.
-- `checkpoints`: each with `name`, `step`, `state`, `why`, `bytes`, `tables` and `created`. `state`
-  is `committed`, `legacy`, `v1` (not read here) or `incomplete`; `why` gives the reason for the
-  last two. `tables` is their number, `null` without a manifest. `created` is in seconds since
-  1970, or `null`.
+The report in JSON has `directory`, as it was given; `pointer`, the name that the file `checkpoint`
+names, or `null`; `stages`, folders of saves that did not end; `partial`, names of checkpoints that
+a job publishes or deletes, or did when it was killed; `findings`, a `code` and a `message` each;
+and `checkpoints`. These have `name`, `step` and `bytes`; `state`, which is `committed`, `legacy`,
+`v1` (not read here) or `incomplete`; `why`, the reason for the last two; `tables`, their number,
+`null` without a manifest; and `created`, in seconds since 1970, or `null`.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
-import dataclasses
 import os
-from collections.abc import Collection, Mapping
-from typing import Any
+from collections.abc import Collection
+from typing import Any, NamedTuple
 
-from ...checkpoint import file_names, pointer
-from ...checkpoint.bundle import Bundle
-from ...checkpoint.file_names import POINTER, label, manifest_path
-from ...checkpoint.held import Held, check_manifest
-from ...checkpoint.manifest import Manifest, read_manifest
-from ...checkpoint.rotation import steady, steady_each
-from ...errors import CorruptCheckpointError, Problem, bytes_text, counted, shown
-from ...proto import reading
-from ..inputs import named_in_state
-from ..report import Grid, Line, Report, as_data, as_lines, time_text
+from ..checkpoint import file_names, pointer
+from ..checkpoint.file_names import POINTER, label, manifest_path
+from ..checkpoint.manifest import Manifest, read_manifest
+from ..checkpoint.options import CheckpointOptions
+from ..checkpoint.rotation import steady, steady_each
+from ..errors import CorruptCheckpointError, Problem, bytes_text, counted, shown
+from ..proto import reading
+from .input_argument import named_in_state
+from .report import Grid, Line, Report, as_command, as_data, as_lines, time_text
 
-HELP = 'list the checkpoints in a directory'
 COMMITTED, LEGACY, V1, INCOMPLETE = 'committed', 'legacy', 'v1', 'incomplete'
 """The states of a checkpoint: whole and with a manifest of its files; whole without one; of the
 format V1, which is not read here; damaged."""
 _TONES = {COMMITTED: '', LEGACY: 'warn', V1: 'bad', INCOMPLETE: 'bad'}
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class Found(NamedTuple):
     """A checkpoint in a directory.
 
     Attributes:
       prefix: its path without a suffix.
+      name: in the directory.
+      step: it was saved at, by its name.
       files: bytes of its files, by name.
       problem: why it cannot be read; `None` if it can.
       manifest: if there is one that can be read.
     """
 
     prefix: str
+    name: str
+    step: int | None
     files: dict[str, int]
     problem: Problem | None
     manifest: Manifest | None
-
-    @property
-    def name(self) -> str:
-        """Its name in the directory."""
-        return os.path.basename(self.prefix)
-
-    @property
-    def step(self) -> int | None:
-        """The step it was saved at, by its name."""
-        return file_names.step_of(self.name)
 
     @property
     def state(self) -> str:
@@ -74,17 +59,15 @@ class Found:
         return V1 if file_names.is_of_format_v1(self.name, self.files) else INCOMPLETE
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Directory:
+class Directory(NamedTuple):
     """A directory of checkpoints.
 
     Attributes:
-      checkpoints: in the order of their steps.
+      checkpoints: in the order of their steps, without those that are `partial`.
       pointer: the name of the one that the file `checkpoint` names; `None` if it names none.
       problem: why that file names none; `None` if it is missing or names one.
       stages: names of the folders in which a save began.
       partial: names of checkpoints that a job publishes or deletes, or did when it was killed.
-        Their files are not among `checkpoints`.
     """
 
     checkpoints: list[Found]
@@ -95,25 +78,15 @@ class Directory:
 
 
 def directory(path: str) -> Directory:
-    """Lists a directory; of data files it reads only the sizes.
-
-    Raises:
-      UnreadableConfigError: E645 if it is none, or cannot be read.
-    """
+    """Lists a directory; of data files it reads only the sizes."""
     return steady(lambda: _look(path), lambda: _pointer_state(path), lambda seen: seen.problem)
 
 
-def require_readable_format(prefix: str, files: Collection[str]) -> None:
-    """Makes sure that a checkpoint has a format that can be read.
-
-    Args:
-      prefix: of the checkpoint.
-      files: names of its files, as `file_names.by_checkpoint` finds them.
-
-    Raises:
-      CorruptCheckpointError: E613 if it has the format V1.
-    """
-    if file_names.is_of_format_v1(os.path.basename(prefix), files):
+def require_readable_format(prefix: str) -> None:
+    """Raises E613 if a checkpoint has the format V1."""
+    folder, name = os.path.split(prefix)
+    known = file_names.by_checkpoint(names_in(folder or '.'))
+    if file_names.is_of_format_v1(name, known.get(name, ())):
         raise CorruptCheckpointError(Problem(
             'E613', label(prefix), 'it must have the format V2', 'V1 format, not read here',
             'Restore it with TensorFlow, and save it with write_version=tf.train.SaverDef.V2.'))
@@ -121,7 +94,7 @@ def require_readable_format(prefix: str, files: Collection[str]) -> None:
 
 def _look(path: str) -> Directory:
     """Lists a directory once, and looks at each of its checkpoints until nobody changes it."""
-    names = set(_names(path))
+    names = set(names_in(path))
     partial = _partial(names)
     whole = [os.path.join(path, name) for name in file_names.by_checkpoint(names)
              if name not in partial]
@@ -135,7 +108,8 @@ def _look(path: str) -> Directory:
                       or file_names.replaced_by(name) is not None), partial=partial)
 
 
-def _names(path: str) -> list[str]:
+def names_in(path: str) -> list[str]:
+    """Lists a directory; E645 if that is not possible."""
     try:
         return os.listdir(path)
     except OSError as error:
@@ -152,38 +126,26 @@ def _pointer_state(path: str) -> object:
 
 
 def _partial(entries: Collection[str]) -> list[str]:
-    """Returns the names of the checkpoints that a job publishes or deletes."""
     parts = [part for part in map(file_names.parse, entries) if part is not None]
     return sorted(part.checkpoint for part in parts if part.kind == file_names.PARTIAL
                   and manifest_path(part.checkpoint) not in entries)
 
 
 def _found(prefix: str) -> Found:
-    """Looks at one checkpoint."""
+    from ..checkpoint import recover
     problem, manifest = None, None
     folder, name = os.path.split(prefix)
     sizes = {}
-    for file in file_names.by_checkpoint(_names(folder)).get(name, ()):
+    for file in file_names.by_checkpoint(names_in(folder)).get(name, ()):
         with contextlib.suppress(FileNotFoundError):  # Deleted since it was listed.
             sizes[file] = os.lstat(os.path.join(folder, file)).st_size
     try:
-        require_readable_format(prefix, sizes)
+        require_readable_format(prefix)
         manifest = read_manifest(prefix)
-        _require_sizes(prefix, manifest, sizes)
-        check_manifest(Held(Bundle.open(prefix), manifest))
+        recover.verify(prefix, CheckpointOptions(verify='size'))
     except CorruptCheckpointError as error:
         problem = error.problems[0]
-    return Found(prefix=prefix, files=sizes, problem=problem, manifest=manifest)
-
-
-def _require_sizes(prefix: str, manifest: Manifest | None, sizes: Mapping[str, int]) -> None:
-    """Makes sure that files have the sizes that a manifest says."""
-    for file, stored in sorted(manifest.files.items()) if manifest is not None else ():
-        if sizes.get(file) != stored.size:
-            raise CorruptCheckpointError(Problem(
-                'E618', label(prefix), f'file {shown(file, 255)} must have {stored.size:,} bytes',
-                f'{sizes[file]:,}' if file in sizes else 'no such file',
-                'Use an older checkpoint, or restore the file from a copy.'))
+    return Found(prefix, name, file_names.step_of(name), sizes, problem, manifest)
 
 
 def _pointer_problem(path: str) -> Problem:
@@ -204,10 +166,10 @@ def _pointer_problem(path: str) -> Problem:
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the command to its parser."""
     parser.add_argument('dir', metavar='DIR')
+    as_command(parser, _report)
 
 
-def report(parsed: argparse.Namespace) -> Report:
-    """Returns the report about a directory."""
+def _report(parsed: argparse.Namespace) -> Report:
     seen = directory(parsed.dir)
     problems = [problem for problem in (*(one.problem for one in seen.checkpoints), seen.problem)
                 if problem is not None]
@@ -239,13 +201,9 @@ def _grid(found: list[Found], pointer: str | None) -> Grid:
 
 
 def _data(one: Found) -> dict[str, Any]:
-    manifest = one.manifest
-    return {'name': one.name, 'step': one.step, 'state': one.state, 'why': _why(one.problem),
+    manifest, problem = one.manifest, one.problem
+    return {'name': one.name, 'step': one.step, 'state': one.state,
+            'why': '' if problem is None else f'{problem.rule}; got {problem.got}',
             'bytes': sum(one.files.values()),
             'tables': None if manifest is None else len(manifest.tables),
             'created': (manifest.created or None) if manifest is not None else None}
-
-
-def _why(problem: Problem | None) -> str:
-    """Returns a problem without the name of its checkpoint, which is beside it."""
-    return '' if problem is None else f'{problem.rule}; got {problem.got}'

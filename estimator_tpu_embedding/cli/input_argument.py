@@ -32,10 +32,6 @@ def load(source: str) -> list[Source]:
       source: a file or SavedModel as `proto.reading.read_sources` takes it, `-` for standard
         input, a checkpoint prefix such as `dir/model.ckpt-4`, a model_dir, or
         `py:module:object`.
-
-    Raises:
-      UnreadableConfigError: if there is nothing, or something that cannot be read; E491 if a
-        checkpoint has no config.
     """
     if is_python(source):
         return from_object(python_object(source), reading.label(source))
@@ -80,7 +76,8 @@ def _of_checkpoint(prefix: str | None, graphs: list[str], source: str) -> list[S
         raise reading.unreadable(
             NO_CONFIG, reading.label(source), 'the manifest or graph of a checkpoint must have an '
             'embedding config', 'neither' if prefix else 'no checkpoint', 'A directory must be a '
-            'model_dir or that of a SavedModel; etpe inspect shows a checkpoint without a config.')
+            'model_dir or that of a SavedModel; etpe checkpoint shows and compares checkpoints '
+            'without a config.')
     once: dict[bytes, Source] = {}
     for one in found:
         once.setdefault(one.config.SerializeToString(deterministic=True), one)
@@ -126,9 +123,6 @@ def python_object(source: str) -> Any:
     """Returns the object that `py:module:object` names, found as `python -m module` finds modules.
 
     If it can be called, it is called without arguments, and its result is returned.
-
-    Raises:
-      UnreadableConfigError: if the module or the function raises, or there is no such object.
     """
     module, _, path = source.removeprefix(_PYTHON).partition(':')
     if not module or not path:
@@ -150,15 +144,7 @@ def python_object(source: str) -> Any:
 
 
 def from_object(value: Any, where: str) -> list[Source]:
-    """Returns the config that an object of Python holds.
-
-    Args:
-      value: a config, its bytes, or a `Plan`.
-      where: its place, for the user.
-
-    Raises:
-      UnreadableConfigError: for another object, or bytes that are no config.
-    """
+    """Returns the config of an object of Python: a config, its bytes, or a `Plan`."""
     if isinstance(value, Plan):
         return [Source(where=where, config=plan_to_config(value))]
     if holds_config(value):

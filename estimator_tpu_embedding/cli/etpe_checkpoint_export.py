@@ -14,17 +14,16 @@ import argparse
 import itertools
 from typing import TYPE_CHECKING, Any
 
-from ...checkpoint.file_names import label
-from ...checkpoint.held import sign_of_mod, unknown_order
-from ...errors import CorruptCheckpointError, IncompatibleCheckpointError, bytes_text
-from ..report import Grid, Line, Report, as_data, as_lines
-from . import options
-from .opened import Stored, damage, opened, report_of
+from ..checkpoint.file_names import label
+from ..checkpoint.held import sign_of_mod, unknown_order
+from ..errors import CorruptCheckpointError, IncompatibleCheckpointError, bytes_text
+from . import opened
+from .opened import Stored
+from .report import Grid, Line, Report, as_command, as_data, as_lines
 
 if TYPE_CHECKING:  # The command alone needs NumPy.
-    from ...migration.rows_export import Chosen, Exported
+    from ..migration.rows_export import Chosen, Exported
 
-HELP = 'write the rows of tables into npy or parquet files'
 _FORMATS = ('npy', 'parquet')
 
 
@@ -42,39 +41,29 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--format', choices=_FORMATS, default='npy', help='of the files; '
                         'parquet needs the package pyarrow')
     parser.add_argument('-o', '--output', metavar='DIR', required=True)
-    options.configure(parser)
-
-
-def report(parsed: argparse.Namespace) -> Report:
-    """Returns the report about an export."""
-    return report_of([parsed.path], lambda: _report(parsed))
+    opened.add_arguments(parser)
+    as_command(parser, lambda parsed: opened.report_of([parsed.path], lambda: _report(parsed)),
+               flag='--report')  # Its --format is of the files.
 
 
 def _report(parsed: argparse.Namespace) -> Report:
-    from ...migration import row_files, rows_export
-    given = options.options(parsed)
-    one, notes, skipped = opened(parsed.path, given)
+    from ..migration import row_files, rows_export
+    one = Stored(parsed.path, opened.options(parsed))
     if problems := one.problems():
         raise CorruptCheckpointError(*problems)
     tables = _tables(one, parsed.table, parsed.slots)
     row_files.require(parsed.format)
-    if problems := damage(one, given, notes):
+    if problems := one.damage():
         raise CorruptCheckpointError(*problems)
     written = rows_export.export(one.bundle, tables, parsed.format, parsed.output)
     data = {'where': one.where, 'directory': parsed.output, 'format': parsed.format,
-            'notes': notes, 'skipped': as_data(skipped), 'tables': _data(written)}
-    return Report([*(Line(note, 'warn') for note in notes), *as_lines(skipped, 'warn'),
+            'notes': one.notes, 'skipped': as_data(one.skipped), 'tables': _data(written)}
+    return Report([*(Line(note, 'warn') for note in one.notes), *as_lines(one.skipped, 'warn'),
                    _grid(data['tables']), Line(f'written to {parsed.output}', 'good')], data)
 
 
 def _tables(one: Stored, names: list[str], with_slots: bool) -> list[Chosen]:
-    """Returns the tables to export.
-
-    Raises:
-      IncompatibleCheckpointError: E608 if nothing says the order of their rows.
-      ConfigError: E662 if a name means no table, or several.
-    """
-    from ...migration import rows_export
+    from ..migration import rows_export
     found = rows_export.candidates(one.bundle, one.tables, one.manifest)
     if not found and one.manifest is None and one.assumed is None:
         raise IncompatibleCheckpointError(unknown_order(

@@ -14,7 +14,7 @@ import argparse
 import importlib.resources
 from importlib.resources.abc import Traversable
 
-from .report import Grid, Line, Report, Source, as_command
+from .report import Grid, Line, Report, as_command
 
 PACKAGE = importlib.resources.files(__package__.partition('.')[0])
 
@@ -49,4 +49,4 @@ def _report(parsed: argparse.Namespace) -> Report:
         return Report([Grid(('topic', 'title'), [tuple(one.values()) for one in found]),
                        Line('etpe docs TOPIC prints one of them.')], {'topics': found})
     text = texts[parsed.topic]
-    return Report([Source(text)], {**found[0], 'text': text})
+    return Report([text], {**found[0], 'text': text})

@@ -2,18 +2,15 @@
 
 The report in JSON has these fields. Numbers that JSON lacks are strings.
 
-- `where`: the path.
+- `where`, `notes`: the path, and facts for people.
 - `step`, `created`, `created_by`, `plan_digest`, `manifest_sha256`: `null` without a manifest.
-- `notes`: facts for people.
 - `findings`, `skipped`: its problems, and the problems of newer ones in its directory; each has a
   `code` and a `message`.
-- `tables`: each with `name`, `rows`, `width`, `strategy`, `hosts`, `slots` and `bytes` (slots
-  included).
-- `variables`: each with `name`, `type`, `shape` and `bytes`.
-- `vocabularies`: each with `feature`, `sha256` (of its words), `size`, `num_oov_buckets` and
-  `default_value`.
-- `samples`: with `--sample`, each with `table`, `id`, `row` (as it is stored) and `values`.
-- `absent`: each with `table`, its `rows`, and the `ids` that it lacks.
+- `tables`: `name`, `rows`, `width`, `strategy`, `hosts`, `slots` and `bytes` (slots included).
+- `variables`: `name`, `type`, `shape` and `bytes`.
+- `vocabularies`: `feature`, `sha256` (of its words), `size`, `num_oov_buckets`, `default_value`.
+- `samples`: with `--sample`, `table`, `id`, `row` (as it is stored) and `values`.
+- `absent`: a `table`, its `rows`, and the `ids` that it lacks.
 """
 
 from __future__ import annotations
@@ -23,13 +20,23 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
-from ...checkpoint.manifest import tensors_of
-from ...errors import bytes_text
-from ..report import Grid, Line, Report, as_data, as_lines, json_number, number_text, time_text
-from . import options
-from .opened import Stored, damage, opened, report_of
+from ..checkpoint import manifest
+from ..checkpoint.options import CheckpointOptions
+from ..errors import bytes_text
+from . import opened
+from .opened import Stored
+from .report import (
+    Grid,
+    Line,
+    Report,
+    as_command,
+    as_data,
+    as_lines,
+    json_number,
+    number_text,
+    time_text,
+)
 
-HELP = 'show the tables and variables of a checkpoint'
 _MOST_VALUES, _DIGITS = 8, 12
 
 
@@ -43,7 +50,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('path', metavar='PATH')
     parser.add_argument('--sample', metavar='ID', nargs='+', type=_id, default=[],
                         help='show the rows of these ids in all tables')
-    options.configure(parser)
+    opened.add_arguments(parser)
+    as_command(parser, lambda parsed: opened.report_of(
+        [parsed.path], lambda: report(parsed.path, opened.options(parsed), parsed.sample)))
 
 
 def _id(text: str) -> int:
@@ -52,74 +61,62 @@ def _id(text: str) -> int:
     return int(text)
 
 
-def report(parsed: argparse.Namespace) -> Report:
-    """Returns the report about one checkpoint."""
-    return report_of([parsed.path], lambda: _report(parsed))
-
-
-def quick(path: str) -> Report:
-    """Returns the report about a checkpoint of which nothing but sizes is verified."""
-    return _report(argparse.Namespace(
-        path=path, sample=[], assume=None, no_verify=True))
-
-
-def _report(parsed: argparse.Namespace) -> Report:
-    given = options.options(parsed)
-    one, notes, skipped = opened(parsed.path, given)
+def report(path: str, options: CheckpointOptions, ids: list[int]) -> Report:
+    """Returns the report about the checkpoint that a path means, with the rows of some ids."""
+    one = Stored(path, options)
     problems = one.problems()
-    if parsed.sample:
+    if ids:
         if one.manifest is None and one.assumed is None:
-            notes.append('no manifest: --sample needs one, or --assume')
+            one.notes.append('no manifest: --sample needs one, or --assume')
         elif not problems:
-            problems = damage(one, given, notes)
-    may_read = not problems
+            problems = one.damage()
     tables = sorted(one.tables)
-    known = {name for variable in tables for name in tensors_of(variable, one.tables[variable])}
+    known = {name for table in tables for name in manifest.tensors_of(table, one.tables[table])}
     data = {
-        **_of_the_whole(one), 'notes': notes, 'findings': as_data(problems),
-        'skipped': as_data(skipped),
-        'tables': [_table(one, name) for name in tables],
+        **_of_the_whole(one), 'notes': one.notes, 'findings': as_data(problems),
+        'skipped': as_data(one.skipped), 'tables': [_table(one, name) for name in tables],
         'variables': [{'name': name, 'type': tensor.kind, 'shape': list(tensor.shape),
                        'bytes': tensor.size} for name, tensor in sorted(one.bundle.tensors.items())
                       if name not in known],
-        'samples': [sample for name in tables
-                    for sample in _samples(one, name, parsed.sample)] if may_read else [],
+        'samples': [] if problems else [
+            sample for name in tables for sample in _samples(one, name, ids)],
         'absent': [{'table': name, 'ids': missing, 'rows': one.tables[name].rows}
                    for name in tables
-                   if (missing := [id for id in parsed.sample if id >= one.tables[name].rows])]}
-    blocks = [Line(_headline(one), 'head'), *as_lines(skipped, 'warn'), *_blocks(data),
+                   if (missing := [id for id in ids if id >= one.tables[name].rows])]}
+    blocks = [Line(_headline(one), 'head'), *as_lines(one.skipped, 'warn'), *_blocks(data),
               *as_lines(problems)]
     return Report(blocks, data, status=1 if problems else 0)
 
 
 def _of_the_whole(one: Stored) -> dict[str, Any]:
-    manifest = one.manifest
-    return {'where': one.where, 'step': manifest and manifest.step,
-            'created': (manifest.created or None) if manifest else None,
-            'created_by': manifest and manifest.created_by,
-            'plan_digest': manifest and manifest.plan_digest, 'manifest_sha256': one.digest,
+    found = one.manifest
+    return {'where': one.where, 'step': found and found.step,
+            'created': (found.created or None) if found else None,
+            'created_by': found and found.created_by,
+            'plan_digest': found and found.plan_digest,
+            'manifest_sha256': manifest.digest(one.prefix) if found else None,
             'vocabularies': [{'feature': feature, **dataclasses.asdict(words)}
                              for feature, words in sorted(one.vocabularies.items())]}
 
 
 def _headline(one: Stored) -> str:
-    manifest = one.manifest
-    if manifest is None:
+    found = one.manifest
+    if found is None:
         return f'{one.where}: no manifest, ' + (
             'so nothing is known of tables' if one.assumed is None else
             'so tables and their order are as --assume says')
-    parts = [f'step {manifest.step:,}', time_text(manifest.created),
-             f'by {manifest.created_by}' if manifest.created_by else '',
-             f'plan {manifest.plan_digest}' if manifest.plan_digest else '']
+    parts = [f'step {found.step:,}', time_text(found.created),
+             f'by {found.created_by}' if found.created_by else '',
+             f'plan {found.plan_digest}' if found.plan_digest else '']
     return f'{one.where}: {", ".join(filter(None, parts))}'
 
 
 def _table(one: Stored, name: str) -> dict[str, Any]:
     table, tensors = one.tables[name], one.bundle.tensors
-    return {
-        'name': name, 'rows': table.rows, 'width': table.width, 'strategy': table.strategy,
-        'hosts': table.hosts, 'slots': list(table.slots), 'bytes': sum(
-            tensors[each].size for each in tensors_of(name, table) if each in tensors)}
+    return {'name': name, 'rows': table.rows, 'width': table.width, 'strategy': table.strategy,
+            'hosts': table.hosts, 'slots': list(table.slots), 'bytes': sum(
+                tensors[each].size for each in manifest.tensors_of(name, table)
+                if each in tensors)}
 
 
 def _samples(one: Stored, name: str, ids: list[int]) -> list[dict[str, Any]]:
@@ -127,7 +124,7 @@ def _samples(one: Stored, name: str, ids: list[int]) -> list[dict[str, Any]]:
     inside = [id for id in ids if id < one.tables[name].rows]
     if not inside:
         return []
-    from ...checkpoint import stored_rows
+    from ..checkpoint import stored_rows
     ordered = stored_rows.Ordered(one.bundle, name, one.partitions[name])
     return [{'table': name, 'id': id, 'row': ordered.row_of(id),
              'values': [json_number(value) for value in ordered.values(id)]} for id in inside]

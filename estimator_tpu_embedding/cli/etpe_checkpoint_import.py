@@ -14,15 +14,14 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ...checkpoint import manifest
-from ...errors import ConfigError, Problem, counted, shown
-from ...proto import reading
-from ..report import Grid, Line, Report
+from ..checkpoint import manifest
+from ..errors import ConfigError, Problem, counted, shown
+from ..proto import reading
+from .report import Grid, Line, Report, as_command
 
 if TYPE_CHECKING:  # The command alone needs NumPy.
-    from ...migration.rows_import import NamedFile
+    from ..migration.rows_import import NamedFile
 
-HELP = 'make a checkpoint of rows in npy or parquet files'
 _NAMED = re.compile(r'(?P<table>[^=]+)=(?P<file>.+?\.(?:npy|parquet))(?::(?P<column>.+))?',
                     re.DOTALL)
 
@@ -40,11 +39,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
                         'file, or a column of a .parquet file, whose column "id" has the ids')
     parser.add_argument('--ids', metavar='NAME=FILE[:COLUMN]', action='append', default=[],
                         help='the ids of the rows, if they are elsewhere')
+    as_command(parser, _report)
 
 
-def report(parsed: argparse.Namespace) -> Report:
-    """Returns the report about an import."""
-    from ...migration import rows_import
+def _report(parsed: argparse.Namespace) -> Report:
+    from ..migration import rows_import
     tables = rows_import.checked(parsed.dir, _named('table', parsed.table),
                                  _named('ids', parsed.ids))
     prefix, left = rows_import.write(parsed.checkpoint, tables)
@@ -62,7 +61,7 @@ def report(parsed: argparse.Namespace) -> Report:
 
 def _named(flag: str, texts: Sequence[str]) -> list[NamedFile]:
     """Returns the values of `--table` or `--ids`: E669 if one has another form."""
-    from ...migration.rows_import import NamedFile
+    from ..migration.rows_import import NamedFile
     found = []
     for text in texts:
         match = _NAMED.fullmatch(text)

@@ -24,15 +24,14 @@ import sys
 import tempfile
 from typing import TYPE_CHECKING, Any
 
-from ...errors import CallError, ConfigError, Problem, counted
-from ..report import Grid, Line, Report, json_number
-from ..stored import opened, options
-from . import choices
+from ..errors import CallError, ConfigError, Problem, counted
+from . import etpe_migrate_checkpoint as migrate_checkpoint
+from . import opened
+from .report import Grid, Line, Report, as_command, json_number
 
 if TYPE_CHECKING:  # It needs NumPy.
-    from ...migration.agreement import Agreement, Difference
+    from ..migration.agreement import Agreement, Difference
 
-HELP = 'train the old job and the new one from the same rows, and compare what they save'
 _SIDE = 'py:module:object of the {} job: a side of estimator_tpu_embedding.migration, or a ' \
         'function that returns one'
 
@@ -56,14 +55,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--cores', type=int, metavar='C', help='cores per host of both')
     parser.add_argument('--deadline', type=float, default=3600., metavar='SECONDS',
                         help='for each training; 3600')
-    choices.configure(parser, needs_target=False)
-    options.configure(parser)
+    migrate_checkpoint.add_choices(parser, needs_target=False)
+    opened.add_arguments(parser)
+    as_command(parser, _checked)
 
 
-def report(parsed: argparse.Namespace) -> Report:
-    """Returns the report about a check."""
-    from ...migration.agreement import check
-    given = options.options(parsed)
+def _checked(parsed: argparse.Namespace) -> Report:
+    from ..migration.agreement import check
+    given = opened.options(parsed)
     if parsed.to is not None and parsed.checkpoint_b is not None:
         raise ConfigError(Problem(
             'E681', '--to', 'there must be nothing to migrate where --checkpoint-b is given',
@@ -71,10 +70,11 @@ def report(parsed: argparse.Namespace) -> Report:
     prefix = opened.chosen(parsed.checkpoint, given).prefix
     with tempfile.TemporaryDirectory(prefix='etpe-migrated-') as folder:
         of_b = parsed.checkpoint_b
-        paths = choices.paths(argparse.Namespace(**{**vars(parsed), 'source_path': None}))
+        paths = migrate_checkpoint.paths(
+            argparse.Namespace(**{**vars(parsed), 'source_path': None}))
         if parsed.to is not None:
-            from ...migration import carry_out, from_tf2, moves
-            made = moves.plan(*choices.read(parsed, prefix, given))
+            from ..migration import carry_out, from_tf2, moves
+            made = moves.plan(*migrate_checkpoint.read(parsed, prefix, given))
             of_b = carry_out.carry_out(made, folder).prefix
             paths = from_tf2.Paths(made.target.object_path, made.target.optimizer_path)
         elif of_b is not None:
@@ -82,8 +82,8 @@ def report(parsed: argparse.Namespace) -> Report:
         try:
             found = check(
                 parsed.a, parsed.b, checkpoint=prefix, checkpoint_b=of_b, steps=parsed.steps,
-                tolerance=parsed.tolerance, map=choices.read_map(parsed), paths_b=paths,
-                paths=choices.paths(parsed), hosts=parsed.hosts, cores=parsed.cores,
+                tolerance=parsed.tolerance, map=migrate_checkpoint.read_map(parsed), paths_b=paths,
+                paths=migrate_checkpoint.paths(parsed), hosts=parsed.hosts, cores=parsed.cores,
                 assume=parsed.assume, deadline=parsed.deadline)
         except CallError as error:  # Its notes are what a side printed.
             if sys.stderr is not None:

@@ -1,22 +1,10 @@
 """`etpe checkpoint diff`: says how two checkpoints differ, comparing the rows of equal ids.
 
-The report in JSON has these fields:
-
-- `a`, `b`: their paths.
-- `notes`, `findings`, `skipped`: as in `show`.
-- `differences`: a list of objects.
-
-A difference has these fields:
-
-- `name`: in `a`, if it is there.
-- `kind`: see below.
-- `before`, `after`: type and shape, or `null`.
-- `rows`: how many differ.
-- `new`: how many more rows there are after.
-- `most`: the largest absolute difference, or `"inf"`.
-- `ids`: pairs of an id that differs and the largest difference in its row, 10 of them.
-
-These are the kinds; only `values` and `resized` have rows:
+The report in JSON has `a` and `b`, their paths; `notes`, `findings` and `skipped`, as in `show`;
+and `differences`, a list of objects. These have `name`, in `a` if it is there; `before` and
+`after`, type and shape, or `null`; `rows`, how many differ; `new`, how many more rows there are
+after; `most`, the largest absolute difference, or `"inf"`; `ids`, pairs of an id that differs and
+the largest difference in its row, 10 of them; and `kind`:
 
 - `added`, `removed`: only one of both has the tensor.
 - `changed`: its type or shape is another one.
@@ -33,24 +21,21 @@ import dataclasses
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from ...checkpoint.options import CheckpointOptions, tables_meant
-from ...checkpoint.tensors import NO_ROW, Tensor
-from ...errors import ConfigError, CorruptCheckpointError, counted, shown
-from ...migration import contents, moves, naming
-from ...migration.map_file import Map
-from ..migrating import choices
-from ..report import Grid, Line, Report, as_data, as_lines, json_number, number_text
-from . import options
-from .opened import Stored, damage, opened, report_of
+from ..checkpoint.options import CheckpointOptions, tables_meant
+from ..checkpoint.tensors import NO_ROW, Tensor
+from ..errors import ConfigError, CorruptCheckpointError, counted, shown
+from ..migration import contents, moves, naming
+from ..migration.map_file import Map
+from . import opened
+from .etpe_migrate_checkpoint import add_paths, paths, read_map
+from .opened import Stored
+from .report import Grid, Line, Report, as_command, as_data, as_lines, json_number, number_text
 
 if TYPE_CHECKING:
-    from ...checkpoint import stored_rows
+    from ..checkpoint import stored_rows
 
-HELP = 'compare two checkpoints, row by row in the order of ids'
 _MOST_IDS = 10
 _SIGNS = {'added': '+', 'removed': '-'}
-_ACROSS = ('map', 'object_path', 'optimizer_path')
-"""Arguments that are for checkpoints of different APIs."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -65,38 +50,26 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('b', metavar='B')
     parser.add_argument('--rename', action='append', default=[], metavar='OLD=NEW', help='B calls '
                         'a table NEW that A calls OLD')
-    choices.configure_paths(parser)
-    options.configure(parser)
-
-
-def report(parsed: argparse.Namespace) -> Report:
-    """Returns the report about two checkpoints."""
-    return report_of([parsed.a, parsed.b], lambda: _report(parsed))
-
-
-def of_two(a: str, b: str) -> Report:
-    """Returns the report about two checkpoints for a command without the arguments of this one."""
-    parser = argparse.ArgumentParser()
-    configure(parser)
-    return report(parser.parse_args(['--', a, b]))
+    add_paths(parser)
+    opened.add_arguments(parser)
+    as_command(parser, lambda parsed: opened.report_of(
+        [parsed.a, parsed.b], lambda: _report(parsed)))
 
 
 def _report(parsed: argparse.Namespace) -> Report:
-    given = options.options(parsed)
-    both = [opened(path, given) for path in (parsed.a, parsed.b)]
-    a, b = (one.stored for one in both)
+    given = opened.options(parsed)
+    a, b = (Stored(path, given) for path in (parsed.a, parsed.b))
     if problems := [*a.problems(), *b.problems()]:
         raise CorruptCheckpointError(*problems)
-    notes = [note for one in both for note in one.notes]
     damaged = [problem for one in {one.prefix: one for one in (a, b)}.values()
-               for problem in damage(one, given, notes)]
+               for problem in one.damage()]
     if _is_across(a, b, parsed):
         pairs, more = _paired(a, b, parsed, given)
     else:
         pairs, more = _pairs(a, b, given), _notes_on_order(a, b)
-    notes += [*more, *_notes_on_words(a, b)]
+    notes = [*a.notes, *b.notes, *more, *_notes_on_words(a, b)]
     found = list(_differences(a, b, pairs))
-    skipped = [problem for one in both for problem in one.skipped]
+    skipped = [*a.skipped, *b.skipped]
     data = {'a': a.where, 'b': b.where, 'notes': notes, 'differences': found,
             'findings': as_data(damaged), 'skipped': as_data(skipped)}
     blocks = [*(Line(note, 'warn') for note in notes), *as_lines(skipped, 'warn'),
@@ -136,11 +109,7 @@ def _blocks(found: list[dict[str, Any]]) -> Iterator[Line | Grid]:
 
 
 def _pairs(a: Stored, b: Stored, given: CheckpointOptions) -> list[tuple[str, str]]:
-    """Returns what to compare: sorted pairs of tensors of `a` and `b`, `''` if one has none.
-
-    Raises:
-      ConfigError: E630 if a table that is renamed is not there, or may be one of several.
-    """
+    """Returns what to compare: sorted pairs of tensors of `a` and `b`, `''` if one has none."""
     stored, here = (one.tables or one.bundle.tensors for one in (a, b))
     choices = tables_meant(given, stored, here)
     if choices.problems:
@@ -160,28 +129,19 @@ def _pairs(a: Stored, b: Stored, given: CheckpointOptions) -> list[tuple[str, st
 def _is_across(a: Stored, b: Stored, parsed: argparse.Namespace) -> bool:
     """Whether two checkpoints are of different APIs; arguments that do not fit end the command."""
     found = contents.is_tf2(a.bundle) != contents.is_tf2(b.bundle)
-    if found and parsed.rename:
-        parsed.refuse('argument --rename: one of both is of TF2; --map names tables and variables')
-    for name in _ACROSS:
-        if not found and getattr(parsed, name) is not None:
-            parsed.refuse(f'argument --{name.replace("_", "-")}: both checkpoints are of one API')
+    for name in (('rename',) if found else ('map', 'object_path', 'optimizer_path')):
+        if getattr(parsed, name) not in (None, []):
+            parsed.refuse(f'argument --{name.replace("_", "-")}: ' + (
+                'one of both is of TF2; --map names tables and variables' if found else
+                'both checkpoints are of one API'))
     return found
 
 
 def _paired(a: Stored, b: Stored, parsed: argparse.Namespace, given: CheckpointOptions
            ) -> tuple[list[tuple[str, str]], list[str]]:
-    """Pairs tensors, and lets both know how the rows of their tables are ordered.
-
-    Returns:
-      Pairs of tensors, sorted, `''` if one has none; and notes for the user.
-
-    Raises:
-      ConfigError: E651 if the map cannot be read, E653 if there are no tables at the path, E654 if
-        the map is about another checkpoint.
-      IncompatibleCheckpointError: E652 if nothing says how rows are ordered.
-    """
-    map = choices.read_map(parsed)
-    of_a, of_b = (moves.read(one.prefix, choices.paths(parsed), names, given)
+    """As `_pairs`, by names of both APIs; lets both know how their rows are ordered. With notes."""
+    map = read_map(parsed)
+    of_a, of_b = (moves.read(one.prefix, paths(parsed), names, given)
                   for one, names in ((a, map), (b, Map())))
     found = naming.pairs(of_a, of_b, map)
     for one, its in ((a, of_a), (b, of_b)):
@@ -219,7 +179,7 @@ def _differences(a: Stored, b: Stored, pairs: Iterable[tuple[str, str]]
 
 def _compared(a: tuple[Stored, str], b: tuple[Stored, str]) -> stored_rows.Difference:
     """Compares the rows of the ids that both tensors have."""
-    from ...checkpoint import stored_rows
+    from ..checkpoint import stored_rows
     fewer, more = sorted((stored_rows.Ordered(one.bundle, name, one.partitions.get(name))
                           for one, name in (a, b)), key=lambda one: one.bundle.tensors[
                               one.name].rows)

@@ -27,14 +27,17 @@ import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ...checkpoint import file_names
-from ...checkpoint.object_graph import Place
-from ...checkpoint.options import CheckpointOptions
-from ...checkpoint.rotation import GONE, SPOILT, is_gone, rotated_away
-from ...checkpoint.tensors import KINDS
-from ...core.partition import Partition
-from ...errors import (
+from ..checkpoint import file_names
+from ..checkpoint.bundle import Bundle
+from ..checkpoint.object_graph import Place
+from ..checkpoint.options import VERIFY, CheckpointOptions
+from ..checkpoint.rotation import GONE, SPOILT, is_gone, rotated_away
+from ..checkpoint.tensors import KINDS
+from ..core.names import name_problems
+from ..core.partition import Partition
+from ..errors import (
     CheckpointError,
+    ConfigError,
     CorruptCheckpointError,
     Problem,
     bytes_text,
@@ -42,15 +45,14 @@ from ...errors import (
     quoted,
     shown,
 )
-from ...migration import map_file, moves
-from ...migration.contents import TF1, Variable
-from ...migration.moves import Move, Plan
-from ...migration.naming import NOTHING
-from ..report import Grid, Line, Report, as_data, as_lines
-from ..stored import opened, options
-from . import choices
+from ..migration import contents, from_tf2, map_file, moves, to_tf2
+from ..migration.contents import KERAS, MIDLEVEL, TF1, Contents, Target, Variable
+from ..migration.moves import Choices, Move, Plan
+from ..migration.naming import NOTHING
+from . import opened
+from .report import Grid, Line, Report, as_command, as_data, as_lines
 
-HELP = 'take a checkpoint to TF2 or TFRS, or back, and compare every row'
+_OBJECT, _OPTIMIZER = 'embedding', 'optimizer'
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -62,7 +64,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('src', metavar='SRC', help='a model_dir, or a checkpoint such as '
                         'dir/model.ckpt-7 or dir/ckpt-7')
     parser.add_argument('dst', metavar='DST', help='a directory for the new checkpoint')
-    choices.configure(parser, needs_target=True)
+    add_choices(parser, needs_target=True)
     parser.add_argument('--overwrite', action='store_true', help='replace a checkpoint of the '
                         'same name in DST')
     modes = parser.add_mutually_exclusive_group()
@@ -70,12 +72,137 @@ def configure(parser: argparse.ArgumentParser) -> None:
                        'that a map needs')
     modes.add_argument('--map-back', metavar='FILE', help='also write the map that leads back '
                        'from DST to SRC')
-    options.configure(parser)
+    opened.add_arguments(parser)
+    as_command(parser, _tried)
 
 
-def report(parsed: argparse.Namespace) -> Report:
-    """Returns the report about a migration."""
-    given = options.options(parsed)
+def add_choices(parser: argparse.ArgumentParser, *, needs_target: bool) -> None:
+    """Adds the arguments that `read` reads."""
+    parser.add_argument('--to', required=needs_target, choices=contents.KINDS, help='tf2: '
+                        'TPUEmbedding of tf.tpu.experimental.embedding; tfrs: the layer of TFRS; '
+                        'tf1: TPUEstimator')
+    add_paths(parser)
+    parser.add_argument('--source-path', metavar='PATH', help='where SRC has them, if it is a '
+                        'checkpoint of TF2 with another path than --object-path')
+    parser.add_argument('--slots', choices=(KERAS, MIDLEVEL), help='who makes the slots of '
+                        'tables in the program of TF2: midlevel, the default, is the '
+                        'TPUEmbedding; keras is a Keras optimizer')
+    parser.add_argument('--like', metavar='CHECKPOINT', help='a checkpoint that the new program of '
+                        'TF2 has saved, or its folder: its objects are taken as they are, and get '
+                        'the values; paths and slots that are not given are those in it')
+    parser.add_argument('--order', metavar='ORDER', help='how --to tf1 orders rows: "div", the '
+                        'default, or "mod:H" for H hosts')
+    parser.add_argument('--step', type=int, metavar='N', help='of a checkpoint that does not '
+                        'say its step')
+    parser.add_argument('--drop-rest', action='store_true', help='leave out variables that '
+                        'nothing names')
+    parser.add_argument('--drop-slots', action='store_true', help='leave out slots that --to has '
+                        'no place for')
+
+
+def add_paths(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments about the names of variables and the objects of a program of TF2."""
+    parser.add_argument('--map', metavar='FILE', help='a text file with the new names of '
+                        'variables: etpe docs migrating')
+    parser.add_argument('--object-path', metavar='PATH', help='where the checkpoint of TF2 has '
+                        f'the TPUEmbedding, or the layer of TFRS; {_OBJECT} if left out')
+    parser.add_argument('--optimizer-path', metavar='PATH', help='where it has the Keras '
+                        f'optimizer; {_OPTIMIZER} if left out')
+
+
+def read(parsed: argparse.Namespace, prefix: str, given: CheckpointOptions
+         ) -> tuple[Contents, Target, Choices]:
+    """Reads the map and a checkpoint; arguments that do not apply end the command."""
+    for argument, why in _unused(parsed, contents.is_tf2(Bundle.open(prefix))):
+        parsed.refuse(f'argument {argument}: {why}')
+    map, target, like = read_map(parsed), _target(parsed), _like(parsed, given)
+    if like is not None:
+        target = to_tf2.located(
+            like, target, path=parsed.object_path is None, slots=parsed.slots is None,
+            optimizer=parsed.optimizer_path is None)
+    return moves.read(prefix, paths(parsed), map, given), target, Choices(
+        map=map, drop_rest=parsed.drop_rest, drop_slots=parsed.drop_slots, step=parsed.step,
+        like=like)
+
+
+def _like(parsed: argparse.Namespace, given: CheckpointOptions) -> Bundle | None:
+    """Opens the checkpoint of `--like`."""
+    path = getattr(parsed, 'like', None)
+    if path is None:
+        return None
+    from ..checkpoint import recover
+    quick = dataclasses.replace(given, verify=VERIFY[1])
+    found = Bundle.open(opened.chosen(path, quick).prefix)
+    recover.verify(found.prefix, quick)
+    if not contents.is_tf2(found):
+        parsed.refuse('argument --like: it must be a checkpoint of TF2, such as dir/ckpt-1')
+    return found
+
+
+def read_map(parsed: argparse.Namespace) -> map_file.Map:
+    """Returns the map of `--map`; an empty one without it."""
+    return map_file.read(parsed.map) if parsed.map is not None else map_file.Map()
+
+
+def paths(parsed: argparse.Namespace) -> from_tf2.Paths:
+    """Returns where a checkpoint of TF2 that is read has its objects."""
+    given = getattr(parsed, 'source_path', None)
+    path, argument = (parsed.object_path, '--object-path') if given is None else (
+        given, '--source-path')
+    return from_tf2.Paths(_path(parsed, argument, path, _OBJECT),
+                          _path(parsed, '--optimizer-path', parsed.optimizer_path, _OPTIMIZER))
+
+
+def _path(parsed: argparse.Namespace, argument: str, given: str | None, default: str) -> str:
+    """Returns a path; the root has the path `''`."""
+    path = default if given is None else given.strip('/')
+    for problem in name_problems('path', path) if path else ():
+        parsed.refuse(f'argument {argument}: {dataclasses.replace(problem, code="").rule}')
+    return path
+
+
+def _unused(parsed: argparse.Namespace, is_tf2: bool) -> Iterator[tuple[str, str]]:
+    """Yields each argument that means nothing here, with the reason."""
+    to_tf1 = parsed.to == TF1
+    rules = (
+        ('order', not to_tf1, 'only --to tf1 has an order'),
+        ('like', to_tf1, 'the graph of objects is one of TF2'),
+        ('slots', to_tf1, 'TF1 has one kind of slots'),
+        ('object_path', to_tf1 and not is_tf2, 'neither SRC nor --to tf1 has objects'),
+        ('optimizer_path', to_tf1 and not is_tf2, 'neither SRC nor --to tf1 has objects'),
+        ('source_path', not is_tf2, 'SRC is a checkpoint of TF1, which has no objects'),
+        ('object_path', to_tf1 and parsed.source_path is not None,
+         '--source-path says where SRC has them, and TF1 has no objects'),
+        ('assume', is_tf2, 'SRC is a checkpoint of TF2, whose rows are in the order of ids'),
+        ('step', not 0 <= (parsed.step or 0) < 2**63, 'it must be >= 0, and below 2**63'))
+    for name, is_idle, why in rules:
+        if is_idle and getattr(parsed, name, None) is not None:
+            yield f'--{name.replace("_", "-")}', why
+
+
+def _target(parsed: argparse.Namespace) -> Target:
+    strategy, hosts = _order(parsed)
+    return Target(
+        kind=parsed.to,
+        object_path=_path(parsed, '--object-path', parsed.object_path, _OBJECT),
+        optimizer_path=_path(parsed, '--optimizer-path', parsed.optimizer_path, _OPTIMIZER),
+        slots=parsed.slots or MIDLEVEL,
+        strategy=strategy, hosts=hosts)
+
+
+def _order(parsed: argparse.Namespace) -> tuple[str, int]:
+    """Returns strategy and hosts of `--order`, which has the form of `--assume`."""
+    try:
+        order = CheckpointOptions(assume=parsed.order).assumed_order()
+    except ConfigError as error:
+        parsed.refuse(f'argument --order: {error.problems[0].rule}')
+        raise
+    return order or (Target(kind=TF1).strategy, Target(kind=TF1).hosts)
+
+
+def _tried(parsed: argparse.Namespace) -> Report:
+    """Migrates a checkpoint that is verified while it is copied, or another one that is whole."""
+    given = opened.options(parsed)
     if parsed.map_back is not None:
         map_file.require_new(parsed.map_back)
     if parsed.dry_run:
@@ -93,13 +220,13 @@ def report(parsed: argparse.Namespace) -> Report:
 def _migrated(parsed: argparse.Namespace, way: CheckpointOptions, given: CheckpointOptions
               ) -> Report:
     """Migrates the checkpoint that is chosen in one way, and verifies it as the user asks."""
-    from ...checkpoint import recover
+    from ..checkpoint import recover
     chosen = opened.chosen(parsed.src, way)
     notes = [f'newer, but not whole: {name}' for name in chosen.newer]
     careful = given if given.verify == 'size' else dataclasses.replace(given, verify='crc32c')
     verify = functools.partial(recover.verify, chosen.prefix, careful, chosen.known)
     try:
-        found = choices.read(parsed, chosen.prefix, given)
+        found = read(parsed, chosen.prefix, given)
         if not parsed.dry_run:
             return _report(parsed, moves.plan(*found), notes, chosen.skipped, verify)
         verify()
@@ -112,7 +239,7 @@ def _migrated(parsed: argparse.Namespace, way: CheckpointOptions, given: Checkpo
 
 def _report(parsed: argparse.Namespace, made: Plan, notes: list[str],
             skipped: tuple[Problem, ...], verify: Callable[[], object]) -> Report:
-    from ...migration import carry_out
+    from ..migration import carry_out
     base = file_names.BASE if made.target.kind == TF1 else file_names.OBJECT_BASE
     prefix = os.path.join(parsed.dst, file_names.name_of(base, made.step))
     rows, cleaned = None, 0
@@ -139,9 +266,9 @@ def _comments(parsed: argparse.Namespace, made: Plan) -> Iterator[str]:
     """Yields the beginning of a map that leads back: the command to which it belongs."""
     yield f'The way back: etpe migrate checkpoint {parsed.dst} DIR --map {parsed.map_back}'
     target, flags = made.target, []
-    if target.kind != TF1 and target.object_path != choices.OBJECT:
+    if target.kind != TF1 and target.object_path != _OBJECT:
         flags += ['--source-path', target.object_path]
-    if target.kind != TF1 and target.optimizer_path != choices.OPTIMIZER:
+    if target.kind != TF1 and target.optimizer_path != _OPTIMIZER:
         flags += ['--optimizer-path', target.optimizer_path]
     if made.contents.is_tf2:
         yield ' '.join(['with --to, --object-path and --slots as that program has them', *flags])

@@ -14,27 +14,26 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ...checkpoint import integrity
-from ...checkpoint.bundle import Bundle
-from ...checkpoint.file_names import label
-from ...checkpoint.held import Held, check_manifest
-from ...checkpoint.manifest import StoredFile, read_manifest
-from ...checkpoint.rotation import LOOKS, rotated_away, steady_each
-from ...errors import CorruptCheckpointError, Problem, counted, shown
-from ...proto import reading
-from ..report import Grid, Line, Report, as_data
-from . import opened
-
-HELP = 'read all of a checkpoint, or of all in a directory, and say what is damaged'
+from ..checkpoint import integrity
+from ..checkpoint.bundle import Bundle
+from ..checkpoint.file_names import label
+from ..checkpoint.held import Held, check_manifest
+from ..checkpoint.manifest import StoredFile, read_manifest
+from ..checkpoint.rotation import LOOKS, rotated_away, steady_each
+from ..errors import CorruptCheckpointError, Problem, counted, shown
+from ..proto import reading
+from .etpe_checkpoint_ls import require_readable_format
+from .opened import prefixes
+from .report import Line, Report, as_command, as_data
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the command to its parser."""
     parser.add_argument('path', metavar='PATH')
+    as_command(parser, _report)
 
 
-def report(parsed: argparse.Namespace) -> Report:
-    """Returns the report about all checkpoints that a path means."""
+def _report(parsed: argparse.Namespace) -> Report:
     results, deleted = _all_verified(parsed.path)
     blocks = [block for one in results for block in _blocks(one)]
     if deleted:
@@ -43,7 +42,7 @@ def report(parsed: argparse.Namespace) -> Report:
                   status=1 if any(one['findings'] for one in results) else 0)
 
 
-def _blocks(one: Mapping[str, Any]) -> Iterator[Line | Grid]:
+def _blocks(one: Mapping[str, Any]) -> Iterator[Line]:
     yield Line(one['where'], 'head')
     for finding in one['findings']:
         yield Line(finding['message'], 'bad')
@@ -56,31 +55,24 @@ def _blocks(one: Mapping[str, Any]) -> Iterator[Line | Grid]:
 
 
 def _all_verified(path: str) -> tuple[list[dict[str, Any]], list[str]]:
-    """Verifies the checkpoints of a path.
-
-    Returns:
-      `(results, deleted)`: an entry of the report for each that was read, and the names of the
-      others, which a job deleted meanwhile.
-
-    Raises:
-      CheckpointError: E628 if a job deleted one after the other, or the one that was named.
+    """Returns an entry of the report for each checkpoint of a path, and names of those that a job
+    deleted before they were read.
     """
     deleted: list[str] = []
     for _ in range(LOOKS if os.path.isdir(path) else 1):
-        prefixes = opened.prefixes(path)
-        found, gone = steady_each(prefixes, _verified, lambda one: one['findings'])
+        there = prefixes(path)
+        found, gone = steady_each(there, _verified, lambda one: one['findings'])
         deleted += map(os.path.basename, gone)
         if found:
             return found, deleted
-    raise rotated_away(prefixes[-1])
+    raise rotated_away(there[-1])
 
 
 def _verified(prefix: str) -> dict[str, Any]:
-    """Reads all of a checkpoint; returns its entry of the report."""
     result: dict[str, Any] = {'where': reading.label(prefix), 'by': 'crc32c', 'unchecked': []}
     problems: list[Problem] = []
     try:
-        opened.check_format(prefix)
+        require_readable_format(prefix)
         manifest = read_manifest(prefix)
         if manifest is not None:
             result['by'] = 'sha256'
@@ -97,11 +89,7 @@ def _verified(prefix: str) -> dict[str, Any]:
 
 
 def _compared(prefix: str, files: Mapping[str, StoredFile]) -> tuple[Bundle, integrity.Scanned]:
-    """Opens and reads a checkpoint, once if it is what its manifest says.
-
-    Raises:
-      CorruptCheckpointError: if it is not.
-    """
+    """Opens and reads a checkpoint, once if it is what its manifest says."""
     try:
         bundle = Bundle.open(prefix)
         scanned = integrity.scan(bundle)

@@ -12,18 +12,16 @@ import contextlib
 import os
 import sys
 
-from ...checkpoint.storage import write_atomically
-from ...core.specs import Topology
-from ...errors import ConfigError, Problem, counted, shown
-from ...migration import declaration_text, job_declaration
-from ...migration.declaration_text import PROTO, PYTHON, Written
-from ...migration.job_declaration import Declaration
-from ...proto import reading
-from ...proto.codec import Config
-from .. import inputs
-from ..report import Line, Report, Source, printable
-
-HELP = 'write the declaration of a job as source for TF2 or TFRS, or as a config'
+from ..checkpoint.storage import write_atomically
+from ..core.specs import Topology
+from ..errors import ConfigError, Problem, counted, shown
+from ..migration import declaration_text, job_declaration
+from ..migration.declaration_text import PROTO, PYTHON, Written
+from ..migration.job_declaration import Declaration
+from ..proto import reading
+from ..proto.codec import Config
+from . import input_argument as inputs
+from .report import Line, Report, as_command, printable
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -47,10 +45,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
                         'with --batch-size; 1')
     parser.add_argument('--strict', action='store_true', help='an option without a counterpart '
                         'is an error')
+    as_command(parser, _report)
 
 
-def report(parsed: argparse.Namespace) -> Report:
-    """Returns the source, or writes it and returns what was written."""
+def _report(parsed: argparse.Namespace) -> Report:
     if parsed.output is not None and os.path.lexists(parsed.output):
         raise _refused(parsed.output, 'it must be a new file', 'one that exists')
     if parsed.batch_size is None and (parsed.hosts, parsed.cores) != (None, None):
@@ -74,9 +72,9 @@ def report(parsed: argparse.Namespace) -> Report:
                        'code': note.code} for note in written.notes]})
 
 
-def _blocks(parsed: argparse.Namespace, written: Written) -> list[Line | Source]:
+def _blocks(parsed: argparse.Namespace, written: Written) -> list[Line | str]:
     if parsed.output is None:
-        return [Source(written.text)]
+        return [written.text]
     lines = [Line(f'{note.where}: {note}  ({note.code or "remark"})',
                   'warn' if note.code else '') for note in written.notes]
     number = len(written.notes)
@@ -95,7 +93,10 @@ def _written(parsed: argparse.Namespace) -> tuple[str, Written]:
         if declared is not None:
             return where, declaration_text.written(_sized(declared, parsed), target)
         if not inputs.holds_config(value):
-            raise _no_declaration(where, value)
+            raise ConfigError(Problem(
+                'E675', where, 'the object must declare tables and features', shown(
+                    type(value).__qualname__), 'Name an EmbeddingConfigSpec, a config, or a '
+                'function that returns one.'))
         found = inputs.from_object(value, where)
     else:
         found = inputs.load(source)
@@ -112,13 +113,6 @@ def _sized(declared: Declaration, parsed: argparse.Namespace) -> Declaration:
         return declared
     hosts, cores = (1 if one is None else one for one in (parsed.hosts, parsed.cores))
     return declared.sized(parsed.batch_size, Topology(num_hosts=hosts, cores_per_host=cores))
-
-
-def _no_declaration(where: str, value: object) -> ConfigError:
-    return ConfigError(Problem(
-        'E675', where, 'the object must declare tables and features', shown(
-            type(value).__qualname__), 'Name an EmbeddingConfigSpec, a config, or '
-        'a function that returns one.'))
 
 
 def _chosen(found: list[reading.Source]) -> tuple[Config, list[Config], str]:

@@ -1,22 +1,14 @@
 """`etpe inspect`: shows the tables and features of a config or a checkpoint.
 
-JSON: `"configs"`, a list of one object per config:
+JSON: `configs`, one object per config: `where`; `kind`, which is `"config"`; `mode`, `hosts`,
+`cores`, `batch_size_per_core`, `strategy` and `settings` of the run; `bytes` and `padded_bytes` of
+all tables and slots; `strays`, features without a table; and `tables`. A table has `name`, `rows`,
+`dimension`, `padded_dimension`, `optimizer`, `settings`, `learning_rate`, `tag`, `slots`,
+`features`, `bytes` and `padded_bytes`. If its slots are unknown, `slots` is `null`, and the bytes
+count the table alone. Elsewhere `null` means "not stated".
 
-| member | content |
-|---|---|
-| `where` | place of the input |
-| `kind` | `"config"` |
-| `mode`, `hosts`, `cores`, `batch_size_per_core`, `strategy`, `settings` | the run |
-| `bytes`, `padded_bytes` | all tables and slots |
-| `strays` | features without a table |
-| `tables` | a list of objects |
-
-A table has `name`, `rows`, `dimension`, `padded_dimension`, `optimizer`, `settings`,
-`learning_rate`, `tag`, `slots`, `features`, `bytes` and `padded_bytes`. If its slots are unknown,
-`slots` is `null`, and the bytes count the table alone. Elsewhere `null` means "not stated".
-
-For a checkpoint there are also `"checkpoint"`, with the members of `checkpoint show`, and
-`"findings"`, which are its; `"configs"` may be empty.
+For a checkpoint there are also `checkpoint`, with the members of `checkpoint show`, and `findings`,
+which are its; `configs` may be empty.
 """
 
 from __future__ import annotations
@@ -26,10 +18,11 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from ..checkpoint.options import CheckpointOptions
 from ..core.specs import Topology
 from ..errors import CorruptCheckpointError, UnreadableConfigError, bytes_text
 from ..proto.reading import Source
-from . import inputs
+from . import input_argument as inputs
 from .config_view import FeatureView, TableView, Value, View, view_of
 from .report import Grid, Line, Report, as_command, as_data, as_lines
 
@@ -50,7 +43,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def _report(parsed: argparse.Namespace) -> Report:
     if inputs.may_be_checkpoint(parsed.input):
-        from .stored.opened import report_of
+        from .opened import report_of
         return report_of([parsed.input], lambda: _of_checkpoint(parsed.input))
     return _of_configs(inputs.load(parsed.input))
 
@@ -63,7 +56,7 @@ def _of_configs(sources: Sequence[Source]) -> Report:
 
 def _of_checkpoint(path: str) -> Report:
     """Returns the report of `checkpoint show`, and the configs of the checkpoint."""
-    from .stored import show
+    from . import etpe_checkpoint_show as show
     try:
         sources = inputs.load(path)
     except UnreadableConfigError as error:
@@ -71,7 +64,7 @@ def _of_checkpoint(path: str) -> Report:
             raise
         sources = []
     try:
-        shown = show.quick(path)
+        shown = show.report(path, CheckpointOptions(verify='size'), [])
     except (CorruptCheckpointError, UnreadableConfigError) as error:
         if not sources:
             raise

@@ -21,9 +21,8 @@ from ..doctor.diagnose import diagnose
 from ..doctor.findings import MOST_STOPS, Diagnosis, Finding, Place, Prescription
 from ..errors import counted
 from . import codes
-from .codes import ENTRIES
+from .codes import ENTRIES, SEVERITIES
 from .report import Block, Line, Report, as_command, printable
-from .rules import SEVERITIES
 
 _MOST_PATH, _MOST_WRITTEN, _MOST_STOPS = 200, 100, 5
 _MEANINGS = {
@@ -83,7 +82,7 @@ def where(place: Place | None) -> str:
     return f'{printable(place.path, _MOST_PATH)}{cell}:{place.line}:{place.column}'
 
 
-def grouped(findings: Iterable[Finding]) -> list[tuple[Finding, int]]:
+def _grouped(findings: Iterable[Finding]) -> list[tuple[Finding, int]]:
     """Returns the first finding of each code and name, and how many there are.
 
     The codes come in order, and of each the most frequent names first.
@@ -162,7 +161,7 @@ def _line(finding: Finding) -> str:
 
 def _information(findings: Sequence[Finding], most: int) -> Iterator[Line]:
     """A line per name; names with the same message have it in a line before them."""
-    groups = grouped(findings)
+    groups = _grouped(findings)
     numbers = collections.Counter(finding.code for finding, _ in groups)
     shown: dict[tuple[str, str], list[str]] = {}
     printed: collections.Counter[str] = collections.Counter()

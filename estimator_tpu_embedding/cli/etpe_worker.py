@@ -1,15 +1,11 @@
 """`etpe worker`: holds the shards of one host of a job, or shows which workers answer.
 
-The report of `etpe worker ls` in JSON has the field `workers`, one object per address:
-
-- `address`: as it was given.
-- `why_not`: why it does not answer; empty if it does. The fields below are there if it does.
-- `versions`: of `etpe`, `TensorFlow`, `kernels` and `Python`.
-- `pid`, `seconds`: its process, and for how long that has run.
-- `memory`: bytes `used` by it, and `available` on its machine.
-- `listens`: the addresses on which it really listens.
-- `tables`: `name`, `rows` and `bytes` of the part of each table that it holds.
-- `claim`: `null`, or `run`, `client`, `silent_seconds` and `seconds_left` of its client.
+The report of `etpe worker ls` in JSON has `workers`, one object per address: `address`, as it was
+given, and `why_not`, why it does not answer, or `''`. One that does also has `versions` of `etpe`,
+`TensorFlow`, `kernels` and `Python`; `pid` and `seconds` of its process; `memory`, bytes `used` by
+it and `available` on its machine; `listens`, the addresses on which it really listens; `tables`,
+with `name`, `rows` and `bytes` of its part; and `claim`, `null`, or `run`, `client`,
+`silent_seconds` and `seconds_left` of its client.
 """
 
 from __future__ import annotations
@@ -115,29 +111,20 @@ def _report(parsed: argparse.Namespace) -> Report:
 
 
 def _cells(one: dict[str, Any]) -> list[str]:
-    """Returns the cells of a worker's row; a stranger may have answered anything."""
     if one['why_not']:
         return [one['address'], 'no answer', *[''] * 6]
-    versions, memory = _dict(one.get('versions')), _dict(one.get('memory'))
-    tables = [_dict(table) for table in _list(one.get('tables'))]
-    claim = _dict(one.get('claim'))
-    total = sum(_count(table.get('bytes')) for table in tables)
+    try:
+        return _cells_of_answer(one)
+    except (AttributeError, KeyError, TypeError):  # A stranger may have answered anything.
+        return [one['address'], 'no answer of a worker', *[''] * 6]
+
+
+def _cells_of_answer(one: dict[str, Any]) -> list[str]:
+    tables, claim, memory = one['tables'], one['claim'], one['memory']
+    total = sum(table['bytes'] for table in tables)
     return [
-        one['address'], str(one.get('pid', '')),
-        ', '.join(f'{name} {version}' for name, version in versions.items()),
-        bytes_text(_count(memory.get('used'))), bytes_text(_count(memory.get('available'))),
-        ', '.join(map(str, _list(one.get('listens')))),
+        one['address'], str(one['pid']),
+        ', '.join(f'{name} {version}' for name, version in one['versions'].items()),
+        bytes_text(memory['used']), bytes_text(memory['available']), ', '.join(one['listens']),
         f'{len(tables)}: {bytes_text(total)}' if tables else 'none',
-        f'{claim.get("client")}, silent for {claim.get("silent_seconds")} s' if claim else 'free']
-
-
-def _dict(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-def _count(value: Any) -> int:
-    return value if isinstance(value, int) else 0
+        f'{claim["client"]}, silent for {claim["silent_seconds"]} s' if claim else 'free']

@@ -1,82 +1,45 @@
 """`etpe plan`: shows the rows and bytes of each host, for the topology of a config or another one.
 
-JSON: `"plans"`, a list of one object per config:
+JSON: `plans`, one object per config: `where`; `hosts`, `cores_per_host` and `strategy`;
+`batch_size`, which is global, or `null` if unknown; `tables`, with `name`, `rows` and
+`rows_per_host`; `rows_of_host`, `bytes_of_host` and `padded_bytes_of_host`, lists by host;
+`slots_unknown`, as in `etpe size`; `findings`, a list of messages; and `stats`, `null` without
+`--stats`. The rows of a config are at least the number of hosts, as TensorFlow writes them.
 
-| member | content |
-|---|---|
-| `where`, `hosts`, `cores_per_host`, `strategy` | the config and the topology |
-| `batch_size` | global; `null` if unknown |
-| `tables` | objects with `name`, `rows`, `rows_per_host` and `hosts_of_newest` |
-| `rows_of_host`, `bytes_of_host`, `padded_bytes_of_host` | lists by host |
-| `slots_unknown` | as in `size` |
-| `findings` | a list of messages |
-| `stats` | see below; `null` without --stats |
+`stats` has what `profile_data_directory` measured: `directory`; `tables`, those with a profile;
+`without_profile`, names of the other tables; `bytes_per_example_of_host`, the looked-up bytes, by
+strategy a list by host; `imbalance` of these by strategy, most over mean; and `recommended`, a
+strategy or `null`.
 
-`hosts_of_newest` says, by strategy, how many hosts share the newest 1 % of the ids. The rows of a
-config are at least the number of hosts, as TensorFlow writes them.
-
-`"stats"` has what `profile_data_directory` measured:
-
-| member | content |
-|---|---|
-| `directory` | place of the profiles |
-| `tables` | one object per table with a profile, see below |
-| `without_profile` | names of the other tables |
-| `unused` | profiles of no table: `table`, `rows`, `dimension` |
-| `bytes_per_example_of_host` | looked-up bytes, by strategy, a list by host |
-| `imbalance` | most over mean of these, by strategy |
-| `recommended` | a strategy, or `null` |
-
-A table:
-
-| member | content |
-|---|---|
-| `name` | of the table |
-| `first_step`, `last_step`, `steps`, `sampled_steps` | the steps that were measured |
-| `run` | the measured run: `hosts`, `cores_per_host`, `batch_size`, `strategy` |
-| `ids_per_example` | mean |
-| `features` | objects with `name` and `ids_per_example` |
-| `load` | by strategy, see below |
-
-A `load` has `imbalance`, which is most over mean of the ids per host. `uncertain` is the part of
-the ids whose host is estimated.
+A table in it has `name`; `first_step`, `last_step`, `steps` and `sampled_steps`, which were
+measured; `run`, with `hosts`, `cores_per_host`, `batch_size` and `strategy`; `ids_per_example`, a
+mean; `features`, with `name` and `ids_per_example`; and by strategy a `load`. That has `imbalance`
+of the ids per host, and `uncertain`, the part of the ids whose host is estimated.
 """
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from ..checkpoint import profile_files
-from ..core.partition import STRATEGIES
+from ..core.partition import STRATEGIES, Partition
 from ..core.plan import BYTES_PER_ELEMENT
 from ..core.specs import Topology
 from ..core.table_profile import TableProfile
 from ..errors import ConfigError, Problem, bytes_text
-from . import inputs
-from .advice import newest_spread
-from .config_view import (
-    TableView,
-    View,
-    extent,
-    extent_text,
-    imbalance,
-    per_host,
-    rows_extent,
-    view_of,
-)
+from . import input_argument as inputs
+from .config_view import TableView, View, view_of
+from .etpe_size import unknown_slots
 from .report import Grid, Line, Report, as_command, names_text
-from .size import unknown_slots
 
 _ALL_UP_TO, _AT_EACH_END = 8, 3
 
 _MIN_GAIN = 0.1
 """A strategy is recommended if the fullest host has so much less than under the other."""
-
-_Loads = dict[str, tuple[list[float], int]]
-"""By strategy what `TableProfile.load` gives."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -84,9 +47,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         'Shows the rows and bytes of each host. What is not given is that of the config; the '
         'global batch stays. Tables of a config with fewer rows than hosts get a row for each, as '
-        'in the config that TensorFlow writes for that many hosts. Ids are often given in order '
-        'of arrival, and new ones looked up most: the columns "newest" say how many hosts share '
-        'the highest 1 % of the ids. The exit status is 1 if the batch cannot be split.')
+        'in the config that TensorFlow writes for that many hosts. The exit status is 1 if the '
+        'batch cannot be split.')
     parser.add_argument('--hosts', type=int, metavar='H', help='number of hosts')
     parser.add_argument('--cores', type=int, metavar='C', help='cores per host')
     parser.add_argument('--strategy', choices=STRATEGIES, help='how rows are spread over hosts')
@@ -112,8 +74,6 @@ def _planned(view: View, parsed: argparse.Namespace, profiles: Sequence[TablePro
     hosts = topology.num_hosts
     stats = None if profiles is None else _measured(view, hosts, parsed.stats, profiles)
     tables = [_raised(table, hosts) for table in view.tables]
-    newest = [{strategy: newest_spread(table, strategy, hosts) for strategy in (
-        (parsed.strategy,) if parsed.strategy else STRATEGIES)} for table in tables]
     strategy = parsed.strategy or view.strategy
     size = view.batch_size_per_core * view.cores if view.batch_size_per_core else 0
     problem = topology.batch_problem('batch size', size) if size else None
@@ -123,31 +83,24 @@ def _planned(view: View, parsed: argparse.Namespace, profiles: Sequence[TablePro
     what = topology.batch_arithmetic(size) if size and not problem else str(topology)
     blocks = [
         Line(f'{view.where}: {what}, {strategy}', 'head'),
-        Grid(('table', '>rows', '>rows per host', '>max/mean', '>padded per host',
-              *(f'>newest, {name}' for name in (newest[0] if newest else ()))),
-             [_cells(table, hosts, shares) for table, shares in zip(tables, newest)]),
+        Grid(('table', '>rows', '>rows per host', '>padded per host'),
+             [_cells(table, hosts) for table in tables]),
         Grid(('host', '>rows', '>bytes', '>padded'), list(_host_rows(rows, raw, padded))),
-        Line(f'rows per host {extent_text(extent(rows), str)}; padded bytes '
-             f'{extent_text(extent(padded), bytes_text)}'),
+        Line(f'rows per host {_extent(rows, str)}; padded bytes {_extent(padded, bytes_text)}'),
         *unknown_slots(view), *(_blocks_of_stats(stats) if stats else ()),
         *([Line(str(problem), 'bad')] if problem else [])]
     return {
         'where': view.where, 'hosts': hosts, 'cores_per_host': topology.cores_per_host,
         'strategy': strategy, 'batch_size': size or None,
         'tables': [{'name': table.name, 'rows': table.rows,
-                    'rows_per_host': rows_extent(table, hosts),
-                    'hosts_of_newest': shares} for table, shares in zip(tables, newest)],
+                    'rows_per_host': rows_per_host(table, hosts)} for table in tables],
         'rows_of_host': rows, 'bytes_of_host': raw, 'padded_bytes_of_host': padded,
         'slots_unknown': view.slots_unknown, 'stats': stats,
         'findings': [str(problem)] if problem else []}, blocks
 
 
 def _topology(view: View, parsed: argparse.Namespace) -> Topology:
-    """Returns the topology of the arguments; what is not given is that of the config.
-
-    Raises:
-      ConfigError: E410 if it is illegal.
-    """
+    """Returns the topology of the arguments; what is not given is that of the config."""
     hosts = view.hosts if parsed.hosts is None else parsed.hosts
     cores = view.cores // max(view.hosts, 1) if parsed.cores is None else parsed.cores
     topology = Topology(num_hosts=hosts, cores_per_host=cores)
@@ -162,21 +115,57 @@ def _topology(view: View, parsed: argparse.Namespace) -> Topology:
 
 
 def _raised(table: TableView, hosts: int) -> TableView:
-    """The table with the rows that a config of the same job has for that many hosts.
-
-    A job declares a vocabulary. TensorFlow raises it in the config to the number of hosts, so that
-    each host has a row.
-    """
+    """TensorFlow raises a vocabulary in the config to the number of hosts: each then has a row."""
     return dataclasses.replace(table, rows=hosts) if 0 < table.rows < hosts else table
 
 
-def _cells(table: TableView, hosts: int, newest: dict[str, int]) -> tuple[str, ...]:
-    rows = rows_extent(table, hosts)
-    least, most = rows['min'], rows['max']
+def _cells(table: TableView, hosts: int) -> tuple[str, ...]:
+    least, most = rows_per_host(table, hosts).values()
     return (table.name, f'{table.rows:,}', f'{most:,}' if least == most else
-            f'{least:,} to {most:,}', f'{rows["imbalance"]:.2f}',
-            bytes_text(most * table.padded_bytes_per_row),
-            *(f'{count} of {hosts}' for count in newest.values()))
+            f'{least:,} to {most:,}', bytes_text(most * table.padded_bytes_per_row))
+
+
+def _imbalance(load: Sequence[float]) -> float:
+    """Returns most over mean; 1 is even.
+
+    >>> _imbalance([3, 1])
+    1.5
+    """
+    total = sum(load)
+    return max(load) * len(load) / total if total else 1.0
+
+
+def _extent(of_host: Sequence[int], show: Callable[[int], str]) -> str:
+    return (f'{show(min(of_host))} to {show(max(of_host))}, max/mean '
+            f'{_imbalance(of_host):.2f}')
+
+
+def rows_per_host(table: TableView, hosts: int) -> dict[str, int]:
+    """Returns the fewest and the most rows of one table on a host: the same by `div` and `mod`."""
+    partition = _partition(table, hosts)
+    return {'min': partition.rows_on(hosts - 1), 'max': partition.rows_on(0)}
+
+
+def _partition(table: TableView, hosts: int) -> Partition:
+    return Partition(strategy=STRATEGIES[0], num_hosts=hosts, vocabulary_size=max(table.rows, 0))
+
+
+def per_host(tables: Iterable[TableView], hosts: int, weigh: Callable[[TableView], int]
+             ) -> list[int]:
+    """Returns the sum over all tables for each host. It is the same under `div` and `mod`.
+
+    Args:
+      tables: of the config.
+      hosts: number of hosts that share the rows.
+      weigh: returns the weight of a row of a table: 1 for rows, its bytes for bytes.
+    """
+    least, steps = 0, [0] * hosts
+    for table in tables:
+        partition, weight = _partition(table, hosts), weigh(table)
+        least += partition.rows_on(hosts - 1) * weight
+        steps[0] += weight  # The first `fuller_hosts` hosts hold a row more.
+        steps[partition.fuller_hosts] -= weight
+    return [least + more for more in itertools.accumulate(steps)]
 
 
 def _host_rows(rows: list[int], raw: list[int], padded: list[int]) -> Iterator[tuple[str, ...]]:
@@ -193,8 +182,7 @@ def _measured(view: View, hosts: int, directory: str, found: Sequence[TableProfi
               ) -> dict[str, Any]:
     """Returns the measured look-ups of the tables of a config, for so many hosts.
 
-    A table may have several profiles. A profile of the planned number of hosts comes first, then
-    the one with the most steps.
+    Of several profiles one of the planned number of hosts is taken, then that of the most steps.
     """
     best: dict[str, TableProfile] = {}
     by_name = {table.name: table for table in view.tables}
@@ -210,14 +198,11 @@ def _measured(view: View, hosts: int, directory: str, found: Sequence[TableProfi
         for strategy, (load, _) in loads.items():
             of_host[strategy] = [so_far + ids * weight
                                  for so_far, ids in zip(of_host[strategy], load)]
-    uneven = {strategy: imbalance(load) for strategy, load in of_host.items()}
+    uneven = {strategy: _imbalance(load) for strategy, load in of_host.items()}
     better = min(uneven, key=uneven.__getitem__)
-    used = {id(profile) for profile in best.values()}
     return {
         'directory': directory, 'tables': tables,
         'without_profile': [table.name for table in view.tables if table.name not in best],
-        'unused': [{'table': one.subject.table, 'rows': one.subject.vocabulary_size,
-                    'dimension': one.subject.dimension} for one in found if id(one) not in used],
         'bytes_per_example_of_host': {
             strategy: [round(one, 6) for one in load] for strategy, load in of_host.items()},
         'imbalance': {strategy: round(value, 6) for strategy, value in uneven.items()},
@@ -230,7 +215,7 @@ def _is_of(profile: TableProfile, table: TableView, hosts: int) -> bool:
     return table.rows in (rows, max(rows, hosts)) and table.dimension == profile.subject.dimension
 
 
-def _table(profile: TableProfile, loads: _Loads) -> dict[str, Any]:
+def _table(profile: TableProfile, loads: dict[str, tuple[list[float], int]]) -> dict[str, Any]:
     subject, ids, examples = profile.subject, profile.ids or 1, profile.examples or 1
     return {
         'name': subject.table, 'first_step': profile.first_step, 'last_step': profile.last_step,
@@ -240,7 +225,7 @@ def _table(profile: TableProfile, loads: _Loads) -> dict[str, Any]:
         'ids_per_example': round(profile.ids / examples, 6),
         'features': [{'name': name, 'ids_per_example': round(count / examples, 6)}
                      for (name, _), count in zip(subject.features, profile.features)],
-        'load': {strategy: {'imbalance': round(imbalance(load), 6),
+        'load': {strategy: {'imbalance': round(_imbalance(load), 6),
                             'uncertain': round(uncertain / ids, 6)}
                  for strategy, (load, uncertain) in loads.items()}}
 
@@ -257,9 +242,6 @@ def _blocks_of_stats(stats: dict[str, Any]) -> Iterator[Line | Grid]:
             f'; {advice} balances better' if advice else ''))
     if stats['without_profile']:
         yield Line(f'without a profile: {names_text(stats["without_profile"])}')
-    if stats['unused']:
-        yield Line('profiles not used: ' + names_text(
-            f'{one["table"]}, {one["rows"]:,} x {one["dimension"]}' for one in stats['unused']))
 
 
 def _cells_of_stats(one: dict[str, Any]) -> tuple[str, ...]:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import functools
 import os
 import re
+import site
 import sys
-from collections.abc import Sequence
+import sysconfig
+import traceback
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any
 
-from ..checkpoint.options import CheckpointOptions
+from ..checkpoint.options import CheckpointOptions, renames
 from ..core.specs import ID_POLICIES, KERNELS, Kernels, Topology
 from ..errors import ConfigError, EteError
-from . import tracebacks
-from .stored.options import ASSUME, renames
 
 _FLAG = {'action': 'store_true'}
 _MANY = {'action': 'append', 'default': [], 'metavar': 'T'}
@@ -37,10 +37,7 @@ _GENERAL: dict[str, dict[str, Any]] = {
                   'say it: native (compiled kernels of this package), stock (operations of '
                   'TensorFlow), or auto (native where they are installed)'},
     '--kernel-threads': {'type': int, 'metavar': 'N', 'help': 'threads of the compiled kernels; by '
-                         'default one per core'},
-    '--traceback': {'choices': ('short', 'full'), 'default': 'short', 'help': 'of an error that '
-                    'ends the script: the frames of the script, with those of libraries folded, '
-                    'or all frames; short if not given'}}
+                         'default one per core'}}
 
 _CHECKPOINTS: dict[str, dict[str, Any]] = {
     '--grow': {**_MANY, 'help': '* T has more rows now; those that are new begin with initial '
@@ -49,7 +46,8 @@ _CHECKPOINTS: dict[str, dict[str, Any]] = {
     '--reset-slots': {**_MANY, 'help': '* the optimizer of T begins anew'},
     '--rename': {**_MANY, 'metavar': 'OLD=NEW', 'help': '* the job calls a table NEW that the '
                  'checkpoint calls OLD'},
-    '--assume': {'metavar': 'ORDER', 'help': ASSUME},
+    '--assume': {'metavar': 'ORDER', 'help': '"div", or "mod:H" for H hosts: how rows are ordered '
+                 'in checkpoints that do not say it'},
     '--follow-pointer': {**_FLAG, 'help': 'restore what the file "checkpoint" names even outside '
                          'of model_dir'},
     '--strict-vocabulary': {**_FLAG, 'help': 'a vocabulary in which words have other ids than in '
@@ -120,15 +118,12 @@ def _executed(program: Any, parsed: argparse.Namespace, directory: str) -> int:
     """Runs the program, and prints totals and the error that ended it.
 
     An error comes last, since people look at the end. A `BaseException` that is no `Exception`
-    ends this process as any other process. Python prints it, and its traceback is folded too.
+    ends this process as any other process.
     """
     from ..compat import console, environment, hints, script
     from ..runner import progress
-    from ..runner.progress import totals
     path = os.path.abspath(program.file)  # The program may change its folder.
-    libraries = tracebacks.Folds(program.file)
-    console.log_each_line_once(lambda file: libraries.library_of(file) is not None)
-    folds = libraries if parsed.traceback == 'short' else None
+    console.log_each_line_once(_libraries(path))
     failed: Exception | None = None
     try:
         script.run(program, parsed.rest)
@@ -139,27 +134,18 @@ def _executed(program: Any, parsed: argparse.Namespace, directory: str) -> int:
                  f'{environment.PROTOBUF}=python, which is slower')
             script.begin_anew(directory)
         failed = error
-    except BaseException as error:
-        if sys.excepthook is sys.__excepthook__:
-            sys.excepthook = functools.partial(_show_end, script.frames_of(error, program), folds)
-        raise
     finally:
-        _say(f'in all: {totals()}')
+        _say(f'in all: {progress.totals()}')
     if failed is None:
         return 0
-    _show(failed, script.frames_of(failed, program), folds)
-    from ..compat.hints import missing_name
-    if missing_name(failed) or isinstance(failed, NameError):
+    _show(failed, script.frames_of(failed, program))
+    if hints.missing_name(failed) or isinstance(failed, NameError):
         _say(f'"etpe doctor {path}" says of each name that is gone what to use instead')
     return 1
 
 
 def _prepared(parsed: argparse.Namespace, options: CheckpointOptions) -> Any:
-    """Prepares the process, and returns the `compat.script.Program` that the arguments name.
-
-    Raises:
-      ConfigError, SetupError: if that is not possible.
-    """
+    """Prepares the process; returns the `compat.script.Program` that the arguments name."""
     from ..compat import console, environment, script
     from ..compat.install import install
     environment.prepare()  # Before TensorFlow is imported.
@@ -183,23 +169,31 @@ def _prepared(parsed: argparse.Namespace, options: CheckpointOptions) -> Any:
     return script.script(parsed.script)
 
 
-def _show(error: Exception, frames: TracebackType | None, folds: tracebacks.Folds | None) -> None:
+def _libraries(program: str) -> Callable[[str], bool]:
+    """Returns a function that says of a file whether it is of a library, and not of the job.
+
+    Files beside the program belong to the job, even among the libraries.
+    """
+    beside = os.path.join(os.path.dirname(program), '')
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    folders = {package, *site.getsitepackages(), site.getusersitepackages(), *(
+        sysconfig.get_path(kind) for kind in ('stdlib', 'platstdlib', 'purelib', 'platlib'))}
+    roots = tuple(os.path.join(folder, '') for folder in folders)
+    return lambda file: file.startswith(roots) and not file.startswith(beside)
+
+
+def _show(error: Exception, frames: TracebackType | None) -> None:
     """Prints an error of the program, and beneath its message a flag that might have helped."""
     from ..compat.hints import flag_that_helps
     hint = flag_that_helps(error)
     if hint and f'[etpe] {hint}' not in getattr(error, '__notes__', ()):
         error.add_note(f'[etpe] {hint}')
-    if sys.excepthook is sys.__excepthook__:
-        tracebacks.show(error, frames, folds)
+    error = error.with_traceback(frames)
+    if sys.excepthook is sys.__excepthook__:  # It would not know the lines of a notebook.
+        _to_stderr(''.join(traceback.format_exception(error)).rstrip())
         return
     with contextlib.suppress(OSError, ValueError):  # Where standard error is closed or broken.
-        sys.excepthook(type(error), error.with_traceback(frames), frames)
-
-
-def _show_end(frames: TracebackType | None, folds: tracebacks.Folds | None, kind: object,
-              error: BaseException, all_frames: object) -> None:
-    """Prints the exception that ended the process, such as Ctrl-C, in the place of Python."""
-    tracebacks.show(error, frames, folds)
+        sys.excepthook(type(error), error, frames)
 
 
 def _say(line: str) -> None:
@@ -212,9 +206,10 @@ def _refuse(reason: str) -> int:
 
 
 def _to_stderr(line: str) -> None:
-    if sys.stderr is not None:  # `print` to `None` would take the script's standard output.
+    if sys.stderr is not None:  # A process that was started without one has none.
         with contextlib.suppress(OSError, ValueError):  # The script may have closed it.
-            print(line, file=sys.stderr, flush=True)
+            sys.stderr.write(f'{line}\n')
+            sys.stderr.flush()
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
@@ -249,11 +244,7 @@ def split_at_script(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def checkpoint_options(parsed: argparse.Namespace) -> CheckpointOptions:
-    """Returns the options about checkpoints as a job takes them.
-
-    Raises:
-      ConfigError: if a value is illegal.
-    """
+    """Returns the options about checkpoints as a job takes them."""
     return CheckpointOptions(
         grow=parsed.grow, drop=parsed.drop, reset_slots=parsed.reset_slots,
         rename=renames(parsed.rename), assume=parsed.assume,
