@@ -157,12 +157,13 @@ def scan_file(source: Source, project: Project) -> ScannedFile:
     functions: list[Any] = [*nodes.of(ast.FunctionDef), *nodes.of(ast.AsyncFunctionDef)]
     places = [(parsed.places.of(one.body[0]), parsed.places.of(one)) for one in functions]
     return ScannedFile(
-        source.path, sorted(dict.fromkeys(state.uses), key=_place_of),
-        sorted(dict.fromkeys(state.unknown), key=lambda one: one.place or ()), state.escapes,
-        facts, problems, dict(sorted(state.imports.items(), key=lambda item: item[1])), state.base,
-        bool(program), program == SURE, parsed.places.lines,
-        [(first.cell, first.line, last.end_line) for first, last in places],
-        state.patched, state.early)
+        source.path, uses=sorted(dict.fromkeys(state.uses), key=_place_of),
+        unknown=sorted(dict.fromkeys(state.unknown), key=lambda one: one.place or ()),
+        escapes=state.escapes, facts=facts, problems=problems,
+        imports=dict(sorted(state.imports.items(), key=lambda item: item[1])), base=state.base,
+        is_program=bool(program), is_sure=program == SURE, lines=parsed.places.lines,
+        bodies=[(first.cell, first.line, last.end_line) for first, last in places],
+        patched=state.patched, early=state.early)
 
 
 def _kind(tree: ast.Module, paths_of: Callable[[ast.expr], Sequence[str]]) -> str:

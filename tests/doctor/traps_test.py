@@ -81,13 +81,6 @@ column = tf.tpu.experimental.embedding_column(ids, dimension=4)''')
 MOD = SPEC.replace('feature_columns=[]', "feature_columns=[], partition_strategy='mod'")
 
 
-@pytest.mark.parametrize('argument', ['use_tpu', 'eval_on_tpu'])
-def test_mod_without_a_tpu_is_refused(argument):
-    code, line, message = only(found(
-        f'{MOD}contrib_tpu.TPUEstimator(f, {argument}=False)', 'W212'))
-    assert line == 2 and f'with {argument}=False (train.py:9)' in message
-
-
 def test_mod_rows_that_a_reader_takes_as_they_are_stored():
     code, line, message = only(found(MOD + '''contrib_tpu.TPUEstimator(f, FLAGS.model_dir)
 tf.train.load_variable(FLAGS.model_dir, 'rows')''', 'W212'))
