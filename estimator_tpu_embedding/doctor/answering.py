@@ -24,11 +24,8 @@ from .findings import Question
 
 PYTHON, KERAS2, RUN, TF1, CONTRIB = WORLDS = 'python', 'keras2', 'run', 'tf1', 'contrib'
 """Plain Python; the same with Keras 2; and `etpe run` without and with its flags."""
-
 OLD = 'old'
 """Python and NumPy with the old names that `etpe run` brings back, whatever its flags are."""
-
-
 _MOST_TEXT = 300
 
 
@@ -63,7 +60,8 @@ def main() -> None:
     worlds = _plain(questions) if request.is_plain else _restored(questions)
     try:
         for world, asked in worlds:
-            _in_fork(lambda: _answer(world, asked, output), request.seconds)
+            _in_fork(lambda: _write(output, {'world': world, 'answers': [
+                (one, look_up(one)) for one in asked]}), request.seconds)
     except Exception as error:
         traceback.print_exc()
         _write(output, {'reason': f'{type(error).__name__}: {error}'})
@@ -107,10 +105,6 @@ def _restored(questions: Sequence[Question]) -> Iterator[tuple[str, list[Questio
 
 def _needs_tensorflow(question: Question) -> bool:
     return libraries.top(question) in libraries.OF_TENSORFLOW
-
-
-def _answer(world: str, questions: Sequence[Question], output: int) -> None:
-    _write(output, {'world': world, 'answers': [(one, look_up(one)) for one in questions]})
 
 
 def _in_fork(work: Callable[[], None], seconds: int) -> None:

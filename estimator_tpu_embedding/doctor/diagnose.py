@@ -40,6 +40,7 @@ SURE, PERHAPS = 'sure', 'perhaps'
 """A program for sure, or unless another file imports it."""
 _DECLARES = re.compile(r'\bflags\b|\blogging\b|load_|enable_|disable_')
 """Names of TensorFlow that a module may call when it is imported."""
+_RUNS_AT_TOP = re.compile(r'(?!def |class |import |from )[^\W\d_]')
 _RUNS = frozenset({'tensorflow.app.run', 'absl.app.run', 'tensorflow.compat.v1.app.run',
                    'tensorflow.test.main', 'tensorflow.compat.v1.test.main', 'unittest.main'})
 
@@ -95,8 +96,8 @@ def _versions() -> list[tuple[str, str]]:
             lines.append((name, importlib.metadata.version(package)))
         except importlib.metadata.PackageNotFoundError:
             lines.append((name, 'not installed'))
-    return [*lines, ('etpe run sets', f'{environment.LEGACY_KERAS}=1, which selects Keras 2 '
-                     '(tf_keras)')]
+    return [*lines, (
+        'etpe run sets', f'{environment.LEGACY_KERAS}=1, which selects Keras 2 (tf_keras)')]
 
 
 def _missing() -> Iterator[Finding]:
@@ -132,9 +133,6 @@ def _scan_all(found: Found) -> list[ScannedFile]:
         one.is_program &= one.is_sure or one.path not in imported_paths
     for group in Reached(files).groups():  # What one program does reaches no other.
         _excuse(group)
-    folders = {os.path.dirname(os.path.abspath(file.path)) for file in files if file.is_program}
-    for one in files:
-        one.unknown += [each for folder, each in one.beside if folder not in folders]
     return files
 
 
@@ -154,17 +152,18 @@ def scan_file(source: Source, project: Project) -> ScannedFile:
         problems.append(syntax.too_deep(parsed.places.at(1), error))
     if source.is_notebook:
         program = SURE
-    elif parsed.problems and '__main__' in source.cells[0]:
-        program = SURE
+    elif parsed.problems and program != SURE:
+        program = _kind_of_text(source.cells[0], parsed.problems[0]) or program
     functions: list[Any] = [*nodes.of(ast.FunctionDef), *nodes.of(ast.AsyncFunctionDef)]
     places = [(parsed.places.of(one.body[0]), parsed.places.of(one)) for one in functions]
     return ScannedFile(
-        source.path, sorted(dict.fromkeys(state.uses), key=_place_of),
-        sorted(dict.fromkeys(state.unknown), key=lambda one: one.place or ()), state.escapes,
-        facts, problems, dict(sorted(state.imports.items(), key=lambda item: item[1])), state.base,
-        bool(program), program == SURE, parsed.places.lines,
-        [(first.cell, first.line, last.end_line) for first, last in places],
-        state.patched, state.early, state.beside)
+        source.path, uses=sorted(dict.fromkeys(state.uses), key=_place_of),
+        unknown=sorted(dict.fromkeys(state.unknown), key=lambda one: one.place or ()),
+        escapes=state.escapes, facts=facts, problems=problems,
+        imports=dict(sorted(state.imports.items(), key=lambda item: item[1])), base=state.base,
+        is_program=bool(program), is_sure=program == SURE, lines=parsed.places.lines,
+        bodies=[(first.cell, first.line, last.end_line) for first, last in places],
+        patched=state.patched, early=state.early)
 
 
 def _kind(tree: ast.Module, paths_of: Callable[[ast.expr], Sequence[str]]) -> str:
@@ -187,6 +186,14 @@ def _kind(tree: ast.Module, paths_of: Callable[[ast.expr], Sequence[str]]) -> st
                     path.startswith('tensorflow.') and not _DECLARES.search(path)):
                 found = PERHAPS
     return found
+
+
+def _kind_of_text(text: str, problem: Finding) -> str:
+    """Returns the same for a file that does not parse: a statement at its top level runs."""
+    if '__main__' in text:
+        return SURE
+    line = text.split('\n')[problem.place.line - 1] if problem.place else ''
+    return PERHAPS if _RUNS_AT_TOP.match(line) else ''
 
 
 def _is_main(test: ast.expr) -> bool:

@@ -39,10 +39,9 @@ from .meanings import (
     Scope,
     is_examined,
     is_unknown,
-    union,
 )
 from .state import PYTHON_2, TENSORFLOW, State
-from .syntax import called_name, chain_of, text_of, written
+from .syntax import FIELDS, called_name, chain_of, text_of, written
 
 _OF_DATASETS = frozenset({'make_initializable_iterator', 'make_one_shot_iterator'})
 """Methods that only the datasets of TensorFlow 1 have, and no other class that scripts use."""
@@ -57,8 +56,6 @@ _INNER = frozenset({
     '__delattr__', '__dict__', '__getattr__', '__getattribute__', '__loader__', '__setattr__',
     '__spec__'})
 """Attributes of a module that lead to its names by texts."""
-_MOST_ITEMS = 20
-"""The most items of a list that are told apart in a loop."""
 
 
 def walk(state: State, *roots: ast.AST | None) -> None:
@@ -70,7 +67,7 @@ def walk(state: State, *roots: ast.AST | None) -> None:
         if special is not None:
             special(state, node, stack)
             continue
-        for field in reversed(node._fields):
+        for field in reversed(FIELDS.get(type(node), node._fields)):
             value = getattr(node, field, None)
             if type(value) is list:
                 stack += [one for one in reversed(value) if isinstance(one, ast.AST)]
@@ -115,15 +112,6 @@ def bind_others(state: State, target: ast.AST) -> None:
             walk(state, node.value)
         elif isinstance(node, ast.Subscript):
             walk(state, node.value, node.slice)
-
-
-def bind_items(state: State, target: ast.expr, items: ast.expr) -> None:
-    """Binds the target of a loop to the items of a list, if they are written there."""
-    if isinstance(target, ast.Name) and isinstance(items, (ast.List, ast.Tuple)) and 0 < len(
-            items.elts) <= _MOST_ITEMS:
-        state.bind(target.id, union(meaning_of(state, one) for one in items.elts))
-    else:
-        bind_others(state, target)
 
 
 def _name(state: State, node: ast.Name, stack: list[ast.AST]) -> Meanings | None:
@@ -229,7 +217,7 @@ def note(state: State, node: ast.expr, meanings: Meanings, names: str = '') -> N
 
     `node` is a whole chain of names, or a call that gives a module; `meanings` are of its base.
     """
-    if state.is_never or node not in state.parents:
+    if node not in state.parents:
         return
     parts = names.split('.')
     inner = next((place for place, name in enumerate(parts) if name in _INNER), len(parts))
@@ -296,7 +284,7 @@ def follow_comprehension(state: State, node: Any) -> None:
     for number, one in enumerate(node.generators):
         if number:
             walk(state, one.iter)
-        bind_items(state, one.target, one.iter)
+        bind_others(state, one.target)
         walk(state, *one.ifs)
     walk(state, *((node.key, node.value) if isinstance(node, ast.DictComp) else (node.elt,)))
 

@@ -148,8 +148,6 @@ class ScannedFile:
       bodies: the bodies of functions, as (cell, first line, last line).
       patched: names of libraries that it assigns to.
       early: uses of such names that come before.
-      beside: folders of packages, and what to say of imports from there without their names, if
-        no program lies there.
     """
 
     path: str
@@ -166,7 +164,6 @@ class ScannedFile:
     bodies: list[tuple[int, int, int]] = dataclasses.field(default_factory=list)
     patched: set[str] = dataclasses.field(default_factory=set)
     early: set[Use] = dataclasses.field(default_factory=set)
-    beside: list[tuple[str, Finding]] = dataclasses.field(default_factory=list)
 
 
 MOST_STOPS = 100

@@ -15,7 +15,6 @@ from .meanings import (
     GUARD,
     IMPORT,
     NONE,
-    OBJECT,
     OTHERS,
     OWN,
     Meaning,
@@ -55,9 +54,6 @@ _MODULES = frozenset(path.partition('.')[0] for path in _BY_TEXT) | {'sys', '__m
 _AROUND = frozenset({'__globals__', 'f_globals', 'f_locals', 'func_globals'})
 """Attributes of functions and frames that hold the names around them."""
 _IN_DICT = 'names are looked up in a dict'
-_HAND_OUT = frozenset({
-    'builtins', 'copy', 'functools', 'importlib', 'operator', 'pkgutil', 'types'})
-"""Modules whose functions may return a module that they were given."""
 _MOST_DEEP = 50
 """The most expressions inside each other that are followed."""
 _MOST_NODES = 200
@@ -180,7 +176,8 @@ def _of_call(state: State, node: ast.Call, depth: int) -> Meanings:
         return OTHERS
     name = imported_by(node)
     if name is None:
-        return _returned(meaning_of(state, function, depth))
+        is_own = all(one.kind == OWN for one in meaning_of(state, function, depth))
+        return (Meaning(kind=OWN),) if is_own else OTHERS
     if isinstance(function, ast.Name) and function.id == '__import__' and (
             len(node.args) < 4 and not any(one.arg == 'fromlist' for one in node.keywords)):
         name = name.partition('.')[0]
@@ -188,19 +185,6 @@ def _of_call(state: State, node: ast.Call, depth: int) -> Meanings:
     if found is None:
         return (Meaning(Question(name)),)
     return (Meaning(file=found),) if found else OTHERS
-
-
-def _returned(functions: Meanings) -> Meanings:
-    """Returns what a call makes: an object of a class of the file, or of a known library."""
-    for one in functions:
-        if one.question is not None:
-            module = one.question.module.partition('.')[0]
-            if module.startswith('tensorflow') or module in _HAND_OUT or module != 'mock' and (
-                    not is_examined(module)):
-                return OTHERS
-        elif one.kind not in (OBJECT, OWN):
-            return OTHERS
-    return tuple(Meaning(kind=OWN if one.kind == OWN else OBJECT) for one in functions)
 
 
 def called(state: State, node: ast.Call, last: str) -> None:

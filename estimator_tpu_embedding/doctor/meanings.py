@@ -49,7 +49,7 @@ class Meaning(NamedTuple):
             return self._replace(question=below(self.question, names))
         if self.file:
             return self._replace(names=f'{self.names}.{names}' if self.names else names)
-        return self if self.kind in (NONE, OBJECT) else OTHER
+        return self if self.kind == NONE else OTHER
 
     @property
     def is_module(self) -> bool:
@@ -58,10 +58,8 @@ class Meaning(NamedTuple):
 
 
 Meanings = tuple[Meaning, ...]
-NONE, OBJECT, OWN, GUARD = 'None', 'object', 'own', 'guard'
-"""Kinds: `None`; what a library other than TensorFlow made; a class of the file, or an object of
-it; the result of a test as in `lookups.is_guard`.
-"""
+NONE, OWN, GUARD = 'None', 'own', 'guard'
+"""Kinds: `None`; a class of the file or an object of it; the result of `lookups.is_guard`."""
 OTHER = Meaning()
 """A value that is no name of a library, or of which nothing is known."""
 OTHERS = (OTHER,)

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import concurrent.futures
 import contextlib
+import functools
 import json
 import os
 import pathlib
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..compat import environment
@@ -94,13 +95,10 @@ def _run(requests: Sequence[answering.Request], deadline: float) -> list[tuple[l
             children.append(subprocess.Popen(
                 [sys.executable, '-P', '-c', _CODE.format(root=root, package=libraries.PACKAGE)],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                env=environment.of_plain_child(_outside(request.scanned)), process_group=0))
+                env=environment.of_plain_child(functools.partial(
+                    libraries.outside, scanned=request.scanned)), process_group=0))
             stack.callback(_kill, children[-1])  # Before the pool awaits its threads.
         return list(pool.map(_lines_of, children, requests, [deadline] * len(children)))
-
-
-def _outside(scanned: Sequence[str]) -> Callable[[list[str]], list[str]]:
-    return lambda entries: libraries.outside(entries, scanned)
 
 
 def _lines_of(child: subprocess.Popen[bytes], request: answering.Request, deadline: float

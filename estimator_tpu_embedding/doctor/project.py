@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 from .findings import CERTAIN, FALLBACK, STARRED, Place, Question, ScannedFile
 from .meanings import OTHER, OTHERS, Exports, Meaning, Meanings
@@ -24,11 +23,6 @@ _MOST_STEPS = 1000
 """The most modules through which one name is followed."""
 
 
-class _Folder(NamedTuple):
-    files: frozenset[str]
-    folders: frozenset[str]
-
-
 class Project:
     """The modules of the files that were found."""
 
@@ -39,7 +33,7 @@ class Project:
         self._shown = {os.path.abspath(path): path for path in (found.files if found else ())}
         self._examine = examine
         self._exports: dict[str, Exports] = {}
-        self._folders: dict[str, _Folder] = {}
+        self._folders: dict[str, tuple[set[str], set[str]]] = {}
         self._found: dict[tuple[str, str], str | None] = {}
         self._by_end: dict[str, list[str]] = {}
         for file in self._shown:
@@ -55,12 +49,6 @@ class Project:
         if key not in self._found:
             self._found[key] = self._seek(key[0], module)
         return self._found[key]
-
-    def package_around(self, importer: str, top: str) -> str:
-        """Returns the folder of the package that holds a module; `''` if none does."""
-        found = self.find(importer, top)
-        folder = os.path.dirname(_module_file(found)) if found else ''
-        return folder if folder and self._package(folder) else ''
 
     def relative(self, importer: str, level: int, module: str) -> str:
         """Returns the file or folder of a relative import, or `''`."""
@@ -206,18 +194,18 @@ class Project:
         """Returns the file or folder of a module; `''` if only its package is there, or `None`."""
         parts = module.split('.')
         for number, part in enumerate(parts):
-            inside = self._list(folder)
+            files, folders = self._list(folder)
             is_last = number == len(parts) - 1
             whole = os.path.join(folder, part)
-            is_folder = part in inside.folders
+            is_folder = part in folders
             package = self._package(whole) if is_folder else ''
             if package:
                 if is_last:
                     return package
-            elif f'{part}.py' in inside.files:
+            elif f'{part}.py' in files:
                 return f'{whole}.py' if is_last else ''
             elif any(name.partition('.')[0] == part and name.endswith(_COMPILED)
-                     for name in inside.files):
+                     for name in files):
                 return f'{whole}.so' if is_last else ''
             elif not is_folder or is_last and not self._has_modules(whole):
                 return '' if number else None
@@ -228,20 +216,20 @@ class Project:
 
     def _is_regular(self, base: str, top: str) -> bool:
         return bool(self._package(os.path.join(base, top))) or (
-            f'{top}.py' in self._list(base).files)
+            f'{top}.py' in self._list(base)[0])
 
     def _has_modules(self, folder: str) -> bool:
-        inside = self._list(folder)
-        return any(name.endswith('.py') for one in (inside, *(
-            self._list(os.path.join(folder, part)) for part in inside.folders))
-            for name in one.files)
+        files, folders = self._list(folder)
+        return any(name.endswith('.py') for one in (files, *(
+            self._list(os.path.join(folder, part))[0] for part in folders)) for name in one)
 
     def _package(self, folder: str) -> str:
         """Returns the path of `__init__.py` in a folder, or `''`."""
         return os.path.join(folder, '__init__.py') if (
-            '__init__.py' in self._list(folder).files) else ''
+            '__init__.py' in self._list(folder)[0]) else ''
 
-    def _list(self, folder: str) -> _Folder:
+    def _list(self, folder: str) -> tuple[set[str], set[str]]:
+        """Returns the names of the files and of the folders in a folder."""
         if folder not in self._folders:
             files, folders = set[str](), set[str]()
             try:
@@ -250,7 +238,7 @@ class Project:
                         (folders if entry.is_dir() else files).add(entry.name)
             except OSError:
                 pass  # It was left out with a reason, or it is not there.
-            self._folders[folder] = _Folder(frozenset(files), frozenset(folders))
+            self._folders[folder] = files, folders
         return self._folders[folder]
 
 

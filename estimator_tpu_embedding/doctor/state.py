@@ -57,13 +57,13 @@ class State:
     Attributes:
       file: absolute path, as the project knows it.
       is_shallow: whether only names at the top level are wanted, so no other file is examined.
-      beside, base, patched, early: as in `ScannedFile`.
+      base, patched, early: as in `ScannedFile`.
       escapes: names of libraries where nobody follows them.
       meant: what a `Name` of the tree means, by its id.
       scope, block: where names are bound now; `order` counts all such places.
       caught: the kinds of look-ups that may fail at the present place.
       trying: the numbers of the `try`s around it, and the kinds that they catch.
-      is_never, is_again: whether it is never reached; whether a loop is followed once more.
+      is_again: whether a loop is followed once more.
       dotted: modules of `import a.b.c`.
       stars: modules of `from a import *`; `unknown_stars` are those of packages whose names nobody
         may look up, and `needs_stars` whether names are used that perhaps come from them.
@@ -82,7 +82,6 @@ class State:
         self.uses: list[Use] = []
         self.unknown: list[Finding] = []
         self.escapes: dict[Use, None] = {}
-        self.beside: list[tuple[str, Finding]] = []
         self.imports: dict[str, Place] = {}
         self.base = ''
         self.meant: dict[int, Meanings] = {}
@@ -92,7 +91,7 @@ class State:
         self.caught: frozenset[str] = frozenset()
         self.trying: tuple[tuple[int, frozenset[str]], ...] = ()
         self.attempts: dict[ast.AST, int] = {}
-        self.is_never = self.is_again = False
+        self.is_again = False
         self.dotted: set[str] = set()
         self.stars: list[Binding] = []
         self.waiting: deque[Lazy] = deque()
@@ -220,13 +219,14 @@ class State:
         """Returns what dotted names in something mean, through other files of the project."""
         result: list[Meaning] = []
         for one in base:
-            if one.question is not None:
-                result.append(one._replace(question=self.below(one.question, names)))
-            elif one.file:
+            if one.file:
                 found = None if self.is_shallow else self.project.resolve(one.inside(names))
                 result += OTHERS if found is None else found
+            elif not names or one.kind == NONE:
+                result.append(one)
             else:
-                result.append(one if not names or one.kind == NONE else OTHER)
+                result.append(OTHER if one.question is None else one._replace(
+                    question=self.below(one.question, names)))
         return tuple(result)
 
     def below(self, question: Question, names: str) -> Question:

@@ -3,19 +3,11 @@
 from __future__ import annotations
 
 import ast
-import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .expressions import (
-    bind_items,
-    bind_others,
-    follow_comprehension,
-    walk,
-    walk_called,
-    walk_guarded,
-)
-from .findings import CERTAIN, FALLBACK, TESTED, TRIED, Finding, Question
+from .expressions import bind_others, follow_comprehension, walk, walk_called, walk_guarded
+from .findings import CERTAIN, FALLBACK, TESTED, TRIED, Question
 from .lookups import is_guard, meaning_of, patched
 from .meanings import (
     ALL,
@@ -188,7 +180,7 @@ def _delete(state: State, node: ast.Delete) -> None:
 
 def _if(state: State, node: ast.If) -> None:
     """Follows `if`, all its `elif` and its `else`: after a test that is a guard, all is guarded."""
-    outer, was_never, owner = state.block, state.is_never, object()
+    outer, owner = state.block, object()
     own, is_left = CERTAIN, False
     block: Sequence[ast.stmt] = [node]
     while len(block) == 1 and isinstance(one := block[0], ast.If):
@@ -196,9 +188,7 @@ def _if(state: State, node: ast.If) -> None:
         walk(state, one.test)
         is_dead = _is_never(one.test)
         after = TESTED if not is_dead and is_guard(state, one.test) else own
-        state.is_never = was_never or is_dead
         follow(state, one.body, Block(outer, owner, TESTED if is_dead else after))
-        state.is_never = was_never
         is_left |= after == TESTED and _ending(one.body) == LEAVES
         own, block = after, one.orelse
     follow(state, block, Block(outer, owner, own))
@@ -217,7 +207,7 @@ def _loop(state: State, node: ast.For | ast.AsyncFor | ast.While) -> None:
         if isinstance(node, ast.While):
             walk(state, node.test)
         else:
-            bind_items(state, node.target, node.iter)
+            bind_others(state, node.target)
         follow(state, node.body)
         state.is_again = True
     state.block, state.is_again = outer, was_again
@@ -343,7 +333,7 @@ def _import(state: State, node: ast.Import) -> None:
             parts = alias.name.split('.') if not alias.asname else []
             state.dotted.update('.'.join(parts[:end]) for end in range(2, len(parts) + 1))
         elif found:
-            _note_folders(state, alias, 0, alias.name)
+            _note_base(state, 0, alias.name)
             _note_import(state, alias, found)
             whole = found if alias.asname else state.project.find(state.file, top) or found
             state.bind(alias.asname or top, (Meaning(file=whole),))
@@ -364,7 +354,7 @@ def _import_from(state: State, node: ast.ImportFrom) -> None:
     if found is None:
         _from_library(state, node, module)
     elif found:
-        _note_folders(state, node, node.level, module)
+        _note_base(state, node.level, module)
         if module or node.names[0].name == '*':
             _note_import(state, node, found)
         for alias in node.names:
@@ -432,20 +422,10 @@ def _note_import(state: State, node: ast.AST, file: str) -> None:
         state.imports.setdefault(state.project.shown(one), state.places.of(node))
 
 
-def _note_folders(state: State, node: ast.AST, level: int, module: str) -> None:
-    """Keeps what an import of the project asks of the search path.
-
-    An absolute import that leads into a package which it does not name is one of Python 2.
-    """
-    if state.is_shallow:
-        return
-    state.base = state.base or state.project.base_of(state.file, level, module)
-    if not (level or state.block.is_guarded or state.block.fallbacks or IMPORT in state.caught):
-        folder = state.project.package_around(state.file, module.partition('.')[0])
-        if folder:
-            state.beside.append((folder, Finding(
-                'W201', state.places.of(node), module, module, 'Python 3 finds it only if its '
-                f'search path has {os.path.basename(folder)}', 'unknown')))
+def _note_base(state: State, level: int, module: str) -> None:
+    """Keeps the folder from which an import of the project asks to be run."""
+    if not state.is_shallow:
+        state.base = state.base or state.project.base_of(state.file, level, module)
 
 
 def _say_missing(state: State, node: ast.AST, module: str) -> None:

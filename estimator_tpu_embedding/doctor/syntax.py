@@ -15,7 +15,7 @@ from .sources import Source
 _EMPTY = ast.Module(body=[], type_ignores=[])
 T = TypeVar('T', bound=ast.AST)
 
-_FIELDS: dict[type[ast.AST], tuple[str, ...]] = {
+FIELDS: dict[type[ast.AST], tuple[str, ...]] = {
     ast.Name: (), ast.Constant: (), ast.alias: (), ast.Import: ('names',),
     ast.ImportFrom: ('names',), ast.Attribute: ('value',), ast.keyword: ('value',),
     ast.BinOp: ('left', 'right'), ast.BoolOp: ('values',), ast.UnaryOp: ('operand',),
@@ -163,7 +163,7 @@ class Nodes:
         for node in todo:  # It grows.
             kind = type(node)
             self._by_type.setdefault(kind, []).append(node)
-            for name in _FIELDS.get(kind, node._fields):
+            for name in FIELDS.get(kind, node._fields):
                 value = getattr(node, name, None)
                 for child in value if isinstance(value, list) else (value,):
                     if isinstance(child, ast.AST):

@@ -60,8 +60,7 @@ _WORDS = frozenset({*_UNIQUE, *_OF_TPU, *READERS, 'Estimator', 'embedding_column
 POSITIONS = {  # parameters that may be given by position, in order
     'TPUConfig': ('iterations_per_loop', 'num_shards', 'num_cores_per_replica',
                   'per_host_input_for_training'),
-    'TPUEstimator': ('model_fn', 'model_dir', 'config', 'params', 'use_tpu', 'train_batch_size',
-                     'eval_batch_size', 'predict_batch_size', 'batch_axis', 'eval_on_tpu'),
+    'TPUEstimator': ('model_fn', 'model_dir', 'config', 'params', 'use_tpu', 'train_batch_size'),
     'shard': ('computation', 'inputs', 'num_shards'),
     'Estimator': ('model_fn', 'model_dir'),
     **{name: ('checkpoint',) for name in READERS}}
@@ -70,7 +69,6 @@ _LOOPS = (ast.For, ast.AsyncFor, ast.While, ast.ListComp, ast.SetComp, ast.DictC
           ast.GeneratorExp)
 _SUMS = ('CrossShardOptimizer', 'cross_replica_sum')
 
-_SET_TRUE = 'this package emulates the TPU on the CPU'
 CORES_PER_HOST = 8
 """Cores of a host where `num_shards` sizes the system, as `estimator/tpu_context.py` does."""
 
@@ -309,9 +307,8 @@ def _refused(group: Linked) -> Iterator[Finding]:
 
 def _without_tpu(group: Linked) -> Iterator[Finding]:
     """W211: `use_tpu=False` with tables."""
-    specs = group.facts('EmbeddingConfigSpec')
-    for call in group.facts('TPUEstimator') if specs or group.facts(
-            'embedding_column', 'shared_embedding_columns') else ():
+    has_tables = group.facts('EmbeddingConfigSpec', *_COLUMNS)
+    for call in group.facts('TPUEstimator') if has_tables else ():
         known = group.known(call, 'use_tpu')
         if known is None or known.value is not False:
             continue
@@ -319,7 +316,7 @@ def _without_tpu(group: Linked) -> Iterator[Finding]:
         yield Finding('W211', known.place, 'use_tpu', 'use_tpu',
                       f'use_tpu is False{known.source}: then the optimizer of model_fn trains the '
                       'embedding tables, and not that of the EmbeddingConfigSpec. To train as a '
-                      f'TPU does, {remedy}: {_SET_TRUE}')
+                      f'TPU does, {remedy}: this package emulates the TPU on the CPU')
 
 
 def _mod(group: Linked) -> Iterator[Finding]:
@@ -327,19 +324,9 @@ def _mod(group: Linked) -> Iterator[Finding]:
     for spec in group.facts('EmbeddingConfigSpec'):
         strategy = group.known(spec, 'partition_strategy')
         if strategy is not None and strategy.value == 'mod':
-            for why in (*_refusals_of_mod(group), *_readers_of_mod(group)):
+            for why in _readers_of_mod(group):
                 yield Finding('W212', strategy.place, 'partition_strategy', 'partition_strategy',
                               f"partition_strategy is 'mod'{strategy.source}: {why}")
-
-
-def _refusals_of_mod(group: Linked) -> Iterator[str]:
-    for call in group.facts('TPUEstimator'):
-        for name in ('use_tpu', 'eval_on_tpu'):
-            known = group.known(call, name, True)
-            if known is not None and known.value is False:
-                yield (f'a TPUEstimator with {name}=False{known.origin} refuses it '
-                       f'("Mod sharding of embedding tables not supported on CPU"). Set {name}='
-                       f"True, since {_SET_TRUE}; or 'div'")
 
 
 def _readers_of_mod(group: Linked) -> Iterator[str]:

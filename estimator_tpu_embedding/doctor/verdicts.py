@@ -32,7 +32,6 @@ from .oracle import Answers
 from .project import Reached
 
 _OF_TODAY = re.compile(r'tensorflow\.compat\.v[12](\.|$)')
-_HINT = {'tf1': 'with --tf1 it is there', 'contrib': 'with --contrib it is there'}
 _OLD_ROAD = re.compile(  # As in contrib.tpu.python.tpu.tpu_config.TPUConfig.
     r'(?<=contrib)(?P<area>\.\w+)\.python\.(?:\w+\.){1,2}(?=\w+$)')
 
@@ -120,7 +119,8 @@ def judge(files: Sequence[ScannedFile], answers: Answers) -> Judged:
             answer = answers.found.get(use.question)
             if answer is None or answer.is_examined or reason.code:
                 verdicts[reason.verdict] += 1
-            if reason.code and not (reason.code == 'E111' and _is_no_import(use)):
+            is_of_import = use.question.is_import or not use.question.names
+            if reason.code and (reason.code != 'E111' or is_of_import):  # Once per import.
                 subject = use.question.path.removeprefix('builtins.')
                 findings[Finding(reason.code, use.place, subject, use.written, reason.message,
                                  reason.verdict)] = None
@@ -209,20 +209,14 @@ def _reason(file: ScannedFile, use: Use, answer: Answer | None, why_unknown: str
     if use.is_guarded:
         if answer.run or answer.python:
             return Reason('', 'there') if answer.python else reason
-        hint = _HINT.get(reason.verdict, reason.message)
         return Reason('I305', reason.verdict,
-                      f'it is missing, and the program is prepared for that; {hint}')
+                      f'it is missing, and the program is prepared for that; {reason.message}')
     if other := needed.contradiction(file, use):
         first = f'{other.written} ({other.place.path}:{other.place.line})'
         return Reason('E105', 'lost', f'it is there without --tf1 only, and the program '
                       f'needs --tf1 for {first}' if answer.run else
                       f'it is there with --tf1 only, and with it {first} is not')
     return reason
-
-
-def _is_no_import(use: Use) -> bool:
-    """Whether a name is used whose import is a finding already, if its package is missing."""
-    return bool(use.question.names) and not use.question.is_import
 
 
 def _is_there(answer: Answer, tf1: bool, contrib: bool) -> bool:

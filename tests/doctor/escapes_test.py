@@ -16,40 +16,27 @@ def use(lib): return lib.Session()
 '''
 PROBES = """
 use(lib=tf)
-import functools; functools.partial(use, tf)()
-list(map(use, [tf]))
 [tf][0].Session()
 libs = {'tf': tf}; libs['tf'].Session()
-libs = dict(tf=tf); libs['tf'].Session()
-for lib in {tf}: lib.Session()
-libs = (tf,); libs[0].Session()
-libs = []; libs.append(tf); libs[0].Session()
 libs = {}; libs['x'] = tf; libs['x'].Session()
-from types import SimpleNamespace; SimpleNamespace(lib=tf).lib.Session()
 (tf if tf else np).Session()
 lib = (tf if tf else np) or np; lib.Session()
-lib = tf if tf else np if np else None; lib.Session()
 (tf or np).Session()
 (lib := tf).Session()
-if (lib := tf): lib.Session()
 (lambda: tf)().Session()
 (lambda lib: lib.Session())(tf)
-next(lib for lib in [tf]).Session()
 [lib.Session() for lib in (tf,)]
 [one.Session() for one, _ in [(tf, 1)]]
 {1: tf for _ in 'a'}[1].Session()
 a, (b, c) = np, (tf, 1); b.Session()
 a, *b = np, tf; b[0].Session()
-a = b, c = np, tf; a[1].Session()
 [a, b] = [np, tf]; b.Session()
 for lib in (tf, np): lib.Session()
-for lib, _ in ((tf, 1),): lib.Session()
 globals()['tf'].Session()
 names = globals(); names['tf'].Session()
 vars()['tf'].Session()
 globals().get('tf').Session()
 import operator; operator.attrgetter('Session')(tf)()
-from operator import methodcaller; methodcaller('Session')(tf)
 getattr(tf, 'Ses' + 'sion')
 get = getattr; get(tf, 'Session')
 from builtins import getattr as get; get(tf, 'Session')
@@ -61,16 +48,13 @@ tf.__getattribute__('Session')
 tf.__dict__['Session']
 vars(tf)['Session']
 import importlib; load = importlib.import_module; load('tensorflow').Session()
-from importlib import import_module as load; load('tensorflow').Session()
 import importlib; use(importlib.import_module('tensorflow'))
 import importlib; importlib.import_module(name='tensor' + 'flow').Session()
 import importlib; importlib.import_module('.train', 'tensorflow').Saver()
 load = __import__; load('tensorflow').Session()
 import runpy; runpy.run_path('/tmp/x.py')
-import runpy; runpy.run_module('x')
 import importlib; importlib.reload(tf).Session()
 import sys; sys.modules['tensorflow'].Session()
-import sys; use(sys.modules['tensorflow'])
 import sys; sys.modules['tensor' + 'flow'].Session()
 from sys import modules; modules.get('tensorflow').Session()
 exec('lib = tf\\nlib.Session()')
@@ -81,27 +65,20 @@ import pkgutil; pkgutil.resolve_name('tensorflow:Session')
 import json; getattr(json, 'no' + 'thing')
 from six.moves import *; range_of_nobody()
 import unittest.mock; unittest.mock.patch.object(tf, 'Ses' + 'sion')
-print(f'{use(tf)}')
-import threading; threading.Thread(target=use, args=(tf,)).start()
 from six import tf; tf.Session()
-raise ValueError(tf)
 class A(metaclass=lambda *a, lib=[tf], **k: lib[0].Session()): pass
 assert tf, tf.Session()
-x = 1 + use(tf) if tf else None
-tf.__dict__.get('Session')()
 del tf.Session
 tf.Session += 1
 name = 'Session'; getattr(tf, name, None)()
 import code; code.InteractiveInterpreter().runsource('tf.Session()')
 import timeit; timeit.timeit('tf.Session()', 'import tensorflow as tf')
-import inspect; inspect.getmodule(tf.zeros).Session()
 import __main__; __main__.tf.Session()
 from unittest import mock; mock.patch('tensorflow.Sess' + 'ion')
 from unittest.mock import patch; patch.multiple('tensorflow', Session=1)
 lib = np; values = (lib.arange(one) for one in range(3)); lib = tf; list(values)
 tf.__spec__.loader.load_module('tensorflow').Session()
 import importlib; importlib.import_module('.keras', package='tensorflow').no_name()
-import zipimport; zipimport.zipimporter('own.zip').load_module('own').tf.Session()
 np.msort([1]); np.msort = sorted
 import random; from numpy import *; random.gauss(1, 2)
 import math; from tensorflow import *; math.hypot(1., 2.)
@@ -109,57 +86,17 @@ import math; from tensorflow import *; math.hypot(1., 2.)
 def use(lib): return lib.get_default_graph()
 use(tf)
 ---
-def use(lib): return lib.float(1)
-use(np)
----
-def use(lib): return lib.Saver()
-use(tf.train)
----
-def use(*libs): return libs[0].Session()
-use(*[tf])
----
 def use(**libs): return libs['lib'].Session()
 use(**{'lib': tf})
 ---
-class A:
-  def use(self, lib): return lib.Session()
-A().use(tf)
----
-class A:
-  def __init__(self, lib): self.lib = lib
-  def use(self): return self.lib.Session()
-A(tf).use()
----
-def given(lib): return lambda use: lambda: use(lib)
-@given(tf)
-def make(lib): return lib.Session()
-make()
----
-from tensorflow import keras as k
-def use(lib): return lib.no_such_name
-use(k)
----
 def lib(): return tf
 lib().Session()
----
-def lib(): return tf.train
-lib().Saver()
----
-class A:
-  @property
-  def lib(self): return tf
-A().lib.Session()
 ---
 def libs(): yield tf
 next(libs()).Session()
 ---
 def libs(): yield from (tf, np)
 next(libs()).Session()
----
-import asyncio
-async def lib(): return tf
-async def main(): return (await lib()).Session()
-asyncio.run(main())
 ---
 class A: pass
 A.lib = tf; a = A(); a.lib.Session()
@@ -173,13 +110,7 @@ class A:
 def use(a): return a.lib.Session()
 use(A())
 ---
-def use(lib): return lib
-use.lib = tf; use.lib.Session()
----
 def use(lib=tf): return lib.Session()
-use()
----
-def use(lib=tf if tf else np): return lib.Session()
 use()
 ---
 def use(*, lib=tf.train): return lib.Saver()
@@ -187,9 +118,6 @@ use()
 ---
 match tf:
   case lib: lib.Session()
----
-import contextlib
-with contextlib.nullcontext(tf) as lib: lib.Session()
 ---
 lib = None
 def bind():
@@ -220,15 +148,6 @@ lib().Session()
 def use(): pass
 use.__globals__['tf'].Session()
 ---
-import string
-def use(lib): return lib.letters
-use(string)
----
-try:
-  use(tf)
-except ZeroDivisionError:
-  pass
----
 class A: import tensorflow as lib
 def use(a): return a.lib.Session()
 use(A())
@@ -248,62 +167,12 @@ class A:
 A().use()
 ---
 class A:
-  def __init__(self): self.lib = tf
-def use(a): return vars(a)['lib'].Session()
-use(A())
----
-class A:
-  def __init__(self): self.lib = tf
-def use(a): return a.__dict__['lib'].Session()
-use(A())
----
-class A:
-  def __init__(self): self.lib = tf
-def use(a, name): return getattr(a, name).Session()
-use(A(), 'lib')
----
-class A:
-  def __init__(self): self.lib = tf
-from operator import attrgetter; attrgetter('lib.Session')(A())
----
-class A:
-  lib = tf
-  def use(self): return [self.lib][0].Session()
-A().use()
----
-class A: lib = tf
-match A():
-  case A(lib=x): x.Session()
----
-class A:
   def __init__(self, tf): self.lib = tf
   def use(self): return self.lib.Session()
 A(tf).use()
 ---
-import types
-def use(x): return x.tf.Session()
-use(types.SimpleNamespace(**{'tf': tf}))
----
 import importlib.util
 importlib.util.module_from_spec(importlib.util.find_spec('tensorflow')).Session()
----
-class A:
-  lib = None
-  def use(self): return self.lib.Session()
-class B(A): lib = tf
-B().use()
----
-class A:
-  def __init__(self): self.lib = np
-  def use(self): return self.lib.arange(3)
-class B(A):
-  def __init__(self): self.lib = tf
-B().use()
----
-class A:
-  @classmethod
-  def load(cls): cls.lib = tf
-A.load(); A.lib.Session()
 ---
 lib = tf
 def use(): return lib.arange(3)
@@ -422,10 +291,6 @@ import unittest; from unittest import mock
 class ATest(tf.test.TestCase):
   @mock.patch.object(tf.io, 'gfile')
   def test(self, gfile): self.assertEqual(tf.float32, np.float32)
----
-from typing import TYPE_CHECKING
-if TYPE_CHECKING:
-  use(tf)
 ---
 def f(a, b): return a(b)
 f(tf.square, tf.float32)

@@ -70,30 +70,3 @@ def test_files_of_the_same_project_that_are_imported_are_scanned_too(tmp_path):
     found = diagnose.scan(sources.find([str(tmp_path / 'main.py')]))
     assert [pathlib.Path(one.path).stem for one in found] == ['main', 'beside']
     assert paths(found[1]) == ['tensorflow', 'tensorflow.gone']
-
-
-PROGRAM = 'from pkg import a\nif __name__ == "__main__": print(a)'
-
-
-def beside(tmp_path, **texts):
-    """Returns the files where a module beside is imported that Python 3 perhaps does not find."""
-    files = scanned(tmp_path, pkg__init='', pkg__b='x = 1', **texts)
-    return [path for path, file in files.items() for each in file.unknown if each.code == 'W201']
-
-
-@pytest.mark.parametrize('statement', ['import b', 'from b import x', 'def f():\n  import b'])
-def test_a_module_beside_in_a_package_is_perhaps_not_found(tmp_path, statement):
-    assert beside(tmp_path, pkg__a=statement, main=PROGRAM) == ['pkg/a.py']
-
-
-@pytest.mark.parametrize('statement', [
-    'from . import b', 'import pkg.b', 'from pkg import b',
-    'try:\n  import b\nexcept ImportError:\n  from . import b',
-    'try:\n  from . import b\nexcept ImportError:\n  import b'])
-def test_other_ways_to_a_module_beside_are_fine(tmp_path, statement):
-    assert beside(tmp_path, pkg__a=statement, main=PROGRAM) == []
-
-
-def test_a_program_finds_what_lies_beside_it(tmp_path):
-    main = 'import b, a\nif __name__ == "__main__": print(b)'
-    assert beside(tmp_path, pkg__a='import b', pkg__main=main) == []

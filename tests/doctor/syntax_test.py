@@ -24,10 +24,3 @@ def test_every_node_is_found_with_the_node_above_it():
     for node, parent in above.items():
         assert nodes.parents[node] is parent
     assert list(nodes.above(tree.body[-1])) == [tree]
-
-
-def test_no_depth_is_too_much():
-    tree = ast.Expression(ast.Name('x', ast.Load()))
-    for _ in range(100_000):
-        tree.body = ast.Attribute(tree.body, 'y', ast.Load())
-    assert len(Nodes(tree).of(ast.Attribute)) == 100_000

@@ -1,8 +1,14 @@
-"""Each trap is told at its place, with its numbers; a script that is right gets no line."""
+"""Each trap is told at its place, with its numbers; a script that is right gets no line.
+
+Constructs are known by every road that they ever had, and nothing else is taken for one.
+"""
+
+import inspect
 
 import pytest
 from harness.doctored import scanned
 
+import estimator_tpu_embedding as ete
 from estimator_tpu_embedding.doctor import traps
 from estimator_tpu_embedding.doctor.findings import Place
 
@@ -22,8 +28,7 @@ def found(source, *codes, **files):
     all_files[0].imports.update({f'{name}.py': Place('train.py', 1) for name in files})
     offset = HEAD.count('\n')
     return [(each.code, each.place.line - offset, each.message)
-            for each in traps.findings_of(all_files)
-            if each.code in codes]
+            for each in traps.findings_of(all_files) if each.code in codes]
 
 
 def only(findings):
@@ -74,13 +79,6 @@ column = tf.tpu.experimental.embedding_column(ids, dimension=4)''')
 
 
 MOD = SPEC.replace('feature_columns=[]', "feature_columns=[], partition_strategy='mod'")
-
-
-@pytest.mark.parametrize('argument', ['use_tpu', 'eval_on_tpu'])
-def test_mod_without_a_tpu_is_refused(argument):
-    code, line, message = only(found(
-        f'{MOD}contrib_tpu.TPUEstimator(f, {argument}=False)', 'W212'))
-    assert line == 2 and f'with {argument}=False (train.py:9)' in message
 
 
 def test_mod_rows_that_a_reader_takes_as_they_are_stored():
@@ -196,3 +194,57 @@ def test_a_batch_of_its_own_that_each_core_takes():
     BATCHES.format(8, 'PER_HOST_V2', 64).replace('(params)', '()')])
 def test_batches_of_the_size_that_is_asked_for_are_no_finding(source):
     assert not found(source, 'W220')
+
+@pytest.mark.parametrize('path, kind', [
+    ('tensorflow.contrib.tpu.TPUConfig', 'TPUConfig'),
+    ('tensorflow.compat.v1.estimator.tpu.TPUConfig', 'TPUConfig'),
+    ('tensorflow.python.tpu.tpu_config.TPUConfig', 'TPUConfig'),
+    ('estimator_tpu_embedding.TPUConfig', 'TPUConfig'),
+    ('tensorflow_estimator.python.estimator.tpu.tpu_config.TPUConfig', 'TPUConfig'),
+    ('tensorflow.contrib.tpu.RunConfig', 'RunConfig'),
+    ('estimator_tpu_embedding.RunConfig', 'RunConfig'),
+    ('tensorflow.python.tpu.tpu.shard', 'shard'),
+    ('tensorflow.python.tpu.feature_column_v2.embedding_column_v2', 'embedding_column'),
+    ('tensorflow.python.tpu.tpu_embedding.TPUEmbedding', 'TPUEmbedding'),
+    ('tensorflow.raw_ops.InfeedDequeueTuple', 'feed operation'),
+    ('tensorflow.python.tpu.ops.tpu_ops.outfeed_enqueue', 'feed operation'),
+    ('tensorflow.estimator.RunConfig', None), ('tensorflow.data.Dataset.shard', None),
+    ('tensorflow.feature_column.embedding_column', None), ('tensorflow', None),
+    ('mine.TPUConfig', None), ('', None),
+    ('tensorflow.tpu.experimental.embedding.TPUEmbedding', None)])
+def test_every_road_leads_to_one_name_and_no_other_thing_has_it(path, kind):
+    assert traps.construct_of(path) == kind
+
+
+@pytest.mark.parametrize('kind', ['TPUConfig', 'TPUEstimator'])
+def test_positions_are_those_of_the_class(kind):
+    names = tuple(inspect.signature(getattr(ete, kind)).parameters)
+    positions = traps.POSITIONS[kind]
+    assert names[:len(positions)] == positions
+
+
+def arguments(source):
+    facts = scanned(f'from tensorflow.contrib import tpu\n{source}').facts
+    return next(fact.values['arguments'] for fact in facts if fact.kind == 'TPUConfig')
+
+
+@pytest.mark.parametrize('written, value', [
+    ('8', 8), ('2 * 8', traps.UNREAD), ('None', None), ('n()', traps.UNREAD), ('n', traps.UNREAD),
+    ('FLAGS.n', traps.Flag('n', 'FLAGS.n')), ('self.n', traps.UNREAD)])
+def test_values_are_read_only_where_the_source_shows_them(written, value):
+    assert arguments(f'tpu.TPUConfig(num_shards={written})') == {'num_shards': value}
+
+
+def test_operations_of_a_feed_are_errors():
+    file = scanned('from tensorflow.python.tpu.ops import tpu_ops\n'
+                   'x = tpu_ops.infeed_dequeue(t, [2])\n')
+    finding, = traps.findings_of([file])
+    assert finding.code == 'E104' and 'E925' in finding.message
+
+
+@pytest.mark.parametrize('source', [
+    'from tensorflow.contrib.tpu import TPUConfig as Config\nConfig()',
+    'import tensorflow as tf\nConfig = tf.contrib.tpu.TPUConfig\nConfig()'])
+def test_a_construct_under_another_name_is_known(source):
+    assert [fact.place.line for fact in scanned(source).facts
+            if fact.kind == 'TPUConfig'] == [source.count('\n') + 1]

@@ -48,11 +48,11 @@ def group(rows):
 
 parser = argparse.ArgumentParser()
 parser.add_argument('--placeholder', default='x')
-tf = parser.parse_args([])
-print(tf.placeholder)
+arguments = parser.parse_args([])
+print(arguments.placeholder)
 Point = collections.namedtuple('Point', 'x contrib')
 with unittest.mock.patch('numpy.random.rand', return_value=1):
     print(numpy.random.rand())
 print(Index().total(), fit(mock.MagicMock(), mock.MagicMock()), unpack(), group([1, 2]))
-print(Point(1, 2).contrib, {tf: 1 for tf in 'ab'}, [tf.mul for tf in [Frequency()]])
+print(Point(1, 2).contrib, {tf: 1 for tf in 'ab'})
 print('reached the last line')
