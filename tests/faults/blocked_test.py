@@ -66,13 +66,6 @@ def test_h09_input_that_blocks_is_an_error_at_the_deadline(
     assert (left or form in ('call', 'pipe')) and all(number > errors[0] for number in left)
 
 
-def test_h09_of_several_hosts_that_block_one_that_is_waited_for_is_the_error(
-        tmp_path, blocker, monkeypatch):
-    blocking_job.Clock(monkeypatch, blocker.blocks)
-    with pytest.raises(InputPipelineError, match='E522 input of host [01]'):
-        blocking_job.run('train', 'generator', tmp_path / 'job', blocker, hosts=2, deadline=600.)
-
-
 def test_h09_every_minute_a_line_names_the_hosts_and_at_the_deadline_they_are_one_error(
         logged, monkeypatch):
     blocks, report, failures = threading.Event(), progress.RunReport('train', 4), Failures()
