@@ -19,7 +19,6 @@ from ..checkpoint.held import Held
 from ..checkpoint.manifest import stored_words
 from ..checkpoint.options import CheckpointOptions
 from ..checkpoint.recover import Following, Known
-from ..checkpoint.restore import followed
 from ..checkpoint.saver import CommittingSaver, Lineage, default_saver
 from ..core.vocabulary import Words
 from ..errors import CheckpointWriteError, Problem, UnsupportedError
@@ -221,9 +220,7 @@ class WithoutTpu(_Estimator):
         options = self._checkpoint_options()
         check_words(found.held, settings.words_of(self._spec), options)
         plan = restore.plan_without_engine(found.held, options)
-        if plan is not None:
-            restore.scaffold_for(spec.scaffold, found.prefix, plan, restore.saver_of_all)
-        followed(spec.scaffold, found)
+        restore.scaffold_for(spec.scaffold, found.prefix, plan, restore.saver_of_all, found)
         return spec
 
     def _checkpoint_options(self) -> CheckpointOptions:

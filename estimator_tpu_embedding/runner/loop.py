@@ -16,7 +16,6 @@ from .. import _tf
 from ..checkpoint import model_dir, restore, warm_start
 from ..checkpoint.compare import check_words
 from ..checkpoint.recover import Following, recover
-from ..checkpoint.restore import followed
 from ..checkpoint.saver import Lineage, default_saver
 from ..core.names import is_of_dummy
 from ..errors import InputPipelineError, Problem
@@ -291,8 +290,8 @@ def _scaffold_of(run: Run, following: Following | None,
         check_words(following.held, job.lookups.words, job.checkpoint)
     if plan.facts:
         announce(f'{job.verb}: {plan.where}: {"; ".join(plan.facts)}')
-    planned = restore.scaffold_for(scaffold, following.prefix, plan, default)
-    return planned if job.verb == 'train' else followed(planned, following)
+    return restore.scaffold_for(scaffold, following.prefix, plan, default,
+                                following if job.verb != 'train' else None)
 
 
 def _scaffold_of_model(run: Run) -> tf.train.Scaffold:
