@@ -16,7 +16,7 @@ from harness.processes import started
 
 from estimator_tpu_embedding.checkpoint.recover import recover
 from estimator_tpu_embedding.errors import InputPipelineError
-from estimator_tpu_embedding.runner import ending, infeed, progress
+from estimator_tpu_embedding.runner import infeed, progress
 from estimator_tpu_embedding.runner.faults import Failures
 from estimator_tpu_embedding.runner.infeed import FeedProgress
 
@@ -112,18 +112,6 @@ def test_h09_sigterm_ends_a_wait_for_input_and_saves_what_was_trained(
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
     assert signal.getsignal(signal.SIGURG) is signal.SIG_DFL
     assert recover(str(tmp_path / 'job')).step == step
-
-
-def test_h09_sigterm_ends_the_wait_of_an_end(tmp_path, blocker, survives_sigterm, monkeypatch):
-    def warn(text, *values):
-        if text.startswith('The end of the run waits for'):
-            os.kill(os.getpid(), signal.SIGTERM)
-
-    monkeypatch.setattr(tf.logging, 'warning', warn)
-    monkeypatch.setattr(ending, '_QUIET_SECONDS', .5)
-    with pytest.raises(InputPipelineError, match='E522'):  # The deadline came before the signal.
-        blocking_job.run('train', 'generator', tmp_path / 'job', blocker, hosts=2,
-                         shutdown=600.)
 
 
 def test_h09_a_process_that_waits_for_input_dies_of_sigterm(tmp_path):
