@@ -14,9 +14,8 @@ import tensorflow.compat.v1 as tf
 
 from .. import _legacy, _process, defaults
 from ..checkpoint import model_dir, recover, restore, warm_start
-from ..checkpoint.compare import check_words
+from ..checkpoint.compare import check_words, stored_words
 from ..checkpoint.held import Held
-from ..checkpoint.manifest import stored_words
 from ..checkpoint.options import CheckpointOptions
 from ..checkpoint.recover import Following, Known
 from ..checkpoint.saver import CommittingSaver, Lineage, default_saver

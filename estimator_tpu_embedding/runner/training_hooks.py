@@ -10,7 +10,7 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from .. import _tf
-from ..checkpoint.manifest import stored_words
+from ..checkpoint.compare import stored_words
 from ..checkpoint.saver import CommittingSaver, Lineage
 from ..hosts.placement import worker_at
 from .finite import FiniteLoss, FiniteWeights
