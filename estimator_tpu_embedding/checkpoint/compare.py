@@ -398,3 +398,17 @@ def _other_words(code: str, where: str, stored: dict[str, Vocabulary], words: It
                 f'its words must have the ids that they have in {where}, or they get the rows of '
                 'others', f'{here}, by {one.source}, and there {there}',
                 'Restore the vocabulary it was trained with, or train in another model_dir.')
+
+
+def stored_words(words: Iterable[Words]) -> dict[str, Vocabulary]:
+    """Returns what a checkpoint of a job records of its words, by feature.
+
+    A file that cannot be read is left out; the look-up of its words reports it.
+    """
+    found = {}
+    for one in words:
+        try:
+            found[one.feature] = one.vocabulary()
+        except OSError as error:
+            logging.debug('%s: %s', one.source, error)
+    return found

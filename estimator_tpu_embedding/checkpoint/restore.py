@@ -81,24 +81,30 @@ def plan_without_engine(held: Held, options: CheckpointOptions) -> RestorePlan |
     return compare(held, Needed(found, tables, trains=False), options)
 
 
-def scaffold_for(scaffold: tf.train.Scaffold, checkpoint: str, plan: RestorePlan,
-                 default: Callable[[], tf.train.Saver]) -> tf.train.Scaffold:
+def scaffold_for(scaffold: tf.train.Scaffold, checkpoint: str, plan: RestorePlan | None,
+                 default: Callable[[], tf.train.Saver], following: Following | None = None
+                 ) -> tf.train.Scaffold:
     """Makes a scaffold restore a checkpoint as planned, and returns it.
 
-    It or the graph may have a saver of the user; otherwise `default` makes one.
+    It or the graph may have a saver of the user; otherwise `default` makes one. Another checkpoint
+    may take the place of one that is followed.
 
     Raises:
       IncompatibleCheckpointError: if a saver of the user cannot restore by the plan.
     """
     given = saver_of(scaffold)
-    if plan.is_plain or given is not None and plan.suits_tensorflow:
+    if plan is not None and (plan.is_plain or given is not None and plan.suits_tensorflow):
+        plan = None
+    if plan is None and (following is None or isinstance(given, OBJECT_SAVERS)):
         return scaffold
-    if given is not None:
+    saver = given
+    if given is None:
+        saver = default()
+        tf.add_to_collection(tf.GraphKeys.SAVERS, saver)  # Hooks look for savers there.
+    elif plan is not None:
         _check_saver(given, plan)
-        return with_saver(scaffold, RestoringSaver(given, checkpoint, plan, is_users=True))
-    own = default()
-    tf.add_to_collection(tf.GraphKeys.SAVERS, own)  # Hooks look for savers there.
-    return with_saver(scaffold, RestoringSaver(own, checkpoint, plan, is_users=False))
+    return with_saver(scaffold, _RestoringSaver(
+        saver, checkpoint, plan, following, is_users=given is not None))
 
 
 def _whole_tables(held: Held, options: CheckpointOptions) -> dict[str, StoredTable]:
@@ -196,26 +202,23 @@ def finalized_once(scaffold: tf.train.Scaffold) -> tf.train.Scaffold:
     return scaffold
 
 
-class RestoringSaver:
+class _RestoringSaver:
     """Wraps a saver, so that it restores one checkpoint by a plan, and others as it always does.
 
     A session that replaces a lost one restores a checkpoint that this job has written itself. The
     rows of that checkpoint lie as in the graph, so it needs no plan. The wrapped saver does
     everything else.
-
-    Attributes:
-      checkpoint: the prefix of the checkpoint that is restored by the plan. Another checkpoint
-        with the same contents may take its place.
     """
 
-    def __init__(self, saver: tf.train.Saver, checkpoint: str, plan: RestorePlan, *,
-                 is_users: bool):
+    def __init__(self, saver: tf.train.Saver, checkpoint: str, plan: RestorePlan | None,
+                 following: Following | None, *, is_users: bool):
         """Wraps `saver`.
 
         If it is the user's, who may have left variables out, it first restores all its variables.
         """
         self._saver, self._plan, self._is_users = saver, plan, is_users
-        self.checkpoint = checkpoint
+        self._checkpoint, self._following = checkpoint, following
+        self._planned = following.held if following is not None else None
         self._rest: tf.train.Saver | None = None
         self._tables: list[StreamedRows] = []
         self._begin: list[tf.Operation] = []
@@ -228,72 +231,48 @@ class RestoringSaver:
         self._saver.build()
         if self._rest is not None:
             return
+        self._rest = self._saver
+        if self._plan is None:
+            return
         variables = variables_by_name()
         self._begin = [part.initializer for name in self._plan.begun
                        for part in variables[name][1]]
         self._tables = [StreamedRows(name, variables[name][1], source)
                         for name, source in self._plan.streamed.items()]
-        if self._is_users:
-            self._rest = self._saver
-            return
         planned = {id(part) for name in (*self._plan.streamed, *self._plan.begun)
                    for part in variables[name][1]}
-        self._rest = tf.train.Saver([one for one in (
-            *tf.global_variables(), *tf.get_collection(tf.GraphKeys.SAVEABLE_OBJECTS))
-            if id(one) not in planned], sharded=True, allow_empty=True)
+        if not self._is_users:
+            self._rest = tf.train.Saver([one for one in (
+                *tf.global_variables(), *tf.get_collection(tf.GraphKeys.SAVEABLE_OBJECTS))
+                if id(one) not in planned], sharded=True, allow_empty=True)
 
     def restore(self, session: tf.Session, save_path: str) -> None:
         """Restores all variables; CorruptCheckpointError if rows cannot be read."""
         with session.graph.as_default():
             self.build()
-        if os.path.realpath(save_path) != os.path.realpath(self.checkpoint):
+        planned = [self._checkpoint] + ([self._following.prefix] if self._following else [])
+        if os.path.realpath(save_path) not in map(os.path.realpath, planned):
             self._saver.restore(session, save_path)
-            return
+        elif self._following is None:
+            self._restore_by_plan(session, save_path)
+        else:
+            self._following.read(lambda held: self._restore_alike(session, held))
+
+    def _restore_alike(self, session: tf.Session, held: Held) -> None:
+        """Restores the checkpoint that was planned for, or the one that took its place."""
+        assert self._planned is not None
+        _require_alike(self._planned, held)
+        self._restore_by_plan(session, held.prefix)
+
+    def _restore_by_plan(self, session: tf.Session, checkpoint: str) -> None:
         assert self._rest is not None
-        self._rest.restore(session, save_path)
+        self._rest.restore(session, checkpoint)
         for operation in self._begin:  # One by one, as each needs memory of its own.
             session.run(operation)
         if self._tables:
-            bundle = Bundle.open(save_path)
+            bundle = Bundle.open(checkpoint)
             for table in self._tables:
                 table.restore(session, bundle)
-
-
-def followed(scaffold: tf.train.Scaffold, following: Following) -> tf.train.Scaffold:
-    """Returns the scaffold, with a saver that restores a checkpoint that still exists."""
-    saver = saver_of(scaffold)
-    if isinstance(saver, OBJECT_SAVERS):
-        return scaffold
-    if saver is None:
-        saver = saver_of_all()
-        tf.add_to_collection(tf.GraphKeys.SAVERS, saver)
-    return with_saver(scaffold, _FollowingSaver(saver, following))
-
-
-class _FollowingSaver:
-    """Wraps a saver, so that it restores a checkpoint that still exists."""
-
-    def __init__(self, saver: Any, following: Following):
-        self._saver, self._following = saver, following
-        self._planned = following.held
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._saver, name)
-
-    def restore(self, session: tf.Session, save_path: str) -> None:
-        """Restores a checkpoint, or the one that took its place."""
-        if save_path not in (self._planned.prefix, self._following.prefix):
-            self._saver.restore(session, save_path)
-            return
-        with session.graph.as_default():
-            self._saver.build()
-        self._following.read(lambda held: self._restore(session, held))
-
-    def _restore(self, session: tf.Session, held: Held) -> None:
-        _require_alike(self._planned, held)
-        if isinstance(self._saver, RestoringSaver):
-            self._saver.checkpoint = held.prefix
-        self._saver.restore(session, held.prefix)
 
 
 def _require_alike(first: Held, later: Held) -> None:

@@ -16,12 +16,10 @@ import tensorflow.compat.v1 as tf
 
 from .. import _legacy, _process, defaults
 from ..checkpoint import model_dir, recover, restore, warm_start
-from ..checkpoint.compare import check_words
+from ..checkpoint.compare import check_words, stored_words
 from ..checkpoint.held import Held
-from ..checkpoint.manifest import stored_words
 from ..checkpoint.options import CheckpointOptions
 from ..checkpoint.recover import Following, Known
-from ..checkpoint.restore import followed
 from ..checkpoint.saver import CommittingSaver, Lineage, default_saver
 from ..columns import columns_without_engine
 from ..core.budget import Need, require_fit
@@ -238,9 +236,7 @@ class WithoutTpu(_Estimator):
         options = self._checkpoint_options()
         check_words(found.held, job_settings.words_of(self._spec), options)
         plan = restore.plan_without_engine(found.held, options)
-        if plan is not None:
-            restore.scaffold_for(spec.scaffold, found.prefix, plan, restore.saver_of_all)
-        followed(spec.scaffold, found)
+        restore.scaffold_for(spec.scaffold, found.prefix, plan, restore.saver_of_all, found)
         return spec
 
     def _chosen(self, path: str | None) -> Following | None:

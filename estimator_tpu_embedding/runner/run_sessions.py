@@ -22,7 +22,6 @@ from .. import _tf
 from ..checkpoint import restore, warm_start
 from ..checkpoint.compare import check_words
 from ..checkpoint.recover import Following
-from ..checkpoint.restore import followed
 from ..checkpoint.saver import cause_of
 from ..cluster import preflight
 from ..cluster.cluster import Cluster
@@ -279,8 +278,8 @@ def scaffold_of(job: Job, graph: StepGraph, following: Following | None,
         check_words(following.held, job.lookups.words, job.checkpoint)
     if plan.facts:
         announce(f'{job.verb}: {plan.where}: {"; ".join(plan.facts)}')
-    planned = restore.scaffold_for(scaffold, following.prefix, plan, default)
-    return planned if job.verb == 'train' else followed(planned, following)
+    return restore.scaffold_for(scaffold, following.prefix, plan, default,
+                                following if job.verb != 'train' else None)
 
 
 def _scaffold_of_model(graph: StepGraph) -> tf.train.Scaffold:

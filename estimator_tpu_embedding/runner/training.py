@@ -11,7 +11,7 @@ import tensorflow.compat.v1 as tf
 
 from .. import _tf
 from ..checkpoint import model_dir, restore
-from ..checkpoint.manifest import stored_words
+from ..checkpoint.compare import stored_words
 from ..checkpoint.recover import Following, recover
 from ..checkpoint.saver import CommittingSaver, Lineage, default_saver
 from ..errors import Problem

@@ -149,20 +149,3 @@ def test_a_text_has_the_bytes_that_tensorflow_writes(content, tmp_path):
             tensors=[tf.constant(content)]))
     require_same_files(tmp_path / 'ours', tmp_path / 'theirs')
     assert Bundle.open(str(tmp_path / 'ours')).read_text('graph') == content
-
-
-@pytest.mark.parametrize('name', ['', 'a\0b', b'\xff'.decode(errors='surrogateescape'), 't'])
-def test_a_name_that_no_reader_takes_or_that_is_in_use_is_a_mistake_of_the_caller(name, tmp_path):
-    with BundleWriter(str(tmp_path / 'm')) as out:
-        out.rows('t', 1, [2])
-        for reserve in (lambda: out.rows(name, 1, [2]), lambda: out.rows(name, 1, [2], [1, 1]),
-                        lambda: out.copied(name, 7, [], 5, 0), lambda: out.text(name, b'')):
-            with pytest.raises(ValueError, match='no name|there already'):
-                reserve()
-
-
-@pytest.mark.parametrize('pieces', [[1], [2, 0], [2, 1], [3, -1]])
-def test_slices_that_are_not_the_whole_are_a_mistake_of_the_caller(pieces, tmp_path):
-    with BundleWriter(str(tmp_path / 'm')) as out:
-        with pytest.raises(ValueError, match='is not in slices'):
-            out.rows('t', 1, [2, 3], pieces)

@@ -1,4 +1,3 @@
-import os
 import pathlib
 import tracemalloc
 
@@ -8,7 +7,6 @@ import tensorflow.compat.v1 as tf
 from harness import forged
 from harness.forged import entry
 
-from estimator_tpu_embedding.checkpoint import integrity
 from estimator_tpu_embedding.checkpoint.bundle import Bundle
 from estimator_tpu_embedding.checkpoint.integrity import check_crcs, check_files, scan
 from estimator_tpu_embedding.checkpoint.manifest import StoredFile
@@ -40,23 +38,6 @@ def copy(real, tmp_path):
     return str(tmp_path / 'm-7')
 
 
-def test_c11_a_file_that_gets_shorter_while_it_is_hashed_is_no_end_of_input(copy, monkeypatch):
-    path = pathlib.Path(copy).parent / DATA
-    monkeypatch.setattr(integrity.hashlib, 'sha256', lambda: os.truncate(path, 1) or Digest())
-    with pytest.raises(CorruptCheckpointError, match=f'E613 .*{DATA} must stay as it is'):
-        scan(Bundle.open(copy))
-
-
-class Digest:
-    """A hash that takes everything."""
-
-    def update(self, chunk):
-        """Looks away."""
-
-    def hexdigest(self):
-        return ''
-
-
 def test_c09_c11_every_damage_in_a_data_file_is_found(copy):
     """Each byte changed, each length cut: by the checksums, and by the manifest."""
     path, files = pathlib.Path(copy).parent / DATA, scan(Bundle.open(copy)).files
@@ -76,10 +57,6 @@ def test_c09_c11_every_damage_in_a_data_file_is_found(copy):
 
 
 def test_what_cannot_be_checked_is_told(tmp_path):
-    forged.write_index(tmp_path / 'm', {b'v': entry(21, [1], size=9), b'w': entry(99, [], size=1)},
-                       bytes(9))
-    with pytest.raises(CorruptCheckpointError, match='it shares bytes'):
-        check_crcs(Bundle.open(str(tmp_path / 'm')))
     forged.write_index(tmp_path / 'm', {
         b'v': entry(21, [1], size=9), b'w': entry(99, [], size=1, offset=9)}, bytes(10))
     assert check_crcs(Bundle.open(str(tmp_path / 'm'))) == ['v', 'w']

@@ -1,6 +1,5 @@
 import dataclasses
 import json
-import os
 
 import pytest
 from harness.checkpoints import signed
@@ -91,21 +90,6 @@ def test_p24_a_manifest_that_cannot_be_read_is_an_error_never_none(tmp_path, con
     with pytest.raises(CorruptCheckpointError, match='E611 checkpoint model.ckpt-7') as caught:
         read_manifest(write(tmp_path, content))
     assert len(str(caught.value)) < 600 and str(caught.value).isprintable()
-
-
-def test_a_pipe_in_the_place_of_a_manifest_blocks_nobody(tmp_path):
-    os.mkfifo(tmp_path / 'model.ckpt-7.tables.json')
-    with pytest.raises(CorruptCheckpointError, match='E611.*pipe'):
-        read_manifest(str(tmp_path / 'model.ckpt-7'))
-
-
-def test_a_manifest_that_is_a_link_is_not_followed(tmp_path):
-    target = tmp_path / 'elsewhere'
-    target.write_bytes(MANIFEST.to_json())
-    prefix = tmp_path / 'model.ckpt-7'
-    (tmp_path / 'model.ckpt-7.tables.json').symlink_to(target)
-    with pytest.raises(CorruptCheckpointError):
-        read_manifest(str(prefix))
 
 
 def test_i22_the_most_vocabularies_that_a_job_may_have_can_be_read_again(tmp_path):

@@ -10,15 +10,10 @@ from harness import tiny as tinies
 from harness.faults import Faults, FaultyStorage
 from harness.power_loss import RecordingStorage
 
-from estimator_tpu_embedding.checkpoint import commit, removal
+from estimator_tpu_embedding.checkpoint import commit
 from estimator_tpu_embedding.checkpoint.model_dir import claimed
 from estimator_tpu_embedding.checkpoint.recover import recover
-from estimator_tpu_embedding.checkpoint.storage import Storage
-from estimator_tpu_embedding.errors import (
-    CheckpointError,
-    CheckpointWriteError,
-    CorruptCheckpointError,
-)
+from estimator_tpu_embedding.errors import CheckpointWriteError, CorruptCheckpointError
 
 pytestmark = pytest.mark.no_rerun
 STEP, OLD, NEW = 2, 2, 3
@@ -149,10 +144,3 @@ def test_a_job_that_goes_on_after_an_error_replaces_it_at_the_next_save(folder, 
         assert f'.ete-replaces-{NAME}' in os.listdir(directory)
         commit_as(storage, tiny, OLD)
     assert after_next_job(directory, tiny) == OLD
-
-
-def test_a_link_in_the_place_of_its_folder_is_refused(tmp_path, folder, tiny):
-    directory = folder('link', tiny)
-    (directory / f'.ete-replaces-{NAME}').symlink_to(tmp_path)
-    with Storage(str(directory)) as storage, pytest.raises(CheckpointError, match='E623'):
-        removal.finish_replacements(storage)

@@ -119,13 +119,3 @@ def test_i22_the_same_words_elsewhere_and_more_words_behind_them_are_no_differen
     moved.write_text('a\nb\nc\nd\n')
     job(tmp_path, moved, strict=True, vocabulary_size=3).train(input_fn, max_steps=3)
     assert not warnings
-
-
-def test_i22_buckets_and_defaults_decide_on_ids_as_well(tmp_path, path, warnings):
-    job(tmp_path, path, num_oov_buckets=1).train(input_fn, max_steps=1)
-    path.write_text('a\nb\nc\nd\n')
-    job(tmp_path, path).train(input_fn, max_steps=2)  # As many rows, but "d" gets the bucket's.
-    assert len(warnings) == 1
-    job(tmp_path, path, default_value=0).train(input_fn, max_steps=3)
-    assert len(warnings) == 2 and 'default_value 0' in warnings[1] and (
-        'default_value -1' in warnings[1])

@@ -16,7 +16,7 @@ from harness.processes import started
 
 from estimator_tpu_embedding.checkpoint.recover import recover
 from estimator_tpu_embedding.errors import InputPipelineError
-from estimator_tpu_embedding.runner import ending, infeed, progress
+from estimator_tpu_embedding.runner import infeed, progress
 from estimator_tpu_embedding.runner.failures import Failures
 from estimator_tpu_embedding.runner.infeed import FeedProgress
 
@@ -66,13 +66,6 @@ def test_h09_input_that_blocks_is_an_error_at_the_deadline(
     assert (left or form in ('call', 'pipe')) and all(number > errors[0] for number in left)
 
 
-def test_h09_of_several_hosts_that_block_one_that_is_waited_for_is_the_error(
-        tmp_path, blocker, monkeypatch):
-    blocking_job.Clock(monkeypatch, blocker.blocks)
-    with pytest.raises(InputPipelineError, match='E522 input of host [01]'):
-        blocking_job.run('train', 'generator', tmp_path / 'job', blocker, hosts=2, deadline=600.)
-
-
 def test_h09_every_minute_a_line_names_the_hosts_and_at_the_deadline_they_are_one_error(
         logged, monkeypatch):
     blocks, report, failures = threading.Event(), progress.RunReport('train', 4), Failures()
@@ -119,18 +112,6 @@ def test_h09_sigterm_ends_a_wait_for_input_and_saves_what_was_trained(
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
     assert signal.getsignal(signal.SIGURG) is signal.SIG_DFL
     assert recover(str(tmp_path / 'job')).step == step
-
-
-def test_h09_sigterm_ends_the_wait_of_an_end(tmp_path, blocker, survives_sigterm, monkeypatch):
-    def warn(text, *values):
-        if text.startswith('The end of the run waits for'):
-            os.kill(os.getpid(), signal.SIGTERM)
-
-    monkeypatch.setattr(tf.logging, 'warning', warn)
-    monkeypatch.setattr(ending, '_QUIET_SECONDS', .5)
-    with pytest.raises(InputPipelineError, match='E522'):  # The deadline came before the signal.
-        blocking_job.run('train', 'generator', tmp_path / 'job', blocker, hosts=2,
-                         shutdown=600.)
 
 
 def test_h09_a_process_that_waits_for_input_dies_of_sigterm(tmp_path):

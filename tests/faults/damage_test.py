@@ -116,12 +116,6 @@ def test_c13_a_file_that_is_missing_is_said_to_be_listed(damaged, tiny, suffix):
     assert f'model.ckpt-2{suffix}' in text and 'listed in manifest, not found' in text
 
 
-def test_c13_without_a_manifest_the_checksums_of_tensorflow_speak_for_it(damaged, tiny):
-    directory = damaged('.tables.json', lambda content: None)
-    found = recover(directory)
-    assert found.step == 2 and found.manifest is None
-
-
 def test_c09_an_older_checkpoint_under_the_name_of_a_newer_one_is_found(damaged, tiny):
     directory = damaged('.meta', bytes)
     for suffix in SUFFIXES:
@@ -133,13 +127,6 @@ def test_c09_an_older_checkpoint_under_the_name_of_a_newer_one_is_found(damaged,
 def test_c09_a_shard_of_an_older_step_is_found(damaged, tiny, suffix):
     directory = damaged(suffix, lambda content: tiny.files(1)[suffix])
     assert f'model.ckpt-2{suffix}' in problems_of(directory, tiny)
-
-
-def test_c09_two_shards_that_changed_places_are_found(damaged, tiny):
-    shards = [tiny.files(2)[suffix] for suffix in TENSORS[:2]]
-    directory = damaged(TENSORS[0], lambda content: shards[1])
-    pathlib.Path(directory, f'model.ckpt-2{TENSORS[1]}').write_bytes(shards[0])
-    problems_of(directory, tiny)
 
 
 def test_c14_where_all_are_damaged_training_does_not_begin_at_step_0(damaged):

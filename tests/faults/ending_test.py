@@ -179,52 +179,6 @@ def test_h07_sigterm_during_a_commit_lets_it_complete(
     assert not list(tmp_path.glob('.ete-stage*'))
 
 
-PHASES = ['stage', 'staged', 'guarded', 'synced', 'publish.0', 'publish.1', 'published', 'point',
-          'pointed', 'retain.0', 'retained']
-COMMITS = textwrap.dedent("""
-    import os, signal, sys
-    from harness.tiny import Tiny
-    from estimator_tpu_embedding.checkpoint import commit, removal
-    from estimator_tpu_embedding.checkpoint.storage import Storage
-    from estimator_tpu_embedding.checkpoint.recover import recover
-    from estimator_tpu_embedding.checkpoint.commit import Retention
-
-    tiny, parent, phases = Tiny(sys.argv[1]), sys.argv[2], sys.argv[3:]
-    for ends_at in phases:
-        directory = f'{parent}/{ends_at}'
-        os.mkdir(directory)
-        with Storage(directory) as storage:
-            def save(step, saved, on_phase=lambda phase: None):
-                return commit.commit(storage, step, tiny.write(step), tiny.manifest(step),
-                                     saved=saved, retention=Retention(1), on_phase=on_phase)
-
-            saved = save(1, [])
-            child = os.fork()
-            if not child:
-                save(2, saved, lambda phase: phase == ends_at
-                     and os.kill(os.getpid(), signal.SIGTERM))
-                os._exit(0)
-            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGTERM
-            found = recover(directory)
-            assert tiny.is_at(found.prefix, found.step), ends_at
-            print(ends_at, found.step)
-            removal.clean(storage)
-            save(3, saved)
-            assert recover(directory).step == 3
-    assert 'tensorflow' not in sys.modules
-    """)
-
-
-def test_h07_sigterm_that_ends_the_process_in_a_commit_leaves_one_checkpoint_or_the_other(
-        tmp_path, tiny):
-    done = run_python('-c', COMMITS, tiny.directory, tmp_path, *PHASES,
-                      PYTHONPATH=path_with_harness())
-    assert done.returncode == 0
-    published = PHASES.index('published')
-    assert done.stdout.split('\n')[:-1] == [
-        f'{phase} {1 + (number >= published)}' for number, phase in enumerate(PHASES)]
-
-
 @pytest.mark.serial
 def test_h06_a_handler_of_the_user_is_left_alone(tmp_path):
     calls = []

@@ -96,12 +96,6 @@ def evaluations(directory, count, first):
 
 
 @pytest.mark.soak
-def test_r05_evaluations_leave_no_file_and_no_thread(tmp_path):
-    files, threads, _ = evaluations(tmp_path, 9, 2)
-    assert files <= 0 and threads <= 0
-
-
-@pytest.mark.soak
 @pytest.mark.timeout(3000)
 def test_r05_a_thousand_evaluations_leave_nothing(tmp_path):
     files, threads, rss = evaluations(tmp_path, 1000, 200)

@@ -58,13 +58,3 @@ def test_c26_a_note_that_cannot_be_read_locks_nobody_out(tmp_path, note):
     (tmp_path / '.ete-lock').write_bytes(note)
     with claimed(str(tmp_path)):
         assert f'pid {os.getpid()}' in refused(str(tmp_path))
-
-
-def test_c26_a_link_in_the_place_of_the_lock_is_not_followed(tmp_path):
-    victim = tmp_path / 'victim'
-    victim.write_bytes(b'precious')
-    (tmp_path / '.ete-lock').symlink_to(victim)
-    with pytest.raises(CheckpointError, match='E621'):
-        with claimed(str(tmp_path)):
-            pass
-    assert victim.read_bytes() == b'precious'

@@ -215,17 +215,6 @@ def test_m09_a_table_of_two_gigabytes_goes_there_and_back_in_little_memory(
         assert made.stat().st_size == path.stat().st_size
 
 
-@pytest.mark.soak
-def test_m09_ten_thousand_small_variables_take_little_memory_too(tmp_path):
-    map, most = tmp_path / 'map', {}
-    map.write_text('table t -> t\nre (dense/.*) -> model/\\1\n')
-    for count in (1, 10_000):
-        job.make_many(tmp_path / str(count), count)
-        most[count] = limited('migrate', 'checkpoint', tmp_path / str(count),
-                              tmp_path / f'{count}-there', '--to', 'tf2', '--map', map)
-    assert most[10_000] - most[1] < 100, most
-
-
 def test_m05_beside_a_job_that_keeps_deleting_nothing_is_ever_called_damaged(tmp_path):
     source, map = job.make(tmp_path / 'one'), job.map_in(tmp_path)
     outcomes = []

@@ -14,7 +14,7 @@ from estimator_tpu_embedding.core import optimizers as o
 from estimator_tpu_embedding.core.plan import problems_of, resolve
 from estimator_tpu_embedding.core.rates import ConstantRate, DynamicRate
 from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology
-from estimator_tpu_embedding.errors import ConfigError, NonFiniteCheckpointError, Problem
+from estimator_tpu_embedding.errors import ConfigError, NonFiniteCheckpointError
 from estimator_tpu_embedding.ops import update_rules
 from estimator_tpu_embedding.runner import finite
 from estimator_tpu_embedding.runner.failures import DivergedError
@@ -129,20 +129,6 @@ def test_n03_skipping_ends_where_steps_in_a_row_change_no_table(tmp_path, monkey
         finite.require_few_skipped(3, 8)
 
 
-def test_c32_a_refused_save_ends_training_as_a_divergence_that_says_what_is_left(tmp_path):
-    class Refused(tf.train.CheckpointSaverListener):
-        def before_save(self, session, global_step):
-            if global_step >= 4:
-                raise NonFiniteCheckpointError(Problem('E620', 'variable "w"', 'be finite', '1'))
-
-    hook = tf.train.CheckpointSaverHook(str(tmp_path), save_steps=2, listeners=[Refused()])
-    job = Job(tmp_path, 2)
-    with pytest.raises(DivergedError, match='E620 variable "w".*newest checkpoint') as caught:
-        job.train(hooks=[hook])
-    assert isinstance(caught.value, NonFiniteCheckpointError)
-    assert caught.value.checkpoint == job.check_is_finite(2)
-
-
 @pytest.mark.parametrize('name', [f'{TABLE}/part_0', f'{TABLE}/Adagrad/part_0', 'counts'])
 def test_c32_a_row_that_user_code_poisons_between_steps_is_never_saved(tmp_path, name):
     def poison(session):
@@ -158,8 +144,9 @@ def test_c32_a_row_that_user_code_poisons_between_steps_is_never_saved(tmp_path,
             tf.get_variable('counts', [3], initializer=tf.ones_initializer(), trainable=False)
 
     job = Job(tmp_path, 2, save_checkpoints_steps=2)
-    with pytest.raises(DivergedError, match='E620') as caught:
+    with pytest.raises(DivergedError, match='E620 variable .*newest checkpoint') as caught:
         job.train(hooks=[Counts(), jobs.EveryRun(poison)])
+    assert isinstance(caught.value, NonFiniteCheckpointError)
     assert caught.value.checkpoint == job.check_is_finite(6)
 
 

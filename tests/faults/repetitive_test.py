@@ -4,12 +4,9 @@ Patterns that repeat are what makes a reader slow, random bytes are not. A reade
 square of a length or worse hangs here. The soak measures how the time of the CPU grows.
 """
 
-import base64
 import itertools
 import json
 import os
-import pathlib
-import random
 import time
 
 import pytest
@@ -27,7 +24,6 @@ from estimator_tpu_embedding.proto import reading
 
 SIZES = [2**exponent for exponent in (10, 12, 14, 16)]
 SLACK = 2  # seconds of the CPU: for an import, and for what grows as a square up to a limit
-FUZZED = 420  # of each of the five readers below
 
 
 def read_pointer(directory, content):
@@ -142,29 +138,6 @@ def test_p22_time_grows_as_length_does(tmp_path, name):
             now = seconds_of(READERS[name][0], tmp_path, head + unit * (size // len(unit)) + tail)
             assert now < 8 * before + SLACK, (name, head, unit, size, before, now)
             before = now
-
-
-def fuzzed(name, chance):
-    """Repetitions of one pattern or several, in the frame that a reader expects, or none."""
-    head, tail = chance.choice([(b'', b''), *READERS[name][1]])
-    body = b''
-    for _ in range(chance.randint(1, 4)):
-        unit = b''.join(chance.choices([*UNITS, chance.randbytes(2)], k=chance.randint(1, 3)))
-        body += unit * (2**chance.randint(4, 15) // len(unit)) + chance.choice([b'', b'"', b'}'])
-    if chance.random() < .2:  # Nested and closed.
-        left, right = chance.choice([(b'[', b']'), (b'{"a":', b'}'), (b'a {', b'}'), (b'<', b'>')])
-        body = left * 2000 + body + right * 2000
-    if chance.random() < .1:
-        body = base64.b64encode(body)
-    return head + body + tail
-
-
-@pytest.mark.parametrize('name', ['pointer', 'manifest', 'lock', 'config', 'binary config'])
-def test_p22_c14_p24_fuzzed_repetitions_are_read_or_refused(memory_folder, name):
-    chance = random.Random(name)
-    for number in range(FUZZED):
-        print(f'the fuzzed input {number} of "{name}"')  # Shown if it fails, or never ends.
-        READERS[name][0](pathlib.Path(memory_folder), fuzzed(name, chance))
 
 
 @pytest.mark.parametrize('content', [b'{"a": [' + b'[],' * 600_000 + b'[]]}',

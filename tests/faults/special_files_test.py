@@ -10,14 +10,11 @@ import pytest
 from harness import sweeps
 from harness.faults import Faults, FaultyStorage
 
-from estimator_tpu_embedding.checkpoint import profile_files
 from estimator_tpu_embedding.checkpoint.model_dir import claimed, settle
 from estimator_tpu_embedding.checkpoint.options import CheckpointOptions
 from estimator_tpu_embedding.checkpoint.recover import recover
-from estimator_tpu_embedding.checkpoint.storage import write_atomically
 from estimator_tpu_embedding.checkpoint.warm_start import checkpoint_of
 from estimator_tpu_embedding.cli.main import main
-from estimator_tpu_embedding.core.table_profile import Subject
 from estimator_tpu_embedding.errors import (
     CheckpointError,
     CorruptCheckpointError,
@@ -211,18 +208,3 @@ def test_c17_a_warm_start_from_it_is_refused(tmp_path, kind):
     put(tmp_path / 'x' / 'model.ckpt-8.index', kind)
     with pytest.raises(CorruptCheckpointError, match='E613 .*model.ckpt-8.index'):
         checkpoint_of(str(tmp_path / 'x' / 'model.ckpt-8'), CheckpointOptions())
-
-
-@pytest.mark.parametrize('kind', KINDS)
-def test_c17_a_profile_is_set_aside_and_not_written_through_it(tmp_path, kind):
-    (tmp_path / 'x').mkdir()
-    subject = Subject(table='t', vocabulary_size=5, dimension=2, features=(('f', 0),),
-                      hosts=1, cores_per_host=1, batch_size=2, strategy='div')
-    path = tmp_path / 'x' / profile_files.file_name(subject)
-    put(path, kind)
-    found, problem = profile_files.read_previous(str(tmp_path / 'x'), subject)
-    assert found is None and problem.code == 'W616'
-    put(path.with_name(f'{path.name}.{os.getpid()}.tmp'), kind)
-    with pytest.raises(OSError):
-        write_atomically(str(path), b'new')
-    assert not path.exists()

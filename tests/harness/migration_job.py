@@ -88,21 +88,6 @@ def make_large(directory, rows, strategy, hosts, width=64):
         rows=rows, width=width, strategy=strategy, hosts=hosts, slots=()))
 
 
-def make_many(directory, count):
-    """Commits a checkpoint of TF1 with a table `t` and so many small variables `dense/<number>`."""
-    def write(prefix):
-        with bundle_writer.BundleWriter(prefix) as out:
-            out.rows('global_step', _INT64, ())[0].append(np.int64(STEP).tobytes())
-            out.rows('t', _FLOAT32, (ROWS, WIDTH))[0].append(values())
-            for number in range(count):
-                part, = out.rows(f'dense/{number}', _FLOAT32, (4, 4))
-                part.append(np.full((4, 4), number, np.float32))
-            out.finish()
-
-    _commit(directory, write, STEP, StoredTable(
-        rows=ROWS, width=WIDTH, strategy='div', hosts=1, slots=()))
-
-
 def _commit(directory, write, step, table):
     """Commits a checkpoint with a table `t`, whatever is there."""
     os.makedirs(directory, exist_ok=True)

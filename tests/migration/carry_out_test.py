@@ -199,16 +199,16 @@ def test_m06_a_destination_in_use_is_refused_and_stays_as_it_is(tmp_path, source
 def test_m06_one_that_was_published_between_the_look_and_the_lock_is_not_overwritten(
         tmp_path, source, map, monkeypatch):
     older = job.make(tmp_path / 'older', job.OLD)
-    claimed = carry_out.directory.claimed
+    claimed = carry_out.model_dir.claimed
 
     @contextlib.contextmanager
     def late(directory):
-        monkeypatch.setattr(carry_out.directory, 'claimed', claimed)
+        monkeypatch.setattr(carry_out.model_dir, 'claimed', claimed)
         job.carried_out(older, map, directory)
         with claimed(directory) as count:
             yield count
 
-    monkeypatch.setattr(carry_out.directory, 'claimed', late)
+    monkeypatch.setattr(carry_out.model_dir, 'claimed', late)
     with pytest.raises(CheckpointError, match='E656'):
         job.carried_out(source, map, tmp_path / 'new')
     assert job.content(tmp_path / 'new' / job.NAME) == job.OLD
