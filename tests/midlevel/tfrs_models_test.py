@@ -1,4 +1,4 @@
-"""TFRS's models, tasks and layers train under a TPUStrategy as stock TFRS does on a plain CPU.
+"""TFRS's tasks and layers train under a TPUStrategy as stock TFRS does on a plain CPU.
 
 There TFRS looks up by TensorFlow's own operations, and the optimizer of Keras trains the tables.
 """
@@ -9,21 +9,14 @@ import tensorflow as tf
 from harness import replicas, tfrs
 from harness.numpy_reference import assert_close
 
-pytestmark = pytest.mark.soak
+pytestmark = [pytest.mark.soak, pytest.mark.usefixtures('tfrs_names')]
 
 api = tf.tpu.experimental.embedding
 BATCH, STEPS, WIDTH = 16, 4, 4
 ROWS = {'a': 11, 'b': 13, 'small': 5}
 PLACES = np.arange(STEPS * BATCH)
 SAMPLES = {**{name: 3 * PLACES % rows for name, rows in ROWS.items()},
-           'dense': np.sin(np.outer(PLACES, [1., 2., 3.])).astype(np.float32),
            'label': (PLACES % 2).astype(np.float32)}
-
-
-@pytest.fixture(scope='module', autouse=True)
-def names():
-    with tfrs.names_in_place():
-        yield
 
 
 def feature_config(*names):
@@ -40,20 +33,6 @@ def dense(units, seed, activation=None, **kwargs):
 
 def ids_of(element):
     return {name: element[name] for name in ROWS}
-
-
-def dlrm(made, optimizer):
-    """The ranking model of TFRS, with an optimizer for the tables and another for the rest."""
-    import tensorflow_recommenders as library
-    layer = library.layers.embedding.TPUEmbedding(feature_config(*ROWS), optimizer)
-    model = library.experimental.models.Ranking(
-        layer, bottom_stack=tf.keras.Sequential([dense(8, 1, 'relu'), dense(WIDTH, 2, 'relu')]),
-        top_stack=tf.keras.Sequential([dense(8, 3, 'relu'), dense(1, 4, 'sigmoid')]))
-    model.compile(library.experimental.optimizers.CompositeOptimizer([
-        (optimizer, lambda: model.embedding_trainable_variables),
-        (tf.keras.optimizers.legacy.Adam(.01), lambda: model.dense_trainable_variables)]))
-    return model, layer, lambda element: {
-        'dense_features': element['dense'], 'sparse_features': ids_of(element)}
 
 
 def retrieval_task(made, optimizer):
@@ -114,7 +93,7 @@ def trained(name, make):
 
 
 @pytest.mark.parametrize('name', ['tpu 1', 'tpu 2'])
-@pytest.mark.parametrize('make', [dlrm, partial_layer, retrieval_task])
+@pytest.mark.parametrize('make', [partial_layer, retrieval_task])
 def test_a_model_of_tfrs_trains_as_on_a_plain_cpu(name, make):
     metrics, predictions, tables = trained(name, make)
     expected_metrics, expected, expected_tables = trained('none', make)
