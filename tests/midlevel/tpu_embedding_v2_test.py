@@ -187,24 +187,6 @@ def test_under_a_tpu_strategy_tables_are_out_of_reach_and_calls_are_those_of_rep
         traced(lambda: strategy.run(in_a_loop))
 
 
-def test_a_build_that_failed_may_be_tried_again(two):
-    _, strategy = two
-    forget_initialized()
-    tries = []
-
-    def initializer(shape, dtype):
-        tries.append(shape)
-        return tf.ones(shape, dtype) if len(tries) > 1 else 1 / 0
-
-    config = api.TableConfig(6, 2, initializer, name='t')
-    with strategy.scope():
-        made = TPUEmbedding({'a': api.FeatureConfig(config, output_shape=[2])}, api.SGD())
-        with pytest.raises(ZeroDivisionError):
-            made.build()
-        made.build()
-    forget_initialized()
-
-
 def test_a_second_object_needs_a_tpu_that_was_initialized_again(two):
     embedding, strategy = two
     forget_initialized()
