@@ -1,7 +1,7 @@
 import dataclasses
 import functools
+import re
 
-import numpy as np
 import pytest
 from harness.work import calls_of
 
@@ -13,8 +13,14 @@ from estimator_tpu_embedding.core.optimizers import (
     StochasticGradientDescent,
 )
 from estimator_tpu_embedding.core.plan import resolve
-from estimator_tpu_embedding.core.rates import ConstantRate, DynamicRate
-from estimator_tpu_embedding.core.specs import FeatureSpec, Quantization, TableSpec, Topology
+from estimator_tpu_embedding.core.rates import ConstantRate, DynamicRate, twins
+from estimator_tpu_embedding.core.specs import (
+    FeatureSpec,
+    Kernels,
+    Quantization,
+    TableSpec,
+    Topology,
+)
 from estimator_tpu_embedding.errors import ConfigError
 
 TABLES = [TableSpec(name='video', vocabulary_size=22, dimension=4),
@@ -75,19 +81,6 @@ def test_a_plan_for_inference_needs_no_optimizer_and_keeps_no_slots():
     assert plan.bytes_per_host(0) == 6 * 4 * 4
 
 
-class Zeros:
-    """An initializer, of which tables take instances."""
-
-    def __call__(self, shape, dtype):
-        return np.zeros(shape, dtype)
-
-
-@pytest.mark.parametrize('initializer', [Zeros(), np.zeros, functools.partial(np.full, 1)])
-def test_instances_and_functions_are_initializers(initializer):
-    table = dataclasses.replace(TABLES[0], initializer=initializer)
-    assert make_plan([table], FEATURES[:2]).table('video').initializer is initializer
-
-
 def test_all_problems_come_at_once_sorted_by_where_they_are():
     problems = problems_of(
         [TableSpec(name='b', vocabulary_size=0, dimension=-1, combiner='max'),
@@ -105,8 +98,6 @@ def test_all_problems_come_at_once_sorted_by_where_they_are():
     ({'batch_size': 10},
      'E411 batch_size: batch size 10 must be divisible by number of replicas 8; got 10 over '
      '4 hosts x 2 cores.  Use 8 or 16.'),
-    ({'batch_size': 3}, 'E411 batch_size: batch size 3 must be divisible by number of replicas '
-     '8; got 3 over 4 hosts x 2 cores.  Use 8.'),
     ({'batch_size': 0}, 'E411 batch_size: it must be a positive int; got 0.'),
     ({'optimizer': None},
      'E442 table "video": training needs an optimizer; got none.  Set optimization_parameters '
@@ -118,10 +109,6 @@ def test_all_problems_come_at_once_sorted_by_where_they_are():
     ({'features': [*FEATURES, FeatureSpec(name='f', table='vidoe')]},
      'E431 feature "f": table "vidoe" is not defined; tables: "ad", "video".  '
      'Did you mean "video"?'),
-    ({'tables': [*TABLES, TableSpec(name='video/Adagrad', vocabulary_size=2, dimension=1)],
-      'features': [*FEATURES, FeatureSpec(name='f', table='video/Adagrad')]},
-     'E460 table "video/Adagrad": the name is that of the optimizer state of table "video"; '
-     'got "video/Adagrad".  Rename the table.'),
 ])
 def test_each_problem_says_where_what_was_expected_what_came_and_the_remedy(change, line):
     with pytest.raises(ConfigError) as caught:
@@ -197,11 +184,6 @@ def test_p23_many_features_of_one_table_take_no_work_that_is_quadratic():
                                       range(100_000)]).features_of('video')) == 100_000
 
 
-def test_rate_functions_must_be_callable():
-    rated = dataclasses.replace(TABLES[0], rate=DynamicRate(function=3))
-    assert [p.code for p in problems_of([rated], FEATURES[:2])] == ['E422']
-
-
 def test_no_tables_are_a_plan_only_where_that_is_said():
     with pytest.raises(ConfigError, match='E402'):
         resolve([], [], Topology(), batch_size=2)
@@ -209,3 +191,34 @@ def test_no_tables_are_a_plan_only_where_that_is_said():
     with pytest.raises(ConfigError, match='E402'):  # A feature without a table is none.
         resolve([], [FeatureSpec(name='f', table='t')], Topology(), batch_size=2,
                 may_be_empty=True)
+
+
+@pytest.mark.parametrize('said, problem', [
+    (Kernels('fast'), "E474 here: kernels must be one of auto, native, stock; got 'fast'."),
+    (Kernels(None), 'E474 here: .*got None.'),
+    (Kernels(threads=0), r'E475 here: kernel_threads must be in \[1, 1024\]; got 0.  Leave'),
+    (Kernels(threads=1025), 'E475'), (Kernels(threads=True), 'E475'),
+    (Kernels(threads=2.), 'E475'), (Kernels('fast', -1), '(?s)E474.*E475')])
+def test_kernels_that_cannot_be_are_refused(said, problem):
+    assert re.search(problem, str(ConfigError(*said.problems('here'))))
+
+
+def ramp(slope, step):
+    return slope * step
+
+
+def lambdas(count):
+    return [lambda step: step for _ in range(count)]
+
+
+SHARED = functools.partial(ramp, 2.)
+
+
+@pytest.mark.parametrize('functions, got', [
+    (lambdas(3), '3 functions of the code of "<lambda>"'),
+    ([functools.partial(ramp, slope) for slope in (1., 2.)], '2 functions of the code of "ramp"'),
+    ([SHARED, SHARED], None), ([SHARED, abs], None), ([], None)])
+def test_functions_of_the_same_code_are_said_once_per_code(functions, got):
+    rates = [ConstantRate(value=.1), *[DynamicRate(function=one) for one in functions]]
+    assert [(problem.code, problem.got) for problem in twins(rates)] == (
+        [('W424', got)] if got else [])

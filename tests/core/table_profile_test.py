@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from estimator_tpu_embedding.core import table_profile
 from estimator_tpu_embedding.core.partition import STRATEGIES, Partition
+from estimator_tpu_embedding.core.table_profile import TableProfile, Tally
 
 
 @pytest.mark.parametrize('strategy, hosts, load', [
@@ -18,15 +19,6 @@ from estimator_tpu_embedding.core.partition import STRATEGIES, Partition
 def test_the_load_of_a_small_table_is_exact_for_any_number_of_hosts(strategy, hosts, load):
     found = profile_of(subject(10), [[0, 0, 0, 3, 4], [7, 7, 9]])
     assert found.load(strategy, hosts) == (load, 0)
-
-
-def test_what_is_known_by_range_only_is_spread_evenly_and_said_to_be_uncertain(monkeypatch):
-    monkeypatch.setattr(table_profile, 'MAX_RANGES', 2)
-    found = profile_of(subject(12), [[3, 0, 1, 8]])
-    assert found.ranges == (3, 1)  # Rows 0 to 5 and 6 to 11.
-    # Of rows 0 to 3, 4 to 7 and 8 to 11 the middle ones lie in both ranges.
-    assert found.load('div', 3) == ([2, pytest.approx(1 + 1 / 3), pytest.approx(2 / 3)], 4)
-    assert found.load('mod', 3) == ([2, 1, 1], 0)
 
 
 @given(st.lists(st.integers(0, 5_000), max_size=60), st.sampled_from(STRATEGIES),
@@ -51,3 +43,34 @@ def test_no_host_is_further_off_than_the_uncertain_ids(ids, strategy, hosts, row
 def test_what_no_counting_gives_is_not_possible(change):
     found = profile_of(subject(), [[0, 0, 0, 3, 4], [7, 7, 9]])
     assert found.is_possible() and not dataclasses.replace(found, **change).is_possible()
+
+
+ABOUT = subject(5, batch_size=4, cores=1, features=(('a', 0), ('path', 3)))
+STEPS = st.lists(st.lists(st.integers(0, 19), max_size=30), max_size=12)
+
+
+def core(samples, ids):
+    return np.array(samples, np.int32), np.array(ids, np.int64)
+
+
+def test_the_counts_of_a_step_of_two_cores_by_hand():
+    counted = Tally(TableProfile.empty(ABOUT))
+    # Two samples per core. Places 0 to 2 of the sequence are of sample 0, 3 to 5 of sample 1.
+    counted.add({'a': [core([0, 0, 1], [4, 4, 0]), core([], [])],
+                 'path': [core([0, 2], [4, 1]), core([3, 4, 5], [1, 2, 2])]})
+    found = counted.profile(first_step=7, last_step=8, steps=1)
+    assert (found.first_step, found.last_step, found.steps, found.sampled_steps) == (7, 8, 1, 1)
+    assert found.features == (3, 5)
+    assert found.ranges == found.remainders == (1, 2, 2, 0, 3)
+    # div: ids 0 to 2 and 3 to 4; mod: 0, 2, 4 and 1, 3.
+    assert found.loads == {'div': (5, 3), 'mod': (6, 2)}
+    assert found.is_possible() and (found.ids, found.examples) == (8, 4)
+
+
+@given(STEPS, STEPS)
+def test_counts_that_go_on_are_those_of_all_steps(first, second):
+    found = profile_of(subject(20), second, profile_of(subject(20), first))
+    whole = profile_of(subject(20), first + second)
+    assert found.is_possible()
+    for name in ('sampled_steps', 'features', 'ranges', 'remainders', 'loads', 'steps'):
+        assert getattr(found, name) == getattr(whole, name)

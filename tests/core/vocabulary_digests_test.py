@@ -19,11 +19,6 @@ def test_the_first_lines_have_their_digest_however_the_text_is_cut(size, counts)
     assert digests_of_lines(chunks, counts) == {count: digest(FIRST[count]) for count in counts}
 
 
-def test_a_newline_at_the_end_makes_no_difference_and_one_more_does():
-    assert digests_of_lines([b'a\nb'], {2}) == digests_of_lines([b'a\nb\n'], {2})
-    assert digests_of_lines([b'a\nb'], {3}) != digests_of_lines([b'a\nb\n\n'], {3})
-
-
 def words(content, size, oov=0, default=-1, reads=None, **kwargs):
     def chunks():
         if reads is not None:
@@ -36,10 +31,6 @@ def words(content, size, oov=0, default=-1, reads=None, **kwargs):
 def vocabulary(content, size, oov=0, default=-1):
     return Vocabulary(sha256=digest(content), size=size, num_oov_buckets=oov,
                       default_value=default)
-
-
-def test_a_vocabulary_is_its_words_and_not_what_follows_them():
-    assert words(b'a\nb\nc\n', 2).vocabulary() == vocabulary(b'a\nb\n', 2)
 
 
 @pytest.mark.parametrize('content, size, oov, default, is_alike', [

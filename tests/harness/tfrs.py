@@ -1,11 +1,6 @@
 """Makes TFRS layers under strategies, and feeds them.
 
-A test module that uses it needs the names that `install()` puts in place:
-
-    @pytest.fixture(scope='module', autouse=True)
-    def names():
-        with tfrs.names_in_place():
-            yield
+A test module that uses it needs the names that `install()` puts in place: `names_in_place`.
 """
 
 import contextlib

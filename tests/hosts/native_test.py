@@ -165,16 +165,6 @@ def test_an_assignment_is_read_before_it_is_taken_and_outlives_a_run_that_could_
     assert run.values()[0] == [[6, 6], [7, 7], [7, 7]]
 
 
-def test_an_update_beside_a_held_view_fails_with_the_name_of_the_table(graph):
-    run = Run(plan_of(), patience_ms=0)
-    with held(run, run.parts[1]._read_variable_op(no_copy=True)) as saved:
-        with pytest.raises(tf.errors.FailedPreconditionError, match=SAVED):
-            run()
-    assert not np.any(saved)
-    run()
-    assert run.values()[1] == [[-1, -1], [0, 0], [0, 0]]
-
-
 def test_reads_beside_the_take_over_of_an_assignment_give_what_was_assigned(graph):
     hosts = 32
     run = Run(plan_of(hosts * 8, 4, hosts))

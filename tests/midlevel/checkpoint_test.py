@@ -190,17 +190,3 @@ def test_slots_that_a_function_of_the_user_makes_have_keys_of_their_own(tmp_path
     new.build()
     require_all(status)
     assert_equal(new, ours)
-
-
-def test_checkpoints_by_name_are_taken_where_tables_have_these_names(tmp_path):
-    ours = trained(optimizers=ADAGRAD)
-    values = replicas.values_of(ours)['t']
-    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
-        by_name = {name: tf.compat.v1.Variable(one) for name, one in (
-            ('t', values['parameters']), ('t/accumulators', values['accumulators']))}
-        session.run(tf.compat.v1.global_variables_initializer())
-        path = tf.compat.v1.train.Saver(by_name).save(session, str(tmp_path / 'model'))
-    new = make(optimizers=ADAGRAD)
-    new.build()
-    tf.train.Checkpoint(embedding=new).restore(path)
-    assert_equal(new, ours)

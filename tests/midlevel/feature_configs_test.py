@@ -1,14 +1,15 @@
 import collections
 import pathlib
 
+import numpy as np
 import pytest
 import tensorflow as tf
 from google.protobuf import text_format
 from harness import tf2_configs
 
 from estimator_tpu_embedding.core import limits
-from estimator_tpu_embedding.core.rates import DynamicRate
-from estimator_tpu_embedding.errors import ConfigError, InputShapeError, StructureTypeError
+from estimator_tpu_embedding.core.rates import ConstantRate, DynamicRate, rate_tags
+from estimator_tpu_embedding.errors import ConfigError
 from estimator_tpu_embedding.midlevel import feature_configs
 from estimator_tpu_embedding.proto.codec import Config
 
@@ -55,19 +56,6 @@ def test_one_feature_config_is_a_structure_and_an_optimizer_may_be_missing():
     assert declared.pack([3]) == 3
     sparse = tf.sparse.from_dense([[1]])
     assert declared.flatten(sparse, 'features') == [sparse]
-
-
-@pytest.mark.parametrize('given, error, text', [
-    ({'a': [1, 2]}, InputShapeError, "second structure has keys .*'a'"),
-    ({'a': [1], 'b': None}, InputShapeError, 'the same number of elements'),
-    ({'a': (1, 2), 'b': None}, StructureTypeError, 'has type list, .* has type tuple')])
-def test_a_structure_that_differs_is_an_error_in_the_words_of_tensorflow(given, error, text):
-    one = table()
-    declared = declare(
-        {'a': [api.FeatureConfig(one), api.FeatureConfig(one)], 'b': api.FeatureConfig(one)})
-    with pytest.raises(error, match="^E531 weights: The two structures don't have the same nested "
-                       f'structure; got .*{text}'):
-        declared.flatten(given, 'weights')
 
 
 def test_all_problems_of_a_declaration_come_at_once_and_nothing_is_changed():
@@ -152,3 +140,29 @@ def test_a_table_without_an_optimizer_has_no_rate():
     config = feature_configs.config_of(declare(api.FeatureConfig(table('t'))), [(8,)], num_hosts=1,
                                    num_cores=1, pipelined=False)
     assert not config.table_descriptor[0].optimization_parameters.HasField('learning_rate')
+
+
+def test_equal_functions_are_one_rate_that_ignores_the_step():
+    class Schedule:
+        def rate(self):
+            return .125
+
+    schedule, other = Schedule(), Schedule()
+    rates = [feature_configs.rate_of(api.Adam(function)) for function in (
+        schedule.rate, schedule.rate, other.rate, .5)]
+    assert rates[0] == rates[1] != rates[2]
+    assert list(rate_tags(rates).values()) == [0, 1]
+    assert rates[0].function(np.int64(7)) == .125
+    assert rates[3] == ConstantRate(value=.5)
+    assert feature_configs.core_optimizer(api.Adam(schedule.rate)).learning_rate == 0.
+
+
+@pytest.mark.parametrize('make', [api.SGD, api.Adagrad, api.AdagradMomentum, api.FTRL, api.Adam])
+def test_slots_and_what_they_begin_with_are_those_of_tensorflow(make):
+    one = make()
+    made = feature_configs.core_optimizer(one)
+    assert not list(made.problems('defaults'))
+    assert feature_configs.slot_names(one) == tuple(one._slot_names())
+    assert [slot.initial_value for slot in made.slots] == [
+        pytest.approx(float(initializer([], tf.float32)))
+        for initializer in one._slot_initializers()]

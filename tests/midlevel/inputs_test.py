@@ -133,23 +133,6 @@ def test_rows_of_a_ragged_tensor_are_samples_or_are_laid_out(output_shape, expec
             [None, None], tf.int64, row_splits_dtype=row_splits)) == expected
 
 
-def test_weights_follow_their_ids():
-    ids = sparse([[2, 0], [0, 0], [0, 1]], [1, 2, 3], [3, 2])
-    weight = tf.SparseTensor(ids.indices, [.5, 1., -2.], ids.dense_shape)
-    expected = [0, 0, 2], [2, 3, 1], [1., -2., .5], 0, 0
-    assert read(ids, (3,), weight=weight) == expected
-    assert traced(ids, (3,), weight=weight,
-                  spec=tf.SparseTensorSpec([None, None], tf.int64)) == expected
-    assert read(ids, (3, 1), length=1, weight=weight) == ([0, 2], [2, 1], [1., .5], 1, 0)
-    ids, weight = ragged([[1, 2], [], [3]]), ragged([[1, 2], [], [3]], tf.int32)
-    expected = [0, 0, 2], [1, 2, 3], [1., 2., 3.], 0, 0
-    assert read(ids, (3,), weight=weight) == expected
-    assert traced(ids, (3,), weight=tf.cast(weight, tf.float32),
-                  spec=tf.RaggedTensorSpec([None, None], tf.int64)) == expected
-    assert read(ids, (3, 1), declared=(3, 1), weight=weight) == expected
-    assert read(ids, (3, 1), length=1, weight=weight) == ([0, 2], [1, 3], [1., 3.], 1, 0)
-
-
 def test_weights_are_of_the_kind_of_their_ids():
     value = sparse([[0, 0], [1, 0]], [1, 2], [2, 1])
     with pytest.raises(InputShapeError, match='E517.*Weight specified for dense input a/b, which '
@@ -158,17 +141,6 @@ def test_weights_are_of_the_kind_of_their_ids():
     with pytest.raises(InputShapeError, match='E517.*Weight for a/b is type .*RaggedTensor.* which '
                        'does not match type input which is SparseTensor.'):
         read(value, (2,), weight=ragged([[1], [2]]))
-
-
-def test_ids_out_of_the_vocabulary_are_treated_by_the_policy():
-    value, weight = ragged([[1, 100], [-1]]), ragged([[1., 2.], [3.]], tf.float32)
-    with pytest.raises(FAILS, match=r'(?s)E501.*a/b.*100, -1 in sample 0, 1 \(2 in all'):
-        read(value, (2,))
-    assert read(value, (2,), weight=weight, policy='drop') == ([0], [1], [1.], 0, 2)
-    assert read(value, (2,), policy='clip') == ([0, 0, 1], [1, 99, 0], None, 0, 2)
-    assert read(value, (2,), policy='mod') == ([0, 0, 1], [1, 0, 99], None, 0, 2)
-    # What is cut away is not looked at.
-    assert read(value, (2, 1), length=1, policy='drop') == ([0], [1], None, 1, 1)
 
 
 def test_ids_of_other_types_are_refused():

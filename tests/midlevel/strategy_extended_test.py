@@ -85,20 +85,6 @@ def test_no_iterator_has_a_tuner_however_it_ends(tmp_path, hosts, cores):
 
 @pytest.mark.soak
 @pytest.mark.parametrize('options', [None, TO_HOST])
-def test_elements_and_their_order_are_those_of_a_mirrored_strategy(options):
-    def generate():
-        yield from range(22)
-
-    data = tf.data.Dataset.from_generator(
-        generate, output_signature=tf.TensorSpec([], tf.int64)).map(lambda x: 3 * x).batch(8)
-
-    found = elements(replicas.make('tpu 2'), data, options)
-    assert found == elements(replicas.make('mirrored 2'), data, options)
-    assert found[1] == [[24, 27, 30, 33], [36, 39, 42, 45]]
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize('options', [None, TO_HOST])
 def test_the_last_batch_of_a_file_is_divided_like_the_others(tmp_path, options):
     """TensorFlow takes half a batch of 8 from the file of each host, if it sees the 8."""
     for name, first in (('a', 0), ('b', 100)):
@@ -206,17 +192,3 @@ def test_an_enqueue_in_a_part_of_the_step_is_refused(job, within):
     with pytest.raises(CallError, match='E540 enqueue: Current graph .* does not match graph which '
                        'contains TPUReplicateContext .*is called inside control flow or a tf.fun'):
         step(iterator)
-
-
-@pytest.mark.parametrize('strategy', ['none', 'mirrored 2'])
-def test_what_is_no_tpu_takes_ids_from_anywhere(strategy):
-    """TensorFlow has no such object there, so nothing says what it would refuse."""
-    job = Job(strategy)
-
-    @tf.function
-    def step(ids):
-        job.strategy.run(lambda ids: job.look_up(ids % 4), (ids,))
-
-    step(tf.constant([5, 6]))
-    count = job.strategy.num_replicas_in_sync
-    assert job.rows()[:4] == [0, -count, -count, 0]

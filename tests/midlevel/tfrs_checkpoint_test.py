@@ -1,13 +1,12 @@
 """Checkpoints of TFRS's layer pass between emulated TPUs and stock TFRS, bit for bit."""
 
-import numpy as np
 import pytest
 import tensorflow as tf
-from harness import replicas, tfrs
+from harness import replicas
 from harness import tfrs_models as models
 from harness.processes import run_harness
 
-pytestmark = pytest.mark.soak
+pytestmark = [pytest.mark.soak, pytest.mark.usefixtures('tfrs_names')]
 
 CASES = [*((kind, 'subclassed', 'tpu 2') for kind in models.KINDS),
          ('adam', 'subclassed', 'tpu 8'), ('own adagrad', 'subclassed', 'tpu 1'),
@@ -16,12 +15,6 @@ CASES = [*((kind, 'subclassed', 'tpu 2') for kind in models.KINDS),
 SLOTS = {'sgd': [], 'adagrad': ['accumulator'], 'adam': ['m', 'v'],
          'ftrl': ['accumulator', 'linear'], 'own adagrad': ['accumulators'],
          'own adam': ['momenta', 'velocities'], 'own ftrl': ['accumulators', 'linears']}
-
-
-@pytest.fixture(scope='module', autouse=True)
-def names():
-    with tfrs.names_in_place():
-        yield
 
 
 def make(kind, shape, strategy, **kwargs):
@@ -88,40 +81,6 @@ def test_an_emulated_tpu_takes_what_stock_tfrs_saves(case, saved):
         status = models.restore(str(index.with_suffix('')), model, optimizer)
         models.build(model, optimizer, made)  # Restored before there are tables and slots.
         models.require_restored(folder, status, model)
-
-
-@pytest.mark.parametrize('kind, strategy, tolerance', [
-    ('adam', 'tpu 2', 0), ('own ftrl', 'tpu 2', 0), ('adagrad', 'tpu 8', 1e-5)])
-def test_training_goes_on_with_the_numbers_of_a_run_without_interruption(
-        kind, strategy, tolerance, tmp_path):
-    """Another number of replicas sums the gradients of the dense layer in another order."""
-    made, model, optimizer = trained(kind, 'subclassed', 'tpu 2')
-    models.save(tmp_path, model, optimizer)
-    models.trainer(model, optimizer, made)(2)
-    expected = models.values_of(model)
-    made, model, optimizer = make(kind, 'subclassed', strategy)
-    models.restore(f'{tmp_path}/both', model, optimizer)
-    models.trainer(model, optimizer, made)(2)
-    for name, value in models.values_of(model).items():
-        np.testing.assert_allclose(value, expected[name], tolerance, tolerance, err_msg=name)
-
-
-def test_a_manager_keeps_and_restores_models_that_were_saved_in_the_background(tmp_path):
-    made, model, optimizer = make('adagrad', 'subclassed', 'tpu 2')
-    step, seen = models.trainer(model, optimizer, made), []
-    manager = tf.train.CheckpointManager(
-        tf.train.Checkpoint(model=model, optimizer=optimizer), tmp_path, max_to_keep=2)
-    for number in range(3):
-        step(number)
-        manager.save(options=tf.train.CheckpointOptions(enable_async=True))
-        manager.sync()
-        seen.append(models.values_of(model))
-    for path, expected in zip(manager.checkpoints, seen[1:], strict=True):
-        made, model, optimizer = make('adagrad', 'subclassed', 'tpu 2')
-        tf.train.Checkpoint(model=model, optimizer=optimizer).restore(path)
-        models.build(model, optimizer, made)
-        for name, value in models.values_of(model).items():
-            np.testing.assert_array_equal(value, expected[name], name)
 
 
 def test_a_job_with_a_layer_that_is_killed_comes_to_the_same_end(tmp_path):

@@ -1,18 +1,16 @@
 """The errors of the TFRS layer arrive as it raises them: same types, same words, before ours."""
 
+import unittest
+
 import numpy as np
 import pytest
 import tensorflow as tf
 from harness import replicas, tfrs
 
+pytestmark = pytest.mark.usefixtures('tfrs_names')
+
 api = tf.tpu.experimental.embedding
 IDS = {'a': np.array([0, 1])}
-
-
-@pytest.fixture(scope='module', autouse=True)
-def names():
-    with tfrs.names_in_place():
-        yield
 
 
 def layer_under(strategy):
@@ -50,3 +48,19 @@ def test_a_layer_that_was_made_under_a_tpu_strategy_cannot_be_called_outside(str
     ids = {'a': tf.constant(IDS['a'])}
     for call in (layer, tf.function(layer, autograph=False)):
         raises('Please use strategy.run when calling this layer.', call, ids)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize('strategy', ['tpu 1', 'tpu 2'])
+def test_all_tests_of_the_layer_pass(strategy):
+    from tensorflow_recommenders.layers.embedding import tpu_embedding_layer_test
+
+    class Test(tpu_embedding_layer_test.TPUEmbeddingLayerTest):
+        def setUp(self):
+            super().setUp()
+            self.enterContext(replicas.scope(replicas.make(strategy)))
+
+    result = unittest.TestResult()
+    unittest.defaultTestLoader.loadTestsFromTestCase(Test).run(result)
+    assert [*result.errors, *result.failures] == []
+    assert result.testsRun - len(result.skipped) == 12

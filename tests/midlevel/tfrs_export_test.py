@@ -3,17 +3,11 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-from harness import replicas, tfrs
+from harness import replicas
 from harness import tfrs_models as models
 from harness.processes import run_harness
 
-pytestmark = pytest.mark.soak
-
-
-@pytest.fixture(scope='module', autouse=True)
-def names():
-    with tfrs.names_in_place():
-        yield
+pytestmark = [pytest.mark.soak, pytest.mark.usefixtures('tfrs_names')]
 
 
 def trained(shape, strategy, of_tables=None):

@@ -9,18 +9,11 @@ from harness.parts import soak_except
 
 from estimator_tpu_embedding.midlevel import feature_configs
 
+pytestmark = pytest.mark.usefixtures('tfrs_names')
+
 api, keras = tf.tpu.experimental.embedding, tf.keras.optimizers.legacy
 RATE = .25
 ROWS, SAMPLES = 7, 8
-BOTH = pytest.mark.parametrize('strategy', ['tpu 1', 'tpu 2'])
-
-
-@pytest.fixture(scope='module', autouse=True)
-def names():
-    with tfrs.names_in_place():
-        yield
-
-
 def initial_rows():
     """The rows with which the table begins."""
     return np.random.default_rng(3).normal(size=(ROWS, 2)).astype(np.float32)
@@ -121,76 +114,6 @@ def test_a_step_that_is_a_tf_function_trains_tables_and_slots_by_any_optimizer(c
 
 
 @pytest.mark.soak
-def test_a_schedule_of_keras_follows_the_iterations_of_its_optimizer():
-    made = replicas.make('tpu 2')
-    with replicas.scope(made):
-        schedule = tf.keras.optimizers.schedules.PolynomialDecay(.4, 4, .1)
-        optimizer = keras.Adagrad(schedule, .3)
-    job = Job('tpu 2', optimizer, api.Adagrad(1., .3))
-
-    def step(ids, coefficients):
-        with tf.GradientTape() as tape:
-            loss = tfrs.weighted_sum(job.look_up(ids), coefficients)
-        variables = job.layer.trainable_variables
-        optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
-        return ids
-
-    train = job.program(step)
-    for job.reference.rate in (.4, .325, .25, .175):
-        batch = job.batch()
-        train(*batch)
-        job.update(*batch)
-        job.check()
-    assert optimizer.iterations.numpy() == 4
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize('make, spec', [
-    (replicas.sparse, tf.SparseTensorSpec), (tf.ragged.constant, tf.RaggedTensorSpec)])
-def test_a_batch_size_builds_the_layer_where_inputs_do_not_say_how_many_samples(make, spec):
-    made = replicas.make('tpu 2')
-    table = api.TableConfig(4, 1, tf.ones_initializer(), combiner='sum', name='t')
-    layer = tfrs.layer_under(made, {'a': api.FeatureConfig(table)}, api.SGD(.5), batch_size=2)
-
-    def step(ids):
-        weights = tf.cast(ids * 0, tf.float32)
-        weights = weights.with_values(weights.values + 2.)
-        with tf.GradientTape() as tape:
-            loss = tf.reduce_sum(layer({'a': ids}, {'a': weights})['a'])
-        tape.gradient(loss, layer.trainable_variables)
-
-    @tf.function(input_signature=[spec([None, None], tf.int64)] * 2)
-    def train(*of_replicas):
-        made.run(step, (made.experimental_distribute_values_from_function(
-            lambda context: of_replicas[context.replica_id_in_sync_group]),))
-
-    train(make([[0, 0], []], dtype=tf.int64), make([[2], [1, 2, 3]], dtype=tf.int64))
-    # Ids 0 and 2 occur twice, 1 and 3 once; each has the weight 2.
-    assert_close(tfrs.values_of(layer)['t']['parameters'][:, 0], [-1, 0, -1, 0])
-
-
-@pytest.mark.soak
-@BOTH
-def test_a_condition_around_strategy_run_decides_whether_a_step_trains(strategy):
-    job = Job(strategy)
-
-    @tf.function
-    def program(trains, ids, coefficients):
-        if trains:
-            found = tfrs.joined(job.made, job.made.run(job.train_step, (ids, coefficients)))
-        else:
-            found = tfrs.joined(job.made, job.made.run(job.look_up, (ids,)))
-        return found
-
-    for trains in (True, False, True, True, False):
-        batch = job.batch()
-        assert_close(program(tf.constant(trains), *job.split(*batch)).numpy(), job.lookup(batch[0]))
-        if trains:
-            job.update(*batch)
-        job.check()
-
-
-@pytest.mark.soak
 def test_a_policy_of_mixed_precision_leaves_tables_and_activations_in_float32():
     tf.keras.mixed_precision.set_global_policy('mixed_bfloat16')
     try:
@@ -202,53 +125,4 @@ def test_a_policy_of_mixed_precision_leaves_tables_and_activations_in_float32():
     assert found.dtype == tf.float32
     assert_close(found.numpy(), job.lookup(batch[0]))
     job.update(*batch)
-    job.check()
-
-
-@pytest.mark.soak
-def test_an_unsupported_accelerator_gives_tables_that_optimizers_of_keras_train():
-    """The layer uses TensorFlow's own TPUEmbeddingV0 then."""
-    job = Job('tpu 2', embedding_feature=(
-        tf.tpu.experimental.HardwareFeature.EmbeddingFeature.UNSUPPORTED))
-    with job.made.scope():
-        optimizer = keras.Adagrad(RATE)
-
-    def step(ids, coefficients):
-        with tf.GradientTape() as tape:
-            found = job.look_up(ids)
-            loss = tfrs.weighted_sum(found, coefficients)
-        variables = job.layer.trainable_variables
-        optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
-        return found
-
-    train = job.program(step)
-    for _ in range(3):
-        batch = job.batch()
-        assert_close(train(*batch).numpy(), job.lookup(batch[0]))
-        job.update(*batch)
-    [table] = job.layer.embedding_tables.values()
-    assert_close(table.numpy(), job.reference.rows)
-
-
-@pytest.mark.soak
-@BOTH
-def test_two_calls_in_a_step_see_the_rows_before_it_and_make_an_update_each(strategy):
-    """The tape of TensorFlow decides which update is the first. It is that of the first call."""
-    job = Job(strategy)
-
-    def step(ids, coefficients, other_ids, other_coefficients):
-        with tf.GradientTape() as tape:
-            found, other = job.look_up(ids), job.look_up(other_ids)
-            loss = (tfrs.weighted_sum(found, coefficients)
-                    + tfrs.weighted_sum(other, other_coefficients))
-        tape.gradient(loss, job.layer.trainable_variables)
-        return found, other
-
-    train = job.program(step)
-    for _ in range(3):
-        first, second = job.batch(), job.batch()
-        for found, (ids, _) in zip(train(*first, *second), (first, second)):
-            assert_close(found.numpy(), job.lookup(ids))
-        job.update(*first)
-        job.update(*second)
     job.check()

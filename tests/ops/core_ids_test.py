@@ -1,6 +1,5 @@
 """The features of a core are read and refused together as each is alone, by one condition."""
 
-import itertools
 
 import numpy as np
 import pytest
@@ -148,13 +147,6 @@ def test_nothing_that_an_engine_takes_can_be_had_from_a_bad_core():
         for part in parts:
             with pytest.raises(tf.errors.InvalidArgumentError, match='weights must be finite'):
                 session.run(part, feed)
-
-
-def test_of_two_bad_features_the_one_that_is_declared_first_is_named(cores):
-    for (one, first, *_), (other, second, *_) in itertools.pairwise(BAD):
-        if one != other:
-            problem = cores.problem(**second, **first)
-            assert problem.where == f'feature "{one}" on core 7', (first, second)
 
 
 def test_a_sequence_that_is_too_long_and_policies_are_counted_and_no_error(cores):

@@ -4,7 +4,9 @@ import tensorflow.compat.v1 as tf
 
 from estimator_tpu_embedding.errors import InputError, InputShapeError
 from estimator_tpu_embedding.ops import checks, ids
+from estimator_tpu_embedding.ops.ids import weights_of_ragged, weights_of_sparse
 
+FAILS = tf.errors.InvalidArgumentError
 SPARSE = tf.SparseTensorValue([[0, 0], [2, 0], [2, 1]], np.array([5, 7, 5], np.int64), [3, 2])
 
 
@@ -64,11 +66,6 @@ def test_i01_i02_i03_an_id_out_of_range_names_feature_value_sample_and_vocabular
         'install(ids=...) or RunConfig(id_policy=...).')
 
 
-def test_i01_several_bad_ids_are_counted_and_the_first_three_shown():
-    problem = problem_of_run(np.array([10, 11, 12, 13, 1]), num_samples=5)
-    assert problem.got == '10, 11, 12 in sample 0, 1, 2 (4 in all)'
-
-
 def test_i02_minus_one_of_an_unknown_word_is_missing_and_no_other_negative_id_is():
     assert read(np.array([-1, 4, -1]), has_missing=True) == ([1], [4], 1, 2)
     assert problem_of_run(np.array([-2, 4, -1]), has_missing=True).code == 'E501'
@@ -91,17 +88,6 @@ def test_i02_minus_one_of_an_unknown_word_is_missing_and_no_other_negative_id_is
 def test_i11_ids_of_another_form_are_refused_when_the_graph_is_built(value, error, text):
     with pytest.raises(error, match=text):
         read(value)
-
-
-@pytest.mark.parametrize('indices, shape, rule', [
-    ([[5, 0]], [3, 1], 'samples must be in [0, 3)'),
-    ([[0, 0]], [2, 1], 'the batch must have 3 samples per core')])
-def test_i08_a_sparse_batch_of_another_size_is_an_error_not_a_larger_output(indices, shape, rule):
-    def value():
-        return tf.SparseTensor(tf.constant(indices, tf.int64), tf.constant([1], tf.int64),
-                               tf.placeholder_with_default(tf.constant(shape, tf.int64), [2]))
-    problem = problem_of_run(value)
-    assert (problem.code, problem.rule) == ('E511', rule)
 
 
 def sparse(places, values, shape, dtype=np.int64):
@@ -166,3 +152,59 @@ def test_i01_i02_i03_a_policy_makes_ids_legal_and_counts_those_that_were_not(pol
         assert session.run([batch.samples, batch.ids])[0].tolist() == samples
         assert session.run(batch.ids).tolist() == left
         assert session.run(tensors(counts.seen, counts.out_of_range)) == [len(left), 3]
+
+
+WHERE = 'feature "f"'
+
+
+def sparse_of(places, values, dtype=tf.int64):
+    return tf.SparseTensor(tf.reshape(tf.constant(places, tf.int64), [-1, 2]),
+                           tf.constant(values, dtype), [3, 2])
+
+
+def ragged(rows, dtype=tf.int64):
+    return tf.ragged.constant(rows, dtype=dtype, ragged_rank=1)
+
+
+IDS, ROWS = sparse_of([[2, 0], [0, 1]], [7, 8]), ragged([[7], [], [8, 9]])
+
+
+@pytest.mark.parametrize('dtype', [tf.float64, tf.float16, tf.int32])
+def test_weights_of_any_numbers_are_float32_in_the_order_of_samples(dtype):
+    found = weights_of_sparse(WHERE, IDS, sparse_of([[2, 0], [0, 1]], [5, 4], dtype))
+    assert found.dtype == tf.float32 and found.numpy().tolist() == [4., 5.]
+    found = weights_of_ragged(WHERE, ROWS, ragged([[1], [], [2, 3]], dtype))
+    assert found.dtype == tf.float32 and found.numpy().tolist() == [1., 2., 3.]
+
+
+@pytest.mark.parametrize('of, ids, other', [
+    (weights_of_sparse, IDS, tf.constant([1., 2.])), (weights_of_sparse, IDS, ROWS),
+    (weights_of_sparse, IDS, sparse_of([[2, 0], [0, 1]], ['a', 'b'], tf.string)),
+    (weights_of_ragged, ROWS, IDS), (weights_of_ragged, ROWS, ragged([['a'], []], tf.string)),
+    (weights_of_ragged, ROWS, [[1.]])])
+def test_what_are_no_numbers_of_the_same_kind_are_refused(of, ids, other):
+    with pytest.raises(InputShapeError, match=f'E517 {WHERE}'):
+        of(WHERE, ids, other)
+
+
+@pytest.mark.parametrize('of, ids, other', [
+    (weights_of_sparse, IDS, sparse_of([[2, 0]], [1])),
+    (weights_of_sparse, IDS, sparse_of([[0, 1], [2, 0]], [1, 2])),  # Not one by one.
+    (weights_of_ragged, ROWS, ragged([[1], [2, 3]])),
+    (weights_of_ragged, ROWS, ragged([[1], [2], [3]]))])
+def test_i09_weights_at_other_places_are_refused_before_and_while_a_function_runs(of, ids, other):
+    with pytest.raises((InputShapeError, FAILS), match='E518.*places of the ids'):
+        of(WHERE, ids, other)
+    spec = (tf.SparseTensorSpec([None, None], tf.int64) if of is weights_of_sparse
+            else tf.RaggedTensorSpec([None, None], tf.int64))
+    step = tf.function(lambda one, two: of(WHERE, one, two), input_signature=[spec, spec])
+    with pytest.raises(FAILS, match='E518'):
+        step(ids, other)
+
+
+@pytest.mark.parametrize('bad', [float('nan'), float('inf')])
+def test_i05_weights_are_finite(bad):
+    with pytest.raises(FAILS, match='(?s)E518.*must be finite.*(nan|inf)'):
+        weights_of_sparse(WHERE, IDS, sparse_of([[2, 0], [0, 1]], [bad, 1.], tf.float32))
+    with pytest.raises(FAILS, match='(?s)E518.*must be finite'):
+        weights_of_ragged(WHERE, ROWS, ragged([[1.], [], [bad, 1.]], tf.float32))

@@ -45,10 +45,3 @@ def test_a_message_is_no_longer_than_its_tensors(values, kind, length):
     found, message = there_and_back(values)
     assert_equal_bits(found, values)
     assert (message.dtype, message.shape) == (kind, (length,))
-
-
-def test_shapes_that_are_known_late_travel_along():
-    values = [np.zeros((0, 3), np.float32), np.arange(4, dtype=np.int64), np.float32([[7], [8]])]
-    found, message = there_and_back(values, is_static=False)
-    assert_equal_bits(found, values)
-    assert message.tolist()[:5] == [0, 3, 4, 2, 1]  # ranks 2, 1 and 2

@@ -148,11 +148,6 @@ def test_p18_graphs_that_would_read_write_or_call_are_only_read(tmp_path):
     assert 'google.protobuf' in imported and not imported & {'tensorflow', 'numpy'}
 
 
-def test_brackets_and_numbers_in_strings_and_comments_are_not_counted():
-    text = b'# {{{' + b'{' * 99 + b'\nprofile_data_directory: "' + b'{' * 99 + b'\\"' + b'1' * 200
-    assert reading.read_bytes(text + b'" \'<\' mode: 1', 'x')[0].config.mode == 1
-
-
 @pytest.mark.parametrize('kind', [graph, lambda *nodes: meta_graph(graph(*nodes)),
                                   lambda *nodes: saved_model(graph(*nodes))])
 def test_graphs_say_which_nodes_carry_which_config(kind):
@@ -166,14 +161,6 @@ def test_graphs_say_which_nodes_carry_which_config(kind):
     assert [(source.where, source.config) for source in sources] == [
         ('x: node "ConfigureTPUEmbedding" and 1 more', CONFIG),
         ('x: node "b"', Config.FromString(OTHER))]
-
-
-def test_nodes_in_functions_are_found_and_named():
-    function = field(1, field(1, b'f')) + field(3, node(BYTES, b'n'))
-    assert wheres(graph() + field(2, field(1, function))) == ['x: node "n" of function "f"']
-
-
-NODE = r'name: "n" op: "ConfigureTPUEmbedding" attr { key: "config" value { s: "\020\002" } }'
 
 
 def test_graphs_without_a_config_are_told_apart_from_what_cannot_be_read():
