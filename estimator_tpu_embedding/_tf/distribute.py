@@ -77,11 +77,7 @@ def change_datasets(distributed: Any, change: Callable[[Any], Any]) -> None:
     """Puts others in the places of the datasets that a distributed dataset has, one for each host.
 
     They are what TensorFlow has made of the user's dataset: it divides batches and files first, and
-    must see them for that.
-
-    Args:
-      distributed: the result of `experimental_distribute_dataset`, which has no iterator yet.
-      change: a dataset -> the one in its place, with the same elements.
+    must see them for that. There is no iterator yet.
     """
     distributed._cloned_datasets = [change(dataset) for dataset in distributed._cloned_datasets]
 
@@ -91,10 +87,6 @@ def set_device_options(iterator: Any, options: Any) -> None:
 
     These datasets are made inside `iter` and have no options of their own. So each is put, with
     options, in the place of the one that has not begun.
-
-    Args:
-      iterator: the iterator, which has given no element yet.
-      options: a `tf.data.Options`.
     """
     import tensorflow as tf
     for of_host in iterator._iterators:
@@ -112,10 +104,6 @@ def rewritten(dataset: Any, rewrite: str) -> Any:
 
     TensorFlow has no option for it without its tuner. The raw operation is public, but not the
     dataset of its result, which must keep Python functions of the first alive.
-
-    Args:
-      dataset: a `tf.data.Dataset`.
-      rewrite: its name, such as `'map_parallelization'`.
     """
     import tensorflow as tf
     from tensorflow.python.data.ops import dataset_ops

@@ -319,11 +319,8 @@ def repeats_shared(graph: Any, current: Callable[[], Repeats | None]) -> Iterato
     """Lets a graph make equal operations on shapes once, while this lasts.
 
     A layer that flattens each of its features makes seven operations for the same two numbers,
-    once per feature and replica. No public symbol sees an operation before it is made.
-
-    Args:
-      graph: that is built.
-      current: returns what the replica that is built now has; `None` lets it make each operation.
+    once per feature and replica. No public symbol sees an operation before it is made. `current`
+    returns what the replica that is built now has; `None` lets it make each operation.
     """
 
     def create(stock: Any, op_type: str, inputs: Any, dtypes: Any = None, input_types: Any = None,

@@ -46,11 +46,6 @@ def creator_that_tells(told: Callable[[Any], None], *arguments: Any, **named: An
     """Returns a `ChiefSessionCreator` that tells of a session before it restores or runs anything.
 
     The public class makes the session inside of the method that restores.
-
-    Args:
-      told: is given the session.
-      *arguments: of `ChiefSessionCreator`.
-      **named: as well.
     """
     import tensorflow.compat.v1 as tf
     creator = tf.train.ChiefSessionCreator(*arguments, **named)
@@ -198,12 +193,10 @@ def saving_listeners(saver_hook: Any) -> list[Any]:
 
 
 def replace_saver(saver_hook: Any, wrap: Callable[[Any], Any]) -> Any:
-    """Makes an existing `CheckpointSaverHook` save with another saver, and returns that saver.
+    """Makes a `CheckpointSaverHook` save with what `wrap` makes of its saver, and returns that.
 
-    Args:
-      saver_hook: hook of a user, who may use it again for another graph.
-      wrap: makes the other saver from the saver of the hook. It may not use that saver before
-        there is a session, because nobody knows until then which saver it is.
+    The hook is a user's, who may use it again for another graph. `wrap` may not use its saver
+    before there is a session, because nobody knows until then which saver it is.
     """
     class Chosen:
         def __getattr__(self, name: str) -> Any:
@@ -219,11 +212,6 @@ def begin_saving(saver_hook: Any, session: Any, text_of: Callable[[Any], str]) -
 
     That writes `graph.pbtxt`, the graph for TensorBoard, and the first checkpoint. Its printer is
     written in Python and takes as long as all the rest.
-
-    Args:
-      saver_hook: the hook.
-      session: has just been made.
-      text_of: returns the text of a `GraphDef`.
     """
     import os
 

@@ -75,13 +75,10 @@ def modules_of_contrib() -> dict[str, Any]:
 
 
 def keep_arg_scopes_by_thread(module: Any) -> None:
-    """Gives each thread arg scopes of its own in tf-slim, which has one stack for all.
+    """Gives each thread arg scopes of its own in `tf_slim.ops.arg_scope`, which has one stack.
 
     Replicas are built by a thread each, which begins with a copy of the scopes around it, and they
     take turns. Checked: tf-slim 1.1.0.
-
-    Args:
-      module: `tf_slim.ops.arg_scope`.
     """
     stacks: contextvars.ContextVar[tuple[list[Any], int]] = contextvars.ContextVar('arg_scopes')
 

@@ -158,9 +158,7 @@ def stranger_at(address: Address, seconds: float) -> str:
 
 
 def seen_by(host: str) -> str:
-    """Returns the address of this machine that another one reaches it by.
-
-    It asks the system which way a packet would go. No packet is sent.
+    """Returns the address of this machine that another one reaches it by; sends no packet.
 
     Raises:
       OSError: if there is no way to it.

@@ -42,6 +42,8 @@ class Cluster:
       choice: which processes are meant.
       is_remote: whether hosts are tasks of their own.
       run: the name under which workers are claimed; it differs between processes.
+      generation: how often the workers were given up for lost.
+      loss: the error with which they were given up, until they are prepared again.
     """
 
     is_remote = True
@@ -63,9 +65,9 @@ class Cluster:
         self._server: Server | None = None
         self._opened: list[Opened] = []
         self._stale: set[str] = set()
-        self._loss: BaseException | None = None
+        self.loss: BaseException | None = None
         self._watch: Watch | None = None
-        self._generation = 0
+        self.generation = 0
         self._tables: list[list[dict[str, Any]]] = []
         atexit.register(self.close)
 
@@ -83,16 +85,6 @@ class Cluster:
     def target(self) -> Target:
         """The target of sessions over the workers, which are prepared if they never were."""
         return self._running().target
-
-    @property
-    def generation(self) -> int:
-        """How often the workers were given up for lost: 0 at first."""
-        return self._generation
-
-    @property
-    def loss(self) -> BaseException | None:
-        """The error with which they were given up, until they are prepared again."""
-        return self._loss
 
     def addresses(self) -> list[str]:
         """Returns the address of each host's worker, once they are prepared."""
@@ -126,15 +118,15 @@ class Cluster:
         """
         self.check()
         with self._lock:
-            deadline = (self.choice.connect_deadline if self._loss is None
+            deadline = (self.choice.connect_deadline if self.loss is None
                         else self.choice.worker_deadline)
-            is_new = self._loss is not None or not self._opened
+            is_new = self.loss is not None or not self._opened
             own = self._own_addresses(deadline) if self._children is not None else None
             if self._server is None:
                 self._server = for_workers(own or self.choice.workers, self.choice.expose)
             self._opened = opening.opened(
                 own or self.choice.workers, self.run, deadline, self._stale, self._say)
-            self._loss = None
+            self.loss = None
             if is_new:
                 self._begin_watch()
                 for line in self.description():
@@ -157,11 +149,11 @@ class Cluster:
             those of now.
         """
         with self._lock:
-            if self._loss is None and generation in (None, self._generation):
+            if self.loss is None and generation in (None, self.generation):
                 if self._watch is not None:
                     self._watch.end(error)
-                self._generation += 1
-                self._loss = error
+                self.generation += 1
+                self.loss = error
                 self._stale.update(self.incarnations())
                 if self._children is not None:
                     self._children.kill()
@@ -256,7 +248,7 @@ class Cluster:
             else:
                 opening.give_back(self.addresses(), self.run)
             self._stale.update(self.incarnations())
-            self._opened, self._loss = [], None
+            self._opened, self.loss = [], None
         control.await_threads(_MOST_LEFT)
 
     def _begin_watch(self) -> None:
@@ -264,13 +256,13 @@ class Cluster:
             [Watched(host, one.address, one.incarnation) for host, one in enumerate(self._opened)],
             Rules(run=self.run, is_own=self._children is not None, status_of=self.status_of,
                   bytes_of=self.bytes_of, step_deadline=lambda: self.choice.step_deadline,
-                  on_loss=functools.partial(self.lost, generation=self._generation)))
+                  on_loss=functools.partial(self.lost, generation=self.generation)))
 
     def _own_addresses(self, deadline: float) -> list[str]:
         """Returns the addresses of own workers, which are started if there are none."""
         assert self._children is not None
         listening.require_private('etpe run --processes', self.choice.expose)
-        if self._loss is None and self._opened and not self._children.have_ended():
+        if self.loss is None and self._opened and not self._children.have_ended():
             return self.addresses()
         return self._children.start(deadline)
 

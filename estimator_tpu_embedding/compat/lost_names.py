@@ -74,10 +74,7 @@ RULES: tuple[Rule, ...] = (
 
 
 def rule_of(name: str) -> Rule | None:
-    """Returns the rule that a lost name falls under; `None` if there is none.
-
-    Args:
-      name: with all its modules, for example `'tensorflow.python.tpu.tpu_config.TPUConfig'`.
+    """Returns the rule that a lost name, with all its modules, falls under, or `None`.
 
     >>> rule_of('tf.estimator.DNNClassifier').fate
     'restored'

@@ -215,10 +215,7 @@ def names() -> dict[str, dict[str, tuple[str, str]]]:
 
 
 def advice(path: str) -> str | None:
-    """Returns a line for the user about a missing name; `None` for an unknown name.
-
-    Args:
-      path: the full name of a module, or of a name in it.
+    """Returns a line for the user about the full name of what is missing; `None` if unknown.
 
     >>> advice('tensorflow.python.eager.function.defun')
     'tensorflow.python.eager.function.defun is private and has moved: use tf.function'

@@ -9,7 +9,7 @@ import pytest
 import tensorflow.compat.v1 as tf
 from harness import workers
 from harness.network import require_private_network
-from harness.processes import DEADLINE, free_addresses, run_etpe, started, until_gone
+from harness.processes import DEADLINE, free_addresses, run_etpe, started
 from harness.waiting import until
 
 from estimator_tpu_embedding.cluster import control, opening
@@ -188,23 +188,6 @@ def own():
 
 
 @pytest.mark.soak
-def test_after_a_loss_own_workers_are_other_processes_and_the_old_ones_are_gone(own):
-    before = own.pids()
-    os.kill(before[1], signal.SIGKILL)
-    until(lambda: own.status_of(1) is not None, 'the end of a worker')
-    assert (own.status_of(0), own.status_of(1)) == (None, -signal.SIGKILL)
-    own.lost(RuntimeError('host 1'), generation=0)
-    first = own.loss  # This one, or what a heartbeat found before it.
-    own.lost(RuntimeError('host 1 again'))
-    assert own.generation == 1 and own.loss is first
-    until_gone(before)
-    own.prepare()
-    assert own.loss is None and not set(own.pids()) & set(before)
-    own.lost(RuntimeError('late news of those that are gone'), generation=0)
-    assert own.generation == 1 and own.loss is None
-
-
-@pytest.mark.soak
 def test_signals_that_tell_a_client_to_end_leave_its_workers_to_it(own):
     for number in (signal.SIGTERM, signal.SIGINT):
         for pid in own.pids():
@@ -261,24 +244,6 @@ def test_after_a_loss_a_foreign_worker_begins_anew_with_all_memory_free():
 
 
 @pytest.mark.soak
-def test_h04_a_worker_that_was_started_again_is_another_incarnation():
-    with workers.running(1) as running:
-        cluster = Cluster(ClusterChoice(tuple(running.addresses), expose=True))
-        cluster.prepare()
-        before, = cluster.incarnations()
-        running.kill(0)
-        with pytest.raises(NoAnswerError):
-            control.ask(cluster.addresses()[0], 'status', deadline=1)
-        running.start(0)
-        running.wait(0)
-        answer = control.ask(cluster.addresses()[0], 'renew', run=cluster.run, deadline=DEADLINE)
-        assert answer['incarnation'] != before and not answer['is_ours']
-        cluster.prepare()
-        assert cluster.incarnations() == [answer['incarnation']]
-        cluster.close()
-
-
-@pytest.mark.soak
 def test_h17_an_older_worker_that_does_not_know_our_claim_is_refused_with_a_table_of_all():
     with workers.running(2, modules={1: 'harness.other_version'}) as running:
         cluster = Cluster(ClusterChoice(tuple(running.addresses), expose=True))
@@ -309,18 +274,6 @@ def test_two_runs_after_each_other_have_the_same_workers_without_a_wait_for_a_le
             assert 'ZeroDivisionError' in done.stderr and 'E70' not in done.stderr
         status = control.ask(str(running), 'status', deadline=DEADLINE)
         assert status['claim'] is None or status['claim']['seconds_left'] == 0
-
-
-@pytest.mark.soak
-def test_a_call_that_a_new_beginning_cuts_off_may_be_made_again():
-    with workers.running(1) as running, control.Line(str(running), deadline=DEADLINE) as line:
-        before = line.call('claim', run='r', client='c')['incarnation']
-        control.ask(str(running), 'reset', run='r', deadline=DEADLINE)
-        until(lambda: has_begun_anew(str(running), before), 'another incarnation')
-        with pytest.raises(NoAnswerError) as caught:
-            line.call('status')
-        assert not caught.value.is_final
-        assert line.call('status')['incarnation'] != before
 
 
 @pytest.mark.soak

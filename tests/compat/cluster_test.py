@@ -54,13 +54,6 @@ def test_chief_worker_parameter_server_and_evaluator_share_one_training(tmp_path
 
 
 @pytest.mark.soak
-def test_parameter_servers_may_be_a_strategy(tmp_path):
-    outputs = run(tmp_path, 'ps', chief=1, worker=1, ps=1)
-    check_constant_steps(tmp_path)
-    assert all('ParameterServerStrategyV1 runs over' in output for output in outputs.values())
-
-
-@pytest.mark.soak
 def test_two_mirrored_workers_train_as_one_process_does_with_the_batches_of_both(tmp_path):
     run(tmp_path, 'mwms', worker=2)
     weights, bias = np.ones([2, 1]), 0.

@@ -1,8 +1,6 @@
 """The small `tf.contrib`: its numbers, redone by hand, and what it says of what it lacks."""
 
 import importlib
-import inspect
-import types
 
 import numpy as np
 import pytest
@@ -15,8 +13,6 @@ from estimator_tpu_embedding.compat.contrib.hparams import HParams
 
 ete.install()  # The areas take names of it.
 place = importlib.import_module('estimator_tpu_embedding.compat.contrib.place')
-layers = types.SimpleNamespace(**place.AREAS['layers'])
-optimize_loss = layers.optimize_loss
 
 
 @pytest.fixture(autouse=True)
@@ -25,21 +21,11 @@ def graph():
         yield
 
 
-def values(*fetches, times=1):
-    """The fetches in a new session, after `times - 1` runs of them."""
+def after(train_op, variable):
+    """A variable after one step."""
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())
-        for _ in range(times):
-            got = session.run(fetches)
-    return got
-
-
-def after(train_op, variable, times=1):
-    """A variable after so many steps."""
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        for _ in range(times):
-            session.run(train_op)
+        session.run(train_op)
         return session.run(variable).tolist()
 
 
@@ -47,66 +33,14 @@ def variable(value, resource=True, name='w'):
     return tf.get_variable(name, initializer=tf.constant(value), use_resource=resource)
 
 
-# layers
-
-def test_layer_norm_takes_all_axes_but_the_first_and_variables_of_the_last():
-    x = tf.constant([[[1., 2.], [3., 6.]]])  # Mean 3, variance (4 + 1 + 0 + 9) / 4.
-    given, = values(layers.layer_norm(x))
-    np.testing.assert_allclose(given, np.array([[[-2, -1], [0, 3]]]) / np.sqrt(3.5), rtol=1e-6)
-    assert [(one.name, one.shape) for one in tf.model_variables()] == [
-        ('LayerNorm/beta:0', [2]), ('LayerNorm/gamma:0', [2])]
-    layers.layer_norm(x, center=False, scope='mine', begin_params_axis=1, trainable=False)
-    layers.layer_norm(x)
-    assert [one.op.name for one in tf.global_variables()] == [
-        'LayerNorm/beta', 'LayerNorm/gamma', 'mine/gamma', 'LayerNorm_1/beta',
-        'LayerNorm_1/gamma']
-    assert [one.op.name for one in tf.trainable_variables('mine')] == []
-    assert tf.global_variables('mine')[0].shape == [2, 2]
-
-
-def test_fully_connected_is_relu_of_a_product_and_biases_with_the_old_names():
-    ones = tf.ones_initializer()
-    x = tf.constant([[1., 2.], [-4., 1.]])
-    given, = values(layers.fully_connected(x, 3, weights_initializer=ones,
-                                           biases_initializer=ones))
-    assert given.tolist() == [[4., 4., 4.], [0., 0., 0.]]
-    assert {one.op.name: one.shape.as_list() for one in tf.trainable_variables()} == {
-        'fully_connected/weights': [2, 3], 'fully_connected/biases': [3]}
-    normed = layers.linear(x[None], 3, normalizer_fn=layers.layer_norm, scope='linear')
-    assert normed.shape == [1, 2, 3]
-    assert [one.op.name for one in tf.trainable_variables('linear')] == [
-        'linear/weights', 'linear/LayerNorm/beta', 'linear/LayerNorm/gamma']
-
-
-def test_the_other_layers():
-    x = tf.ones([2, 3, 4])
-    kept = layers.dropout(x, .5, is_training=False)
-    dropped = layers.dropout(x, .5, seed=1)
-    rows = layers.embed_sequence([[1, 1], [0, 1]], 2, 3, initializer=tf.ones_initializer())
-    same = layers.embed_sequence([[1, 1], [0, 1]], 2, 3, scope='EmbedSequence', reuse=True,
-                                 unique=True)
-    got = values(layers.flatten(x), kept, dropped, rows - same,
-                 layers.one_hot_encoding(tf.constant([1], tf.int32), 3))
-    assert got[0].shape == (2, 12) and (got[1] == 1).all()
-    assert set(got[2].flat) == {0, 2}
-    assert got[3].shape == (2, 2, 3) and not got[3].any()
-    assert got[4].tolist() == [[0, 1, 0]]
-    assert tf.trainable_variables()[0].op.name == 'EmbedSequence/embeddings'
-
-
-# optimize_loss: w = 2, loss = 3 w, so the gradient is 3; with SGD of .1, w becomes 1.7.
-
-@pytest.mark.parametrize('arguments, expected', [
-    ({}, 1.7), ({'clip_gradients': 1.}, 1.9), ({'gradient_multipliers': {'w:0': 2.}}, 1.4)])
-def test_optimize_loss_makes_the_step_of_its_arguments(arguments, expected):
-    step = tf.train.get_or_create_global_step()
-    w = variable(2.)
-    train_op = optimize_loss(
-        3 * w, **{'global_step': step, 'learning_rate': .1, 'optimizer': 'SGD', **arguments})
+def test_embed_sequence_is_the_layer_that_tf_slim_lacks():
+    embed = place.AREAS['layers']['embed_sequence']
+    rows = embed([[1, 1], [0, 1]], 2, 3, initializer=tf.ones_initializer())
+    same = embed([[1, 1], [0, 1]], 2, 3, scope='EmbedSequence', reuse=True, unique=True)
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())
-        assert session.run(train_op) == 6.  # The loss from before the step.
-        assert session.run([w, step]) == pytest.approx([expected, 1])
+        assert session.run(rows - same).tolist() == np.zeros([2, 2, 3]).tolist()
+    assert tf.trainable_variables()[0].op.name == 'EmbedSequence/embeddings'
 
 
 # optimizers; `resource=False` is what variables are without v2 behaviour
@@ -146,6 +80,12 @@ def test_weights_decay_apart_from_the_gradient(resource):
     assert after(adam.minimize(3 * w, decay_var_list=[]), w) == pytest.approx(.9)
 
 
+def test_lars_has_a_rate_in_proportion_to_the_norm_of_the_variable():
+    w = variable([3., 4.])  # The norm is 5 and that of the gradient 1, so .1 * 5 / (1 + .2 * 5).
+    optimizer = opt.LARSOptimizer(1., momentum=0., weight_decay=.2, eeta=.1)
+    assert after(optimizer.minimize(tf.reduce_sum(w * [.6, .8])), w) == pytest.approx([2.7, 3.6])
+
+
 # hyper-parameters
 
 def test_hparams_keep_the_types_of_their_first_values():
@@ -170,24 +110,6 @@ def test_hparams_keep_the_types_of_their_first_values():
 def test_hparams_refuse_assignments(text, message):
     with pytest.raises(ValueError, match=message):
         HParams(steps=3, flags=[True, False]).parse(text)
-
-
-# metrics
-
-@pytest.mark.parametrize('name, first', [
-    (name, ['predictions', 'labels', *extra]) for names, extra in (
-        ('accuracy auc mean_absolute_error mean_squared_error root_mean_squared_error precision '
-         'recall true_positives covariance pearson_correlation false_positive_rate', ['weights']),
-        ('precision_at_thresholds recall_at_thresholds false_positives_at_thresholds',
-         ['thresholds', 'weights']),
-        ('mean_cosine_distance', ['dim', 'weights']), ('mean_iou', ['num_classes', 'weights']),
-        ('specificity_at_sensitivity', ['sensitivity', 'weights', 'num_thresholds']),
-        ('recall_at_k', ['k', 'weights']),
-        ('sparse_recall_at_k sparse_precision_at_k', ['k', 'class_id', 'weights']))
-    for name in names.split()])
-def test_arguments_have_the_names_and_the_order_of_contrib(name, first):
-    assert list(inspect.signature(
-        place.AREAS['metrics'][f'streaming_{name}']).parameters)[:len(first)] == first
 
 
 # summaries

@@ -5,7 +5,7 @@ import importlib.util
 
 import pytest
 import tensorflow as tf
-from harness.processes import run_etpe, run_python
+from harness.processes import run_python
 
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding.compat import moved
@@ -97,13 +97,6 @@ def test_a_module_that_has_several_homes_gives_all_names_to_a_star():
         'tensorflow.python.trackable.base').Trackable
 
 
-def test_the_package_that_tensorflow_stood_for_once_is_tensorflow():
-    ete.install()
-    import tensorflow_core.python.framework.ops
-    assert tensorflow_core is tf
-    assert tensorflow_core.python.framework.ops.get_default_graph is tf.compat.v1.get_default_graph
-
-
 def test_what_tensorflow_addons_takes_of_keras_2_is_that_of_today():
     ete.install()
     from keras.src.engine import keras_tensor
@@ -147,13 +140,3 @@ assert control_flow_ops.cond == 1 and cond.cond is before
 
 def test_nothing_is_imported_before_it_is_asked_for_and_nothing_replaced():
     assert run_python('-c', FRESH).returncode == 0
-
-
-@pytest.mark.soak
-def test_the_tool_says_it(tmp_path):
-    path = tmp_path / 'job.py'
-    path.write_text('from tensorflow.python.eager.function import defun\n')
-    done = run_etpe('run', path, loaded=True)
-    assert done.returncode == 1
-    assert ('[etpe] tensorflow.python.eager.function.defun is private and has moved: use '
-            in done.stderr)

@@ -367,17 +367,6 @@ def test_weights_and_sequences_agree_with_the_reference(backend, strategy, topol
             assert_close(state[name], expected[name])
 
 
-def test_weights_that_no_queue_of_the_stock_engine_has_room_for_are_not_dropped():
-    with tf.Graph().as_default():
-        plan = make_plan(OPTIMIZERS['adagrad'], (1, 1), 'div')
-        made = graphs.stock_backend(plan, {'user': 'user', 'tiny': 'tiny'},
-                                    tf.train.create_global_step())
-        batch = {name: graphs.id_batch([[1]] * 3, [[2.]] * 3) for name in (
-            'friend', 'self', 'side')}
-        with pytest.raises(ValueError, match='no weights for feature "side"'):
-            made.enqueue(batch, core=0)
-
-
 @pytest.mark.parametrize('optimizer, moves', [
     (Momentum(learning_rate=.5, momentum=.5), [0]), (Adam(learning_rate=.5), [0]),
     (Adam(learning_rate=.5, use_non_lazy_adam=True), [0, 1])])

@@ -4,7 +4,6 @@ import pytest
 import tensorflow as tf
 from harness import graphs
 from harness.native_eager import Opened
-from harness.processes import path_with_harness, run_python
 
 pytestmark = graphs.needs_native
 
@@ -52,21 +51,3 @@ def test_a_function_keeps_the_order_of_operations_with_a_handle_in_common():
         for start in (0, -3, -6):
             assert [found.numpy()[1, 0] for found in step(grouped)] == [
                 start, start - 1, start - 3]
-
-
-OTHER = '''
-from harness import native_eager
-print(int(native_eager.Opened().handle))
-'''
-
-
-@pytest.mark.soak
-def test_the_handle_of_an_engine_in_another_process_is_refused():
-    done = run_python('-c', OTHER, PYTHONPATH=path_with_harness())
-    assert done.returncode == 0
-    with Opened() as own:
-        assert own.group([0, 1]).shape.rank == 1
-        own.handle, kept = tf.constant(int(done.stdout), tf.int64), own.handle
-        with pytest.raises(tf.errors.InvalidArgumentError, match='There is no engine'):
-            own.group([0, 1])
-        own.handle = kept

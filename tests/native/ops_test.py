@@ -49,8 +49,7 @@ def test_a_batch_with_weights_for_other_features_is_one_of_the_engine_that_has_t
 
 
 @pytest.mark.parametrize('weighted, says', [
-    ([0, 0], 'weighted.*3 entries, got 2'), ([0, 0, 0, 1], 'weighted.*3 entries, got 4'),
-    ([2, 0, 0], '"liked".*0 or 1, got 2'), ([0, -1, 0], '"friend".*0 or 1, got -1'),
+    ([0, 0], 'weighted.*3 entries, got 2'), ([0, -1, 0], '"friend".*0 or 1, got -1'),
     ([1, 1, 0], 'weighted features: the engine expects 2, not 1')])
 def test_features_that_cannot_be_those_with_weights_are_refused(operations, weighted, says):
     with pytest.raises(WRONG, match=says):
@@ -58,8 +57,7 @@ def test_features_that_cannot_be_those_with_weights_are_refused(operations, weig
 
 
 @pytest.mark.parametrize('features, weighted, says', [
-    (2, 3, 'F,.*expects 3, not 2'), (1, 5, 'F,.*expects 3, not 1'), (3, 0, 'W,.*expects 1, not 0'),
-    (3, 2, 'W,.*expects 1, not 2'), (4, 1, 'F,.*expects 3, not 4')])
+    (2, 3, 'F,.*expects 3, not 2'), (3, 0, 'W,.*expects 1, not 0')])
 def test_outputs_that_are_not_those_of_the_engine_are_refused(
         operations, features, weighted, says):
     """With two and three there are as many as with three and one, but of other types."""
@@ -78,15 +76,12 @@ def test_a_handle_of_no_engine_is_refused(operations, handle):
 @pytest.mark.parametrize('samples, ids, weights, says', [
     ([[0, 0, 3], [1], [2]], IDS[1], IDS[2], '"self"'),
     ([[0, 0], [1], []], IDS[1], IDS[2], '"liked"'),
-    ([[[0, 0, 3]], [1], []], IDS[1], IDS[2], '"liked"'),
     (IDS[0], IDS[1], [[1.]], '"liked"'),
     (IDS[0], [[4, 0, 5], [6], []], IDS[2], '"liked".*5'),
     (IDS[0], [[4, 0, 2], [-1], []], IDS[2], '"friend".*-1'),
     ([[0, 3, 0], [1], []], IDS[1], IDS[2], '"liked"'),
     ([[0, 0, 3], [SAMPLES], []], IDS[1], IDS[2], '"friend"'),
-    ([[0, 0, 3], [-1], []], IDS[1], IDS[2], '"friend"'),
     (IDS[0], IDS[1], [], 'weighted features: the engine expects 1, not 0'),
-    (IDS[0], IDS[1], [*IDS[2], *IDS[2]], 'expects 1, not 2'),
     (IDS[0][:2], IDS[1][:2], IDS[2] * 3, 'number of features: the engine expects 3, not 2')])
 def test_ids_that_do_not_fit_are_refused_with_the_name_of_the_feature(
         operations, samples, ids, weights, says):
@@ -143,17 +138,6 @@ def test_rows_beyond_a_part_are_refused(operations, rows):
     with pytest.raises(WRONG, match='row'):
         operations.run(operations.library.ete_read_rows(
             engine=operations.handle, value=tf.zeros([3, 3]), rows=rows, part=0))
-
-
-@pytest.mark.parametrize('shape', [[1] * 254, [2**62, 0]])
-def test_rows_of_a_shape_that_has_no_place_for_the_width_are_refused(operations, shape):
-    rows = tf.zeros([np.prod(shape, dtype=np.int64)], tf.int64)
-    rows = tf.raw_ops.Reshape(tensor=rows, shape=shape[:253])
-    for _ in shape[253:]:  # Of which Reshape makes no more at once.
-        rows = tf.raw_ops.ExpandDims(input=rows, axis=0)
-    with pytest.raises(WRONG, match=f'of {len(shape) + 1} dimensions'):
-        operations.run(tf.size(operations.library.ete_read_rows(
-            engine=operations.handle, value=tf.zeros([3, 3]), rows=rows, part=0)))
 
 
 def test_rows_are_read_from_the_value_that_is_given_for_any_shape_of_indices(operations):

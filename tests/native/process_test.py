@@ -1,9 +1,5 @@
-"""The resources of native kernels: memory, large pages, and no time when idle."""
+"""The resources of native kernels: no memory that stays, and no time when idle."""
 
-import contextlib
-import mmap
-import pathlib
-import re
 import time
 
 import numpy as np
@@ -23,27 +19,6 @@ MIB = 2**20
 def graph():
     with tf.Graph().as_default() as made:
         yield made
-
-
-def large_pages():
-    """Bytes of this process in large pages."""
-    text = pathlib.Path('/proc/self/smaps').read_text()
-    return 1024 * sum(map(int, re.findall(r'AnonHugePages: +(\d+) kB', text)))
-
-
-def granted_large_pages(size):
-    """Bytes in large pages of a piece of memory that asks for them as tables do.
-
-    There are none where they are off for this process, or where the memory of the system is in
-    too many pieces.
-    """
-    before = large_pages()
-    with mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as piece:
-        with contextlib.suppress(OSError):  # of a system that has no large pages
-            piece.madvise(mmap.MADV_HUGEPAGE)
-        for place in range(0, size, mmap.PAGESIZE):
-            piece[place] = 1
-        return large_pages() - before
 
 
 def test_ten_thousand_steps_leave_no_memory_behind(graph):
@@ -70,20 +45,6 @@ def test_ten_thousand_steps_leave_no_memory_behind(graph):
     # 200 bytes per step, each time if there is a leak: TensorFlow may take memory once.
     assert any(growth() < 2 * MIB for _ in range(3))
     operations.session.close()
-
-
-def test_tables_are_in_large_pages(graph):
-    size = 64 * MIB
-    granted = granted_large_pages(size)
-    if granted < size // 2:
-        pytest.skip(f'the system gives large pages for {granted} of {size} bytes only')
-    rows, before = size // 512, large_pages()  # Half of it is for the slot of Adagrad.
-    operations = Operations(table_rows=[5, rows], table_widths=[3, 64], num_hosts=1)
-    grouped = operations.group([[], [0] * rows, []], [[], np.arange(rows), []], [[]])
-    operations.update([grouped], [np.ones([4, width], np.float32) for width in (3, 64, 64)])
-    found = large_pages() - before
-    operations.session.close()
-    assert found >= granted // 2  # The kernel may lack some of them by now.
 
 
 def test_an_idle_engine_takes_no_time(graph):

@@ -124,10 +124,7 @@ def names_of(area: str) -> dict[str, Any]:
 
 
 def missing(path: str) -> str:
-    """Returns the message for a name that is not provided.
-
-    Args:
-      path: full path, such as `'tensorflow.contrib.layers.conv2d'`.
+    """Returns the message for a name that is not provided, by its full path.
 
     >>> missing('tensorflow.contrib.nn.alpha_dropout')
     'tf.contrib.nn.alpha_dropout is not provided by install(contrib=True); use tf.nn'
