@@ -122,6 +122,15 @@ def as_lines(problems: Iterable[Problem], tone: str = 'bad') -> list[Line]:
     return [Line(str(problem), tone) for problem in problems]
 
 
+def count_text(count: int, thing: str) -> str:
+    """Returns a number of things.
+
+    >>> count_text(1, 'row'), count_text(1200, 'row')
+    ('1 row', '1,200 rows')
+    """
+    return f'{count:,} {thing}' if count == 1 else f'{count:,} {thing}s'
+
+
 def time_text(seconds: float) -> str:
     """Returns a time for people; nothing if there is none."""
     try:

@@ -33,21 +33,13 @@ from ...checkpoint.options import CheckpointOptions
 from ...checkpoint.rotation import GONE, SPOILT, is_gone, rotated_away
 from ...checkpoint.tensors import KINDS
 from ...core.partition import Partition
-from ...errors import (
-    CheckpointError,
-    CorruptCheckpointError,
-    Problem,
-    bytes_text,
-    counted,
-    quoted,
-    shown,
-)
+from ...errors import CheckpointError, CorruptCheckpointError, Problem, bytes_text, quoted, shown
 from ...migration import map_file
 from ...migration import plan as planning
 from ...migration.contents import TF1, Variable
 from ...migration.naming import NOTHING
 from ...migration.plan import Move, Plan
-from ..report import Grid, Line, Report, as_data, as_lines
+from ..report import Grid, Line, Report, as_data, as_lines, count_text
 from ..stored import opened, options
 from . import choices
 
@@ -168,16 +160,16 @@ def _blocks(parsed: argparse.Namespace, made: Plan, data: dict[str, Any]
     if parsed.template is None:
         yield from _plan_blocks(made, data)
     if data['cleaned']:
-        yield Line(f'removed what {counted(data["cleaned"], "save")} that did not end '
+        yield Line(f'removed what {count_text(data["cleaned"], "save")} that did not end '
                    'had left', 'warn')
     size = bytes_text(data['bytes'])
     if parsed.template is not None:
-        count = counted(len(data['unnamed']), 'variable')
+        count = count_text(len(data['unnamed']), 'variable')
         yield Line(f'{parsed.template}: a map to complete; {count} without a new name', 'good')
     elif data['rows'] is None:
         yield Line(f'dry run: {size} would go to {data["destination"]}', 'warn')
     else:
-        yield Line(f'{data["destination"]}: {size}, {counted(data["rows"], "row")} '
+        yield Line(f'{data["destination"]}: {size}, {count_text(data["rows"], "row")} '
                    'compared with the source, all equal', 'good')
         if data['map'] is not None:
             yield Line(f'{data["map"]}: the map that leads back', 'good')
@@ -248,7 +240,7 @@ def _plan_blocks(plan: Plan, data: dict[str, Any]) -> Iterator[Line | Grid]:
     if left:
         yield Grid(('left out', 'why'), left)
     if data['unnamed']:
-        count = counted(len(data['unnamed']), 'variable')
+        count = count_text(len(data['unnamed']), 'variable')
         yield Line(f'without a new name: {count}; --template FILE writes a map with a line for '
                    'each, or --drop-rest leaves them out', 'bad')
 

@@ -36,11 +36,11 @@ from typing import TYPE_CHECKING, Any
 from ...checkpoint.options import CheckpointOptions
 from ...checkpoint.tables_meant import tables_meant
 from ...checkpoint.tensors import NO_ROW, Tensor
-from ...errors import ConfigError, CorruptCheckpointError, counted, shown
+from ...errors import ConfigError, CorruptCheckpointError, shown
 from ...migration import contents, naming, plan
 from ...migration.map_file import Map
 from ..migrating import choices
-from ..report import Grid, Line, Report, as_data, as_lines, json_number, number_text
+from ..report import Grid, Line, Report, as_data, as_lines, count_text, json_number, number_text
 from . import options
 from .opened import Stored, damage, opened, report_of
 
@@ -133,7 +133,7 @@ def _blocks(found: list[dict[str, Any]]) -> Iterator[Line | Grid]:
             more = '' if one['rows'] <= len(one['ids']) else ', ...'
             what = 'row' if one['rows'] == 1 else 'rows'
             yield Line(f'{one["name"]}: {what} {", ".join(str(id) for id, _ in one["ids"])}{more}')
-    yield Line(counted(len(found), 'difference'))
+    yield Line(count_text(len(found), 'difference'))
 
 
 def _pairs(a: Stored, b: Stored, given: CheckpointOptions) -> list[tuple[str, str]]:
@@ -189,10 +189,10 @@ def _paired(a: Stored, b: Stored, parsed: argparse.Namespace, given: CheckpointO
         one.partitions = dict(naming.orders(its))
     notes = []
     if found.ignored:
-        notes.append(f'not compared: {counted(len(found.ignored), "tensor")} that only one API '
+        notes.append(f'not compared: {count_text(len(found.ignored), "tensor")} that only one API '
                      'has, such as counters and rates of TF2')
     if found.dropped:
-        notes.append(f'not compared: {counted(len(found.dropped), "tensor")} that the map drops')
+        notes.append(f'not compared: {count_text(len(found.dropped), "tensor")} that the map drops')
     return sorted(found.tensors, key=lambda pair: pair[0] or pair[1]), notes
 
 
@@ -254,7 +254,7 @@ def _form(tensor: Tensor) -> str:
 def _what_text(one: dict[str, Any]) -> str:
     if one['kind'] == 'resized':
         more = 'more' if one['new'] > 0 else 'fewer'
-        return f'{counted(abs(one["new"]), "row")} {more}'
+        return f'{count_text(abs(one["new"]), "row")} {more}'
     if one['kind'] == 'changed':
         return f'{one["before"]} -> {one["after"]}'
     return one['before'] or one['after'] if one['kind'] in _SIGNS else str(one['kind'])

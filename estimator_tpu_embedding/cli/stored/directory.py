@@ -28,10 +28,10 @@ from ...checkpoint.file_names import POINTER, label, manifest_path
 from ...checkpoint.layout import Held, check_manifest
 from ...checkpoint.manifest import Manifest, read_manifest
 from ...checkpoint.rotation import steady, steady_each
-from ...errors import CorruptCheckpointError, Problem, bytes_text, counted, shown
+from ...errors import CorruptCheckpointError, Problem, bytes_text, shown
 from ...proto import reading
 from ..inputs import named_in_state
-from ..report import Grid, Line, Report, as_data, as_lines, time_text
+from ..report import Grid, Line, Report, as_data, as_lines, count_text, time_text
 
 HELP = 'list the checkpoints in a directory'
 COMMITTED, LEGACY, V1, INCOMPLETE = 'committed', 'legacy', 'v1', 'incomplete'
@@ -215,11 +215,11 @@ def report(parsed: argparse.Namespace) -> Report:
         _grid(seen.checkpoints, seen.pointer) if seen.checkpoints else Line('no checkpoints')]
     if seen.partial:
         blocks.append(Line(
-            f'{counted(len(seen.partial), "checkpoint")} being published or deleted, or left '
+            f'{count_text(len(seen.partial), "checkpoint")} being published or deleted, or left '
             f'by a job that was killed: {", ".join(seen.partial)}'))
     if seen.stages:
         blocks.append(Line(
-            f'{counted(len(seen.stages), "folder")} of saves that did not end, or are still '
+            f'{count_text(len(seen.stages), "folder")} of saves that did not end, or are still '
             f'being written: {", ".join(seen.stages)}'))
     data = {'directory': parsed.dir, 'pointer': seen.pointer, 'stages': seen.stages,
             'partial': seen.partial, 'findings': as_data(problems),

@@ -18,17 +18,9 @@ from typing import TYPE_CHECKING, Any
 from ...checkpoint import manifest
 from ...checkpoint.options import CheckpointOptions
 from ...checkpoint.tables_meant import meant
-from ...errors import (
-    CheckpointError,
-    ConfigError,
-    CorruptCheckpointError,
-    Problem,
-    counted,
-    quoted,
-    shown,
-)
+from ...errors import CheckpointError, ConfigError, CorruptCheckpointError, Problem, quoted, shown
 from ...proto import reading
-from ..report import Grid, Line, Report, as_data, as_lines
+from ..report import Grid, Line, Report, as_data, as_lines, count_text
 from .opened import Opened, damage, opened, report_of
 from .options import renames
 
@@ -78,7 +70,7 @@ def _report(parsed: argparse.Namespace) -> Report:
     made = built.NewCheckpoint(
         parsed.checkpoint, base.manifest.step if base is not None else step, tables, base)
     if left := made.commit():
-        notes.append(f'removed what {counted(left, "save or import")} that did not end had left')
+        notes.append(f'removed what {count_text(left, "save or import")} that did not end had left')
     entries = list(map(_data, tables))
     data = {'checkpoint': reading.label(made.prefix),
             'manifest_sha256': manifest.digest(made.prefix),

@@ -20,9 +20,9 @@ from ...checkpoint.file_names import label
 from ...checkpoint.layout import Held, check_manifest
 from ...checkpoint.manifest import StoredFile, read_manifest
 from ...checkpoint.rotation import LOOKS, rotated_away, steady_each
-from ...errors import CorruptCheckpointError, Problem, counted, shown
+from ...errors import CorruptCheckpointError, Problem, shown
 from ...proto import reading
-from ..report import Grid, Line, Report, as_data
+from ..report import Grid, Line, Report, as_data, count_text
 from . import opened
 
 HELP = 'read all of a checkpoint, or of all in a directory, and say what is damaged'
@@ -117,4 +117,4 @@ def _not_finite(prefix: str, tensors: Mapping[str, int]) -> Iterator[Problem]:
     for name, count in sorted(tensors.items()):
         yield Problem('E646', label(prefix),
                       f'the numbers of tensor "{shown(name, 255)}" must be finite',
-                      f'{counted(count, "row")} with NaN or infinity', 'Use an older one.')
+                      f'{count_text(count, "row")} with NaN or infinity', 'Use an older one.')
