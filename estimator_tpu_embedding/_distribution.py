@@ -27,11 +27,7 @@ _KINDS = ('train_distribute', 'eval_distribute')
 
 
 def init_run_config(config: Any, tf_config: Mapping[str, Any]) -> None:
-    """Completes a RunConfig that has a strategy.
-
-    Args:
-      config: the RunConfig; it has the strategies, and no cluster yet.
-      tf_config: the value of `TF_CONFIG`.
+    """Completes a RunConfig that has a strategy, and no cluster yet.
 
     Raises:
       ConfigError: if a strategy or the cluster is given twice.
@@ -83,13 +79,8 @@ def train_and_evaluate(estimator: Any, train_spec: Any, eval_spec: Any, executor
     """Runs the tasks that this process is responsible for until they end.
 
     A chief or worker trains. An evaluator evaluates and exports each new checkpoint. A parameter
-    server serves until it is killed, as all parameter servers do.
-
-    Args:
-      estimator: the Estimator to train; each task has a copy.
-      train_spec: its `saving_listeners` are not called, as in the original; W474 says so.
-      eval_spec: the spec for the evaluator.
-      executor_cls: the class of the nightly that evaluates again and again.
+    server serves until it is killed, as all parameter servers do. Each task has a copy of the
+    Estimator. `executor_cls` is the class of the nightly that evaluates again and again.
     """
     import tensorflow.compat.v1 as tf
     if train_spec.saving_listeners:
@@ -121,10 +112,7 @@ def estimator_train(estimator: Any, train_distributed_fn: Callable[..., Any],
                     hooks: Sequence[Any]) -> Any:
     """Trains for `Estimator.train` with a strategy over a cluster.
 
-    Args:
-      estimator: the Estimator to train, as a copy.
-      train_distributed_fn: trains; gets a copy, its strategy and the hooks.
-      hooks: the hooks of the training.
+    `train_distributed_fn` gets a copy of the Estimator, its strategy and the hooks.
 
     Raises:
       ConfigError: unless one process runs one graph for servers elsewhere.

@@ -154,12 +154,7 @@ def model_fn_of(estimator: Any) -> Callable[..., Any]:
 
 
 def add_train_hooks(more: Callable[[], Sequence[Any]]) -> None:
-    """Gives every training of every plain Estimator more hooks, from now on.
-
-    Args:
-      more: called at each call of `train()`; returns hooks. Later calls of this function are
-        ignored.
-    """
+    """Gives every training of every plain Estimator more hooks, unless an earlier call did."""
     original = estimator_class()._convert_train_steps_to_hooks
 
     @functools.wraps(original)
@@ -170,15 +165,7 @@ def add_train_hooks(more: Callable[[], Sequence[Any]]) -> None:
 
 
 class Training(NamedTuple):
-    """A training of a plain Estimator whose graph is built.
-
-    Attributes:
-      estimator: the Estimator.
-      spec: the `EstimatorSpec` that its model_fn returned.
-      hooks: all hooks that it was given and made, without the hooks of `spec`.
-      global_step: the tensor of the global step.
-      listeners: its checkpoint listeners, or `None`.
-    """
+    """A training of a plain Estimator whose graph is built; `hooks` lack those of `spec`."""
 
     estimator: Any
     spec: Any
@@ -189,11 +176,9 @@ class Training(NamedTuple):
 
 def surround_trainings(around: Callable[[Training], contextlib.AbstractContextManager[Any]]
                        ) -> None:
-    """Runs every training of every plain Estimator within a context, from now on.
+    """Runs every training of every plain Estimator within a context, unless an earlier call did.
 
-    Args:
-      around: returns a context whose value is one more hook. Later calls of this function are
-        ignored.
+    The value of the context is one more hook.
     """
     original = estimator_class()._train_with_estimator_spec
 

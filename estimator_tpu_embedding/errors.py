@@ -1,8 +1,8 @@
 """Defines every exception of this package, their codes and the grammar of their messages.
 
 A message is one line: `<code> <where>: <rule>; got <got>.  <remedy>`. The code never
-changes once released. One class exists per cause that a caller can act on; some are in
-`runner/failures.py` and `cluster/faults.py`.
+changes once released. One class exists per cause that a caller can act on. Those of runs and
+of workers are in modules of their own.
 """
 
 from __future__ import annotations

@@ -11,7 +11,6 @@ from harness.processes import run_python
 from tensorflow.python.tpu import training_loop
 
 from estimator_tpu_embedding import _tf, defaults
-from estimator_tpu_embedding.core.specs import Kernels
 from estimator_tpu_embedding.defaults import Defaults
 from estimator_tpu_embedding.errors import ConfigError, UnsupportedError
 from estimator_tpu_embedding.estimator import replicate, tpu_embedding_gradient
@@ -279,26 +278,6 @@ def trained(made, steps, ids_come_first=True, **send):
 def test_pipelined_a_step_lacks_the_update_before_it_and_retrieve_lacks_none(ids_come_first):
     made = embedding(pipeline_execution_with_tensor_core=True)
     assert trained(made, 3, ids_come_first) == ([0, 0, -1], -3)
-
-
-@graphs.needs_native
-@pytest.mark.parametrize('ids_come_first', [True, False])
-def test_ids_are_grouped_where_they_are_enqueued_if_the_tables_are_there(
-        monkeypatch, ids_come_first):
-    monkeypatch.setattr(defaults, '_current', Defaults(kernels=Kernels('native')))
-    made, ids = embedding(), [{'f': enqueue_data([[0], [], [], []])}]
-    if ids_come_first:
-        made.generate_enqueue_ops(ids)
-    made.create_variables_and_ops()
-    made.generate_enqueue_ops(ids)
-
-    def count():
-        return [operation.type for operation in tf.get_default_graph().get_operations()
-                ].count('EteGroup')
-
-    assert count() == (0 if ids_come_first else 1)
-    made.get_activations()
-    assert count() == 1
 
 
 @pytest.mark.parametrize('pipelined, expected', [(False, [0, -2, -4]), (True, [0, 0, -2])])
