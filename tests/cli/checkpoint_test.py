@@ -1,6 +1,5 @@
 import dataclasses
 import hashlib
-import os
 import pathlib
 
 import numpy as np
@@ -281,21 +280,6 @@ def test_it_runs_without_tensorflow_and_lists_without_numpy(tmp_path):
     for arguments in (['show', tmp_path, '--sample', '1'], ['diff', tmp_path, tmp_path],
                       ['verify', tmp_path]):
         assert run_etpe('checkpoint', *arguments, PYTHONPATH=str(tmp_path)).returncode == 0
-
-
-@pytest.mark.parametrize('suffix, put', [
-    ('index', os.mkfifo), ('tables.json', lambda path: path.symlink_to('../elsewhere')),
-    ('data-00000-of-00001', os.mkdir), ('index', pathlib.Path.touch)])
-def test_whatever_lies_where_a_file_should_is_told_and_not_waited_for(
-        etpe, tmp_path, suffix, put):
-    path = pathlib.Path(f'{save(tmp_path / "d")}.{suffix}')
-    path.rename(tmp_path / 'elsewhere')
-    put(path)
-    os.mkfifo(tmp_path / 'd' / 'checkpoint')
-    listed, = etpe.json('checkpoint', 'ls', tmp_path / 'd', status=1)['checkpoints']
-    assert listed['state'] == 'incomplete'
-    assert 'E612' in etpe('checkpoint', 'show', tmp_path / 'd', status=2)
-    assert 'E61' in etpe('checkpoint', 'verify', tmp_path / 'd', status=1)
 
 
 def test_a_table_of_anything_but_floats_is_a_finding(etpe, tmp_path):
