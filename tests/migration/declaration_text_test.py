@@ -112,7 +112,7 @@ def test_numbers_have_the_fewest_digits_that_are_the_same_float32():
 def test_the_batch_of_all_replicas_is_derived_from_that_of_a_core():
     made = run(written(read(GOLDEN / 'configs' / 'mod_3x2.pbtxt')).text, tf=tf)
     assert (made.BATCH_SIZE, made.BATCH_SIZE_PER_REPLICA) == (24, 4)
-    assert '# 24 samples = 6 cores x 4, on 3 hosts.' in written(
+    assert '# Samples per step: global 24 = 3 hosts x 2 cores x 4.' in written(
         read(GOLDEN / 'configs' / 'mod_3x2.pbtxt')).text
 
 
