@@ -5,9 +5,8 @@ The report in JSON has these fields:
 - `source`, `destination`: paths; the destination is the prefix of the new checkpoint.
 - `to`: as given.
 - `step`: of the new checkpoint.
-- `tables`: objects with `from`, `to`, `rows`, `width`, `optimizer`, `slots` (names of tensors), the
-  orders of rows `before` and `after`, and `reordered`.
-- `moves`: all tensors: objects with `from`, `to`, `kind` (a type), `shape` and `reordered`.
+- `moves`: all tensors: objects with `from`, `to`, `kind` (a type), `shape`, the orders of rows
+  `before` and `after`, and `reordered`.
 - `made`: variables that are computed, such as powers of Adam: objects with `name`, `kind`, `value`.
 - `left_out`: objects with `name` and `why`.
 - `unnamed`: variables without a new name, in a dry run.
@@ -46,8 +45,8 @@ from ..errors import (
     shown,
 )
 from ..migration import contents, from_tf2, map_file, moves, to_tf2
-from ..migration.contents import KERAS, MIDLEVEL, TF1, Contents, Target, Variable
-from ..migration.moves import Choices, Move, Plan
+from ..migration.contents import KERAS, MIDLEVEL, TF1, Contents, Target
+from ..migration.moves import Choices, Plan
 from ..migration.naming import NOTHING
 from . import opened
 from .report import Grid, Line, Report, as_command, as_data, as_lines
@@ -296,31 +295,14 @@ def _blocks(parsed: argparse.Namespace, made: Plan, data: dict[str, Any]
             yield Line(f'{data["map"]}: the map that leads back', 'good')
 
 
-def _along(plan: Plan) -> Iterator[tuple[Variable, Move, list[Move]]]:
-    """Yields each variable that goes along, its move, and those of its slots."""
-    moves = {move.source: move for move in plan.moves}
-    for named in plan.names.variables:
-        one = named.variable
-        if one.tensor in moves:
-            yield one, moves[one.tensor], [moves[slot] for slot in one.slots
-                                           if slot in moves and slot not in named.alone]
-
-
 def _as_data(plan: Plan, drops_rest: bool) -> dict[str, Any]:
     """Returns a plan for programs; a draft may lack names."""
-    names = {one.tensor: new for one, new in plan.names.tables}
     return {
         'step': plan.step,
-        'tables': [
-            {'from': one.name, 'to': names[one.tensor], 'rows': move.tensor.rows,
-             'width': move.tensor.shape[1],
-             'optimizer': one.family.name if one.family is not None else None,
-             'slots': [slot.source for slot in slots], 'before': _order_text(one.order),
-             'after': _order_text(move.after), 'reordered': move.is_reordered}
-            for one, move, slots in _along(plan) if one.is_table],
         'moves': [
             {'from': move.source, 'to': move.target, 'kind': move.tensor.kind,
-             'shape': list(move.tensor.shape), 'reordered': move.is_reordered}
+             'shape': list(move.tensor.shape), 'before': _order_text(move.before),
+             'after': _order_text(move.after), 'reordered': move.is_reordered}
             for move in plan.moves],
         'made': [{'name': one.target, 'kind': KINDS[one.dtype][0], 'value': one.value}
                  for one in plan.made],
@@ -337,25 +319,16 @@ def _order_text(order: Partition | None) -> str:
 
 
 def _plan_blocks(plan: Plan, data: dict[str, Any]) -> Iterator[Line | Grid]:
-    """Yields a plan for people: a line for each table and variable, its slots included."""
-    if data['tables']:
-        yield Grid(('table', 'becomes', '>rows', '>width', 'slots', 'order of rows'), [
-            (one['from'], one['to'], f'{one["rows"]:,}', f'{one["width"]:,}', _slots_text(
-                one['slots'], one['optimizer']),
-             f'{one["before"]} -> {one["after"]}' if one['reordered'] else one['after'])
-            for one in data['tables']])
-    told, rows = set[str](), []
-    for one, move, slots in _along(plan):
-        told |= {move.source, *(slot.source for slot in slots)}
-        if not one.is_table:
-            rows.append((*_cells(plan, move), _slots_text(
-                slots, one.family.name if one.family is not None else None)))
-    # The step, slots with names of their own, what is computed.
-    rows += [(*_cells(plan, move), '') for move in plan.moves if move.source not in told]
+    """Yields a plan for people: a line for each tensor, those of tables first."""
+    moves = sorted(plan.moves, key=lambda move: move.variable is None or (
+        not move.variable.is_table))
+    rows = [(plan.contents.text_of(move.source), str(move.place or move.target), move.tensor.kind,
+             str(list(move.tensor.shape)), f'{_order_text(move.before)} -> '
+             f'{_order_text(move.after)}' if move.is_reordered else '') for move in moves]
     rows += [(f'made: {each.value:.9g}', str(each.place or each.target), KINDS[each.dtype][0],
               '[]', '') for each in plan.made]
     if rows:
-        yield Grid(('variable', 'becomes', 'type', 'shape', 'slots'), rows)
+        yield Grid(('tensor', 'becomes', 'type', 'shape', 'new order of rows'), rows)
     left = [(plan.contents.text_of(tensor), why) for tensor, why in plan.left_out.items()
             if not data['unnamed'] or why != NOTHING]
     if left:
@@ -366,13 +339,3 @@ def _plan_blocks(plan: Plan, data: dict[str, Any]) -> Iterator[Line | Grid]:
                    'bad')
         for one in (named.variable for named in plan.nameless):
             yield Line(map_file.line(one.name, map_file.UNKNOWN, one.is_table or one.may_be_table))
-
-
-def _slots_text(slots: list[Any], optimizer: str | None) -> str:
-    return f'{len(slots)} of {optimizer}' if slots else ''
-
-
-def _cells(plan: Plan, move: Move) -> tuple[str, str, str, str]:
-    """Returns old and new name, type and shape of a tensor."""
-    return (plan.contents.text_of(move.source), str(move.place or move.target), move.tensor.kind,
-            str(list(move.tensor.shape)))

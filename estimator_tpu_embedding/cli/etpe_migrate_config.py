@@ -86,8 +86,9 @@ def _written(parsed: argparse.Namespace) -> tuple[str, Written]:
     source, target = parsed.input, parsed.to
     where = reading.label(source)
     if inputs.is_python(source):
+        from ..compat.install import install
         with contextlib.redirect_stdout(sys.stderr):  # The output is a file of Python.
-            job_declaration.prepare()
+            install()  # The module may import names that TensorFlow has removed.
             value = inputs.python_object(source)
             declared = job_declaration.of_object(value, where)
         if declared is not None:

@@ -17,8 +17,8 @@ from google.protobuf import text_format
 from ..core.optimizers import Bounds, Optimizer
 from ..core.plan import resolve
 from ..core.rates import DynamicRate
-from ..core.specs import FeatureSpec, TableSpec, Topology
-from ..errors import ConfigError, Problem, counted
+from ..core.specs import FeatureSpec, TableSpec
+from ..errors import ConfigError, Problem
 from ..proto.codec import STRATEGIES, Config, RateOfTag, plan_to_config
 from . import python_text
 from .job_declaration import (
@@ -116,13 +116,15 @@ def _python(declaration: Declaration, target: str) -> Written:
         name=name, job=comment(f'The rate of {named}. The job had {_origin(rate)}.'))
         for rate, (name, named) in rates.items()]
     definition, own = _optimizers(declaration, rates, target)
+    size = declaration.size
     declared = [definition, _dict('TABLES', 'table', notes, {
         table.name: _table(table, own.get(table.name)) for table in declaration.tables}),
         _dict('FEATURES', 'feature', notes, {
             one.name: _feature(one, declaration) for one in declaration.features})]
     return Written(string.Template(_TARGETS[target][0]).substitute(
         notes=_head(declaration, notes), batch=comment(_batch(declaration)),
-        batch_size=_batch_size(declaration), per_core=declaration.sizes.batch_size_per_core,
+        batch_size=size and size.batch_size,
+        per_core=size and size.batch_size // size.topology.num_cores,
         functions=''.join([*functions, '\n'] if functions else ()),
         declared='\n\n'.join(declared), made=_made(declaration, target)), tuple(notes))
 
@@ -138,20 +140,12 @@ def _head(declaration: Declaration, notes: Sequence[Note]) -> str:
     return '\n'.join([*found, *(comment(text, mark='# - ') for text in texts)])
 
 
-def _batch_size(declaration: Declaration) -> int | None:
-    """Returns the samples of all cores per step, if they are known."""
-    per_core, _, cores = declaration.sizes
-    return None if per_core is None or cores is None else per_core * cores
-
-
 def _batch(declaration: Declaration) -> str:
-    per_core, hosts, cores = declaration.sizes
-    whole = _batch_size(declaration)
-    if whole is None:
+    if declaration.size is None:
         return ('What was read does not say the batch size. TPUEstimator has it as '
                 'train_batch_size, for all cores together.')
-    return (f'{counted(whole, "sample")} = {counted(cores or 0, "core")} x {per_core}, on '
-            f'{counted(hosts or 1, "host")}. A core is a replica.')
+    batch_size, topology = declaration.size
+    return f'Samples per step: {topology.batch_arithmetic(batch_size)}. A core is a replica.'
 
 
 def _dict(name: str, kind: str, notes: Iterable[Note], values: Mapping[str, str]) -> str:
@@ -349,15 +343,14 @@ def _proto(declaration: Declaration) -> Written:
 def _config_of(declaration: Declaration) -> Config:
     if declaration.config is not None:
         return declaration.config
-    per_core, hosts, cores = declaration.sizes
-    if per_core is None or not (cores and hosts):
+    if declaration.size is None:
         raise ConfigError(Problem(
             'E674', declaration.where, 'a config holds the batch size and the number of cores, '
             'which this object does not say', remedy='State them, as in --batch-size 512 --hosts 1 '
             '--cores 8.'))
     return plan_to_config(resolve(
-        declaration.tables, declaration.features,
-        Topology(num_hosts=hosts, cores_per_host=cores // hosts), batch_size=per_core * cores,
+        declaration.tables, declaration.features, declaration.size.topology,
+        batch_size=declaration.size.batch_size,
         strategy=declaration.strategy, pipelined=declaration.pipelined,
         profile_directory=declaration.profile_directory))
 

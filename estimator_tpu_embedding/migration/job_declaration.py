@@ -85,12 +85,11 @@ NOT_WRITABLE = functools.partial(Note, code='E673')
 """The note of a function or an object of a program."""
 
 
-class Sizes(NamedTuple):
-    """Samples per core and step, hosts, and cores of all hosts, as far as they are known."""
+class Size(NamedTuple):
+    """Samples of all cores per step, and the hosts and cores."""
 
-    batch_size_per_core: int | None = None
-    hosts: int | None = None
-    cores: int | None = None
+    batch_size: int
+    topology: Topology
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +107,7 @@ class Declaration:
       unnamed: the features to which the job gave no name, as far as it is known.
       unsafe: the features whose look-ups on a CPU keep ids and weights that are not positive.
       is_tf2: whether it is of a job of TF2, as its config shows.
-      sizes: of the system and the batch.
+      size: of the batch and the system, if they are known.
       pipelined: whether look-ups run one step ahead of updates.
       strategy: `'div'` or `'mod'`.
       profile_directory: for statistics of ids; `''` for none.
@@ -124,7 +123,7 @@ class Declaration:
     unnamed: Collection[str] = ()
     unsafe: Collection[str] = ()
     is_tf2: bool = False
-    sizes: Sizes = Sizes()
+    size: Size | None = None
     pipelined: bool = False
     strategy: str = 'div'
     profile_directory: str = ''
@@ -133,7 +132,7 @@ class Declaration:
     config: Config | None = None
 
     def sized(self, batch_size: int, topology: Topology) -> Declaration:
-        """Returns the declaration with sizes that it lacks.
+        """Returns the declaration with the size that it lacks.
 
         Args:
           batch_size: samples of all cores per step.
@@ -142,7 +141,7 @@ class Declaration:
         Raises:
           ConfigError: if the job states its own sizes, or the cores do not divide the batch.
         """
-        if self.sizes != Sizes():
+        if self.size is not None:
             raise ConfigError(Problem(
                 'E679', self.where, 'it states its batch size and its system itself, which '
                 'arguments cannot change', f'--batch-size {batch_size}', 'Leave it out.'))
@@ -152,8 +151,7 @@ class Declaration:
             problems.append(problem)
         if problems:
             raise ConfigError(*problems)
-        return dataclasses.replace(self, sizes=Sizes(
-            batch_size // topology.num_cores, topology.num_hosts, topology.num_cores))
+        return dataclasses.replace(self, size=Size(batch_size, topology))
 
 _OF_COLUMNS = 'tbl_'
 """How the names of tables begin that feature columns make."""
@@ -181,7 +179,7 @@ def of_config(config: Config, where: str, others: Sequence[Config] = ()) -> Decl
     names = _names(plan.features, declared)
     is_sized = config.feature_descriptor or config.batch_size_per_tensor_core
     return dataclasses.replace(
-        found, is_tf2=bool(declared), config=config, sizes=found.sizes if is_sized else Sizes(),
+        found, is_tf2=bool(declared), config=config, size=found.size if is_sized else None,
         tables=tuple(dataclasses.replace(one, combiner='mean') for one in found.tables),
         features=tuple(dataclasses.replace(one, name=name)
                        for one, name in zip(found.features, names)),
@@ -246,16 +244,6 @@ def _notes_of_config(config: Config, unnamed: int, others: Sequence[Config]) -> 
                    'Give both the same size.')
 
 
-def prepare() -> None:
-    """Puts the names in place that TensorFlow removed, before the user's module is imported.
-
-    Raises:
-      SetupError: if TensorFlow, or another package of the extra `cpu`, is missing.
-    """
-    from ..compat.install import install
-    install()
-
-
 def of_object(value: Any, where: str) -> Declaration | None:
     """Returns what an object of TF1 declares, or `None` if it is no declaration.
 
@@ -307,7 +295,7 @@ def of_plan(plan: Plan, where: str, weight_keys: Mapping[str, str | None] | None
     return Declaration(
         where=where, tables=tuple(_trained(table, None) for table in plan.tables),
         features=features,
-        sizes=Sizes(plan.batch_size_per_core, plan.topology.num_hosts, plan.topology.num_cores),
+        size=Size(plan.global_batch_size, plan.topology),
         pipelined=plan.pipelined, strategy=plan.strategy,
         profile_directory=plan.profile_directory, config=plan_to_config(plan))
 

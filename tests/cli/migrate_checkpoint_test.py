@@ -26,15 +26,16 @@ def content(prefix):
             for name, one in bundle.tensors.items() if one.code}
 
 
-def test_a_dry_run_prints_tables_first_with_a_line_each_and_writes_nothing(etpe, tmp_path):
+def test_a_dry_run_has_a_line_for_each_tensor_and_writes_nothing(etpe, tmp_path):
     prefix = tf1(tmp_path / 'a', strategy='mod', hosts=3, slots={'Momentum': ROWS})
     said = etpe('migrate', 'checkpoint', prefix, tmp_path / 'b', '--to', 'tf2', '--map',
                 map_of(tmp_path, MAP + 'drop beta1_power'), '--drop-slots', '--dry-run')
     lines = [line.split() for line in said.splitlines()]
     assert lines[:2] == [
-        ['table', 'becomes', 'rows', 'width', 'slots', 'order', 'of', 'rows'],
-        [USER, 'user', '7', '2', 'mod:3', '->', 'ids']]
-    assert ['dense/kernel', 'net/w', 'float32', '[2,', '3]', '2', 'of', 'Adam'] in lines
+        ['tensor', 'becomes', 'type', 'shape', 'new', 'order', 'of', 'rows'],
+        [USER, 'embedding/user', 'float32', '[7,', '2]', 'mod:3', '->', 'ids']]
+    assert ['dense/kernel/Adam', 'net/w/.OPTIMIZER_SLOT/optimizer/m', 'float32', '[2,', '3]'
+            ] in lines
     assert ['global_step', 'optimizer/iter', 'int64', '[]'] in lines
     assert [f'{USER}/Momentum', *'--to tf2 has no place for it'.split()] in lines
     assert ['beta1_power', 'dropped', 'by'] in [line[:3] for line in lines]
@@ -46,13 +47,10 @@ def test_programs_get_every_tensor_of_a_plan(etpe, tmp_path):
     prefix = tf1(tmp_path / 'a', strategy='mod')
     found = etpe.json('migrate', 'checkpoint', prefix, tmp_path / 'b', '--to', 'tf2', '--map',
                       map_of(tmp_path), '--dry-run')
-    assert found['tables'] == [{
-        'from': USER, 'to': 'user', 'rows': 7, 'width': 2, 'optimizer': 'Adagrad',
-        'slots': [f'{USER}/Adagrad'], 'before': 'mod:2', 'after': 'ids', 'reordered': True}]
     assert len(found['moves']) == 8 and found['rows'] is None and found['map'] is None
     assert {'from': f'{USER}/Adagrad', 'to': 'embedding/user.Saccumulators/.ATTRIBUTES/'
-            'VARIABLE_VALUE', 'kind': 'float32', 'shape': [7, 2], 'reordered': True} in (
-                found['moves'])
+            'VARIABLE_VALUE', 'kind': 'float32', 'shape': [7, 2], 'before': 'mod:2', 'after': 'ids',
+            'reordered': True} in found['moves']
     assert (found['unnamed'], found['left_out'], found['made']) == ([], [], [])
 
 

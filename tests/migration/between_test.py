@@ -65,22 +65,3 @@ def test_slots_of_keras_are_loaded_where_its_optimizer_trains_the_tables(class_o
                 np.testing.assert_array_equal(
                     optimizer.get_slot(table, slot),
                     tf1_tables.value_of(f'{name}/{suffix}', rows), slot)
-
-
-@pytest.mark.parametrize('to, slots, lost', [
-    ('tf2', 'midlevel', []), ('tf2', 'keras', ['momentum']), ('tfrs', 'midlevel', ['momentum']),
-    ('tfrs', 'keras', ['momentum'])])
-def test_an_optimizer_that_the_target_lacks_is_an_error_unless_its_slots_are_dropped(
-        to, slots, lost, tmp_path):
-    everything = {**tf1_tables.SUFFIXES, **tf1_tables.LOST}
-    source = migrated.write_tf1(tmp_path, tf1_tables.tensors('div', 1, everything))
-    arguments = (tmp_path / 'out', to, '--assume', 'div', '--slots', slots)
-    errors = migrated.migrate(source, *arguments, lines=tf1_tables.LINES, status=2)
-    lost = [*lost, *tf1_tables.LOST]
-    assert errors.count('E655') == len(lost)
-    for table in lost:
-        assert f'the optimizer of "{table}" must be one that --to {to} has' in errors
-    there = migrated.migrate(source, *arguments, '--drop-slots', lines=tf1_tables.LINES)
-    ends = [key.rpartition('/.A')[0] for key in migrated.bytes_of(there)]
-    assert len([key for key in ends if key.startswith('embedding/')]) == sum(
-        1 + (len(own) if table not in lost else 0) for table, own in everything.items())

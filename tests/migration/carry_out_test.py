@@ -286,7 +286,7 @@ def test_m08_rows_that_are_not_finite_are_refused_with_a_remedy(tmp_path, map):
 
 
 @pytest.mark.parametrize('strategy', ['div', 'mod'])
-@pytest.mark.parametrize('hosts', soak_except([1, 2, 3, 5, 16], 2))
+@pytest.mark.parametrize('hosts', soak_except([1, 2, 3, 5, 16], 2, 4))
 def test_rows_go_there_and_back_byte_for_byte_however_few_fit_into_a_turn(
         tmp_path, map, monkeypatch, strategy, hosts):
     prefix = job.make(tmp_path / 'source', strategy=strategy, hosts=hosts)

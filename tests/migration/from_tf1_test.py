@@ -8,10 +8,8 @@ import pytest
 import tensorflow.compat.v1 as tf
 from google.protobuf import text_format
 from harness import migrated_checkpoints as migrated
-from harness import tf1_tables
 
 from estimator_tpu_embedding.checkpoint.bundle import Bundle
-from estimator_tpu_embedding.checkpoint.bundle_writer import BundleWriter
 from estimator_tpu_embedding.checkpoint.options import CheckpointOptions
 from estimator_tpu_embedding.errors import ConfigError, IncompatibleCheckpointError
 from estimator_tpu_embedding.migration import from_tf1
@@ -172,19 +170,6 @@ def test_slices_of_columns_are_refused_unless_they_stay_behind(tmp_path):
     np.testing.assert_array_equal(migrated.value(there, 'embedding/t'), ROWS)
 
 
-@pytest.mark.parametrize('hosts', tf1_tables.HOSTS)
-def test_mod_rows_of_any_number_of_hosts_are_put_into_the_order_of_ids(hosts, tmp_path):
-    """More hosts than rows leave some without any."""
-    rows = {'one': 1, 'two': 2, 'four': 4, 'many': 23}
-    source = migrated.write_tf1(tmp_path, {
-        name: tf1_tables.slices(name, count, 'mod', hosts) for name, count in rows.items()})
-    there = migrated.migrate(source, tmp_path / 'out', 'tf2', '--assume', f'mod:{hosts}', '--step',
-                             '7', lines='table re (.*) -> \\1')
-    for name, count in rows.items():
-        np.testing.assert_array_equal(
-            migrated.value(there, f'embedding/{name}'), tf1_tables.value_of(name, range(count)))
-
-
 def test_an_order_that_nothing_says_is_asked_for(tmp_path):
     path = migrated.write_tf1(tmp_path, dict.fromkeys('tu', [ROWS[::2], ROWS[1::2]]))
     with pytest.raises(IncompatibleCheckpointError, match='E652 .*--assume mod:H'):
@@ -207,21 +192,3 @@ def test_no_other_variable_is_taken_for_the_table_of_a_column(tmp_path):
     bundle = Bundle.open(migrated.write_tf1(tmp_path, tensors))
     assert from_tf1.table_names(bundle, config_of('tbl_a', 'tbl_grown')) == {
         'in/a_embedding/embedding_weights': 'tbl_a'}
-
-
-def test_ten_thousand_tables_of_one_shape_are_named_at_once(tmp_path):
-    """To compare each of them with each would take minutes."""
-    count = 10_000
-    with BundleWriter(str(tmp_path / 'model.ckpt-7')) as out:
-        for number in range(count):
-            own = f'in/t{number}_embedding/weights'
-            for name in own, f'{own}/Adagrad':
-                out.rows(name, 1, [4, 2])[0].append(ROWS)
-        out.finish()
-    bundle = Bundle.open(str(tmp_path / 'model.ckpt-7'))
-    assert from_tf1.table_names(bundle, config_of(*(f'tbl_t{number}' for number in range(
-        count)))) == {f'in/t{number}_embedding/weights': f'tbl_t{number}'
-                      for number in range(count)}
-    found, _ = read(bundle.prefix, 'table re in/(.*)_embedding/weights -> \\1', None)
-    assert len(found) == count and all(
-        one.is_table and len(one.slots) == 1 for one in found.values())

@@ -70,12 +70,6 @@ def test_the_config_beside_a_checkpoint_names_its_tables_and_their_order(tmp_pat
     assert 'E652' in errors and 'says mod on 2 hosts' in errors and '--assume mod:2' in errors
 
 
-def test_slices_of_a_checkpoint_without_config_may_be_in_any_order(tmp_path):
-    errors = migrated.migrate(GOLDEN / 'tf1' / 'mod_3', tmp_path / 'mod', 'tf2', '--drop-slots',
-                              lines=tf1_tables.LINES, status=2)
-    assert 'E652' in errors and '--assume mod:H' in errors
-
-
 def test_what_the_class_of_tensorflow_2_15_has_saved_becomes_a_checkpoint_of_tf1(tmp_path):
     back = migrated.migrate(
         GOLDEN / 'tf2' / 'ckpt-1', tmp_path / 'back', 'tf1', '--order', 'mod:3',

@@ -129,14 +129,6 @@ def test_no_name_becomes_code(tables, feature, place):
     assert sorted(made.TABLES) == sorted(tables)
 
 
-def test_equal_configs_give_equal_text_that_reads_back():
-    one = config('several_optimizers_2x2')
-    one.table_descriptor[0].name = 'ä"\u202e\n'
-    text = declaration_text.of_config(one).text
-    again = text_format.Parse(text, Config())
-    assert again == one and text == declaration_text.of_config(again).text
-
-
 def spec(**arguments):
     """A spec by dicts of two tables, one of which two features share."""
     return EmbeddingConfigSpec(**{
@@ -239,22 +231,11 @@ def test_a_legacy_embedding_knows_its_batch_too():
     assert 'num_tensor_cores: 4' in source(embedding, 'textproto')
 
 
-@pytest.mark.parametrize('value', [
-    3, None, {}, [], (), 'text', {'a': 1}, ({}, {}), object(), tf.zeros([2])])
-def test_other_objects_declare_nothing(value):
-    assert of_object(value, 'a test') is None
-
-
 def test_what_is_wrong_in_a_declaration_is_told_at_once():
     with pytest.raises(ConfigError) as caught:
         of_object(spec(feature_to_config_dict={'a': FeatureConfig('../x')},
                        table_to_config_dict={'../x': TableConfig(9, 2)}), 'a test')
     assert 'E403' in {problem.code for problem in caught.value.problems}
-
-
-def test_a_config_of_objects_needs_a_batch():
-    with pytest.raises(ConfigError, match='E674 a test: a config holds the batch size'):
-        source(spec(), 'textproto')
 
 
 def test_what_no_config_holds_is_told():

@@ -85,14 +85,6 @@ def test_an_expression_fits_no_name_of_more_than_250_characters():
     assert renamed(f'{"a" * 2**16} -> b', 'a' * 2**16) == ['b']
 
 
-def test_50_000_lines_are_read_and_looked_up_once_each():
-    count = 50_000
-    found = parse('\n'.join(f'old/{n} -> new/{n}' for n in range(count)))
-    names = [f'old/{n}' for n in range(count)]
-    assert [found.rule_for(name).new for name in names[-2:]] == ['new/49998', 'new/49999']
-    assert [rule.old for rule in found.idle(names[1:])] == ['old/0']
-
-
 def test_a_line_is_idle_if_it_fits_no_name_but_not_if_an_earlier_line_took_its_names():
     found = parse('a -> b\nre a -> c\nre x -> d\ndrop y')
     assert [rule.old for rule in found.idle(['a'])] == ['x', 'y']

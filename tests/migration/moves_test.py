@@ -72,17 +72,6 @@ def test_an_expression_that_fits_a_variable_and_its_slots_means_the_variable(tmp
     assert found['dense/bias'] == 'b'
 
 
-def test_slots_of_tables_that_are_named_alone_keep_the_order_of_their_ids(tmp_path):
-    contents = contents_of(tf1(tmp_path, strategy='mod'))
-    text = f'{USER} -> t\n{USER}/Adagrad -> '
-    for name, strategy in (('t/sums', 'mod'), ('sums', None)):
-        made = plan(contents, Target(kind='tf1', strategy='mod', hosts=2),
-                    Choices(map=parse(text + name)))
-        move, = (move for move in made.moves if move.target == name)
-        assert move.before.strategy == 'mod'
-        assert (move.after and move.after.strategy) == strategy
-
-
 def test_drop_leaves_out_a_variable_with_its_slots_or_only_the_slot(tmp_path):
     prefix = tf1(tmp_path)
     made = plan(contents_of(prefix), TF2, Choices(map=parse(

@@ -1,13 +1,9 @@
 """Rows of tables in TF1 are taken in the order that they have, or the user has to say it."""
 
-import hashlib
-import json
-import pathlib
 
 import numpy as np
 import pytest
 from harness import migrated_checkpoints as migrated
-from harness.checkpoints import signed
 
 from estimator_tpu_embedding.checkpoint.bundle import Bundle
 from estimator_tpu_embedding.checkpoint.options import CheckpointOptions
@@ -83,24 +79,6 @@ def test_slices_that_are_not_those_of_the_assumed_hosts_are_refused(tmp_path):
         assert len(error.value.problems) == 1
     read(path, 'table t -> t\nu -> u', 'mod:2')
     read(path, 'table re ([uw]) -> \\1', 'mod:2')  # Somebody has put the slices together.
-
-
-@pytest.mark.parametrize('form', [1, 2])
-def test_manifests_of_older_formats_say_the_order_too(form, tmp_path):
-    source = migrated.write_tf1(tmp_path, {**MOD, 'global_step': np.int64(7)})
-    fields = {'format': form, 'step': 7, 'created_by': 'test', 'tables': {
-        name: {'rows': 4, 'width': 2, 'strategy': 'mod', 'hosts': 2, 'slots': ['Adagrad']}
-        for name in 'tu'}}
-    if form == 2:
-        files = {path.name: {'size': path.stat().st_size, 'sha256': hashlib.sha256(
-            path.read_bytes()).hexdigest()} for path in tmp_path.iterdir()}
-        fields |= {'config': '', 'created': 1., 'plan_digest': '', 'files': files,
-                   'applied': {'rename': {}, 'reset_slots': []}}
-    text = signed(fields) if form == 2 else json.dumps(fields)
-    pathlib.Path(f'{source}.tables.json').write_text(text)
-    found = {one.name: one for one in read(source, '', None).variables}
-    assert found['t'].order.strategy == 'mod' and found['t'].order.num_hosts == 2
-    assert found['u'].slots == ('u/Adagrad',)
 
 
 def test_the_manifest_of_a_new_checkpoint_of_tf1_vouches_for_no_order_that_is_unknown(tmp_path):
