@@ -86,9 +86,8 @@ def _written(parsed: argparse.Namespace) -> tuple[str, Written]:
     source, target = parsed.input, parsed.to
     where = reading.label(source)
     if inputs.is_python(source):
-        from ..compat.install import install
         with contextlib.redirect_stdout(sys.stderr):  # The output is a file of Python.
-            install()  # The module may import names that TensorFlow has removed.
+            job_declaration.prepare()
             value = inputs.python_object(source)
             declared = job_declaration.of_object(value, where)
         if declared is not None:

@@ -1,4 +1,4 @@
-"""Carries out the plan of a migration: writes the tensors, compares them, and commits.
+"""Migrates a checkpoint: plans, writes the tensors, compares them, and commits.
 
 Tensors are read and written a few MB at a time, in the order of rows that the target wants.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import os
 import signal
 import time
@@ -22,6 +23,7 @@ from ..checkpoint.bundle_writer import BundleWriter, Part
 from ..checkpoint.file_names import label
 from ..checkpoint.manifest import Manifest, StoredFile, StoredTable, read_manifest
 from ..checkpoint.object_graph import GRAPH_KEY
+from ..checkpoint.options import CheckpointOptions
 from ..checkpoint.rotation import Signature, is_gone, rotated_away, signature
 from ..checkpoint.storage import Storage, free_bytes
 from ..checkpoint.stored_rows import Ordered, evenly
@@ -29,8 +31,10 @@ from ..checkpoint.tensors import KINDS
 from ..core.partition import Partition
 from ..errors import CheckpointError, CheckpointWriteError, NonFiniteCheckpointError, Problem, shown
 from ..version import VERSION
-from .contents import TF1
-from .moves import Move, Plan, size_of_files
+from . import moves
+from .contents import TF1, Target
+from .from_tf2 import Paths
+from .moves import Choices, Move, Plan, size_of_files
 from .to_tf2 import write_graph
 
 _CHUNK = 2**21
@@ -49,6 +53,37 @@ class Done(NamedTuple):
     prefix: str
     rows: int
     cleaned: int
+
+
+def migrate(prefix: str, destination: str, target: Target, choices: Choices = Choices(), *,
+            paths: Paths = Paths(), options: CheckpointOptions = CheckpointOptions(),
+            overwrite: bool = False) -> Done:
+    """Writes a checkpoint as a program of another API restores it, and compares every row.
+
+    Args:
+      prefix: of the checkpoint.
+      destination: a directory for the new one, which is made if it is missing.
+      target: what the new one is for.
+      choices: the map, and what may stay behind.
+      paths: of the objects of a checkpoint of TF2 that is read.
+      options: `assume` and `verify` count.
+      overwrite: whether a checkpoint of the same name is replaced.
+
+    Raises:
+      The errors of `read`, `plan` and `carry_out`.
+
+    Example:
+
+        from estimator_tpu_embedding.migration import Choices, Target, migrate, read_map
+
+        done = migrate('model_dir/model.ckpt-300', 'migrated', Target(kind='tf2'),
+                       Choices(map=read_map('map.txt')))
+        print(done.prefix, done.rows)
+    """
+    from ..checkpoint import recover
+    made = moves.plan(moves.read(prefix, paths, choices.map, options), target, choices)
+    return carry_out(made, destination, overwrite=overwrite,
+                     verify=functools.partial(recover.verify, prefix, options))
 
 
 def carry_out(plan: Plan, destination: str, *, overwrite: bool = False,

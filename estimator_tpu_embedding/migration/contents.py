@@ -9,7 +9,10 @@ from typing import NamedTuple
 from ..checkpoint.bundle import Bundle
 from ..checkpoint.object_graph import GRAPH_KEY, Place, escaped, joined
 from ..checkpoint.tensors import Tensor
-from ..core.partition import Partition
+from ..core.limits import MAX_HOSTS
+from ..core.partition import STRATEGIES, Partition
+from ..core.specs import is_count
+from ..errors import Problem, quoted, shown
 
 TF1, TF2, TFRS = 'tf1', 'tf2', 'tfrs'
 KINDS = (TF2, TFRS, TF1)
@@ -227,3 +230,14 @@ class Target:
             return [own, *(Place(joined(self.tables_path, escaped(f'{name}/{slot}')))
                            for slot in slots)]
         return [own, *(own._replace(optimizer=self.optimizer_path, slot=slot) for slot in slots)]
+
+    def problems(self) -> Iterator[Problem]:
+        """Yields a problem E654 for each value that a target cannot have."""
+        for name, allowed in (('kind', KINDS), ('slots', (KERAS, MIDLEVEL)),
+                              ('strategy', STRATEGIES)):
+            if getattr(self, name) not in allowed:
+                yield Problem('E654', f'Target.{name}', f'it must be one of {quoted(allowed)}',
+                              shown(repr(getattr(self, name)), 200))
+        if not is_count(self.hosts, 1, MAX_HOSTS):
+            yield Problem('E654', 'Target.hosts', f'it must be an int from 1 to {MAX_HOSTS}',
+                          shown(repr(self.hosts), 200))

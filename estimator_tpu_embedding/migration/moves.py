@@ -268,6 +268,9 @@ def plan(contents: Contents, target: Target, choices: Choices = Choices()) -> Pl
 
 def draft(contents: Contents, target: Target, choices: Choices) -> Plan:
     """Plans a migration as `plan` does, but one that may lack names, for a user who asks which."""
+    problems = list(target.problems())
+    if problems:
+        raise ConfigError(*problems)
     found = naming.names(contents, choices.map, contents.is_tf2 == (target.kind != TF1))
     step, problems = _step(contents, choices)
     moves = _Moves(contents, target, choices.drop_slots)
