@@ -1,5 +1,6 @@
 """Sources of TF2 declare what their config does, and tell what they cannot say."""
 
+import dataclasses
 import pathlib
 
 import pytest
@@ -7,9 +8,15 @@ import tensorflow as tf
 from google.protobuf import text_format
 from harness.migrated_sources import config_of_tf2, normal, run, too_long
 from harness.processes import run_python
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from estimator_tpu_embedding.core.optimizers import OPTIMIZERS, Bounds
+from estimator_tpu_embedding.core.plan import resolve
+from estimator_tpu_embedding.core.rates import DynamicRate
+from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology
 from estimator_tpu_embedding.migration import declaration_text, job_declaration
-from estimator_tpu_embedding.proto.codec import Config
+from estimator_tpu_embedding.proto.codec import Config, plan_to_config
 
 GOLDEN = pathlib.Path(__file__).parents[1] / 'golden'
 PATHS = sorted(GOLDEN.glob('configs/*.pbtxt'))
@@ -49,6 +56,66 @@ def test_the_source_declares_the_tables_features_and_optimizers_of_its_config(pa
     again = config_of_tf2(text, config.num_hosts, config.num_tensor_cores)
     assert normal(again) == normal(with_losses(config, target))
     assert not too_long(text)
+
+
+def any_configs():
+    """A hypothesis strategy of configs: any numbers, sequences, names and rates."""
+    rates = [DynamicRate(function=abs), DynamicRate(function=round)]
+    names = st.text(st.characters(exclude_categories=['C', 'Z']), min_size=1, max_size=9).filter(
+        lambda name: not {'', '.', '..'} & set(name.split('/')))
+    chosen = optimizers(st.sampled_from(sorted(OPTIMIZERS)))
+
+    @st.composite
+    def drawn(draw):
+        common = draw(chosen)
+        tables = [TableSpec(
+            name=name, vocabulary_size=draw(st.integers(4, 99)), dimension=draw(st.integers(1, 9)),
+            optimizer=draw(st.one_of(st.just(common), chosen)),
+            rate=draw(st.sampled_from([None, None, *rates])),
+            hot_id_replication=draw(st.booleans()))
+            for name in draw(st.lists(names, min_size=1, max_size=4, unique=True))]
+        features = [FeatureSpec(name=f'{place} {number}', table=table.name,
+                                max_sequence_length=draw(st.integers(0, 2)))
+                    for place, table in enumerate(tables)
+                    for number in range(draw(st.integers(1, 2)))]
+        return plan_to_config(resolve(
+            tables, features, Topology(num_hosts=2, cores_per_host=2), batch_size=12,
+            strategy=draw(st.sampled_from(['div', 'mod'])), pipelined=draw(st.booleans())))
+
+    return drawn()
+
+
+def optimizers(fields):
+    """A hypothesis strategy of legal optimizers of the core.
+
+    Args:
+      fields: a strategy of names of algorithms.
+    """
+    def number(**limits):
+        return st.floats(limits.get('at_least', limits.get('above', -8)),
+                         limits.get('at_most', limits.get('below', 8)), width=32)
+
+    bounds = st.tuples(*[st.one_of(st.none(), number())] * 2).map(
+        lambda pair: Bounds(lower=pair[0], upper=pair[1]))
+
+    def of(field):
+        kind = OPTIMIZERS[field]
+        own = {one.name: number(**one.metadata['bounds']) if 'bounds' in one.metadata
+               else st.booleans() for one in dataclasses.fields(kind)
+               if 'bounds' in one.metadata or one.name.startswith(('use_', 'multiply_', 'allow_'))}
+        tail = {'clip_weights': bounds, 'clip_gradients': bounds, 'accumulate': st.booleans(),
+                'decay': st.sampled_from([None, .25, .1]), 'decay_times_rate': st.booleans()}
+        return st.builds(kind, learning_rate=number(at_least=0), **own, **tail)
+
+    return fields.flatmap(of).filter(lambda one: not list(one.problems('t')) and not (
+        one.decay_times_rate and one.decay is None))
+
+
+@settings(deadline=None, max_examples=60)
+@given(any_configs())
+def test_any_config_keeps_what_tf2_has(config):
+    text = written(config).text
+    assert normal(config_of_tf2(text, 2, 4)) == normal(with_losses(config, 'tf2'))
 
 
 def test_sources_pass_lint(tmp_path):
