@@ -24,7 +24,6 @@ from .report import Grid, Line, Report, as_command, as_data, as_lines
 if TYPE_CHECKING:  # The command alone needs NumPy.
     from ..migration.rows_export import Chosen, Exported
 
-_FORMATS = ('npy', 'parquet')
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -38,8 +37,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
                         'parts of its name that no other has; give it again for more tables. '
                         'Without it all are exported')
     parser.add_argument('--slots', action='store_true', help='the slots of the optimizer too')
-    parser.add_argument('--format', choices=_FORMATS, default='npy', help='of the files; '
-                        'parquet needs the package pyarrow')
+    parser.add_argument('--format', choices=('npy', 'safetensors', 'parquet'), default='npy',
+                        help='of the files; all but npy need the extra "rows"')
     parser.add_argument('-o', '--output', metavar='DIR', required=True)
     opened.add_arguments(parser)
     as_command(parser, lambda parsed: opened.report_of([parsed.path], lambda: _report(parsed)),

@@ -22,8 +22,8 @@ from .report import Grid, Line, Report, as_command
 if TYPE_CHECKING:  # The command alone needs NumPy.
     from ..migration.rows_import import NamedFile
 
-_NAMED = re.compile(r'(?P<table>[^=]+)=(?P<file>.+?\.(?:npy|parquet))(?::(?P<column>.+))?',
-                    re.DOTALL)
+_NAMED = re.compile(r'(?P<table>[^=]+)=(?P<file>.+?\.(?:npy|safetensors|parquet))'
+                    r'(?::(?P<column>.+))?', re.DOTALL)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -36,7 +36,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('checkpoint', metavar='CKPT', help='the new checkpoint')
     parser.add_argument('--table', metavar='NAME=FILE[:COLUMN]', action='append', required=True,
                         help='rows of a table, in the order of ids unless there are ids: a .npy '
-                        'file, or a column of a .parquet file, whose column "id" has the ids')
+                        'file, or a column of a .safetensors or .parquet file, whose column '
+                        '"id" has the ids')
     parser.add_argument('--ids', metavar='NAME=FILE[:COLUMN]', action='append', default=[],
                         help='the ids of the rows, if they are elsewhere')
     as_command(parser, _report)
@@ -67,7 +68,8 @@ def _named(flag: str, texts: Sequence[str]) -> list[NamedFile]:
         match = _NAMED.fullmatch(text)
         if match is None:
             raise ConfigError(Problem(
-                'E669', f'--{flag}', 'it must be NAME=FILE.npy or NAME=FILE.parquet:COLUMN',
+                'E669', f'--{flag}', 'it must be NAME=FILE.npy, or NAME=FILE:COLUMN with '
+                'a .safetensors or .parquet file',
                 shown(repr(text), 200)))
         found.append(NamedFile(match['table'], match['file'], match['column'] or ''))
     return found

@@ -1,4 +1,4 @@
-"""Reads matrices of rows and vectors of ids from `.npy` and `.parquet` files.
+"""Reads matrices of rows and vectors of ids from `.npy`, `.safetensors` and `.parquet` files.
 
 Nothing in these files is trusted. Rows are read a few MB at a time.
 """
@@ -21,7 +21,14 @@ from ..errors import CheckpointError, Problem, shown
 from ..proto import files
 
 ID = 'id'
-"""The name of the column with ids in `.parquet` files."""
+"""The name of the column with ids in files of several columns."""
+PACKAGES = {'npy': 'numpy', 'safetensors': 'safetensors', 'parquet': 'pyarrow'}
+"""By the format of files, which is their suffix: what reads them."""
+SAFETENSORS_KINDS = {
+    'float64': 'F64', 'float32': 'F32', 'float16': 'F16', 'bfloat16': 'BF16',
+    'float8_e5m2': 'F8_E5M2', 'float8_e4m3fn': 'F8_E4M3', 'int64': 'I64', 'int32': 'I32',
+    'uint64': 'U64', 'uint32': 'U32'}
+"""What `.safetensors` files call the types of rows and ids."""
 _STEP_BYTES = 2**22
 _BUFFER = 2**20
 
@@ -74,12 +81,13 @@ def columns_of(directory: str, name: str) -> dict[str, Column]:
 
     Raises:
       CheckpointError: E665 if the file is missing, no regular file, truncated, or of another kind.
-        E663 if it is a `.parquet` file and pyarrow is missing.
+        E663 if the package that reads it is missing.
     """
     path, suffix = os.path.join(directory, name), name.rpartition('.')[2]
+    readers = {'npy': _npy, 'safetensors': _safetensors, 'parquet': _parquet}
     require(suffix)
     with _opened(path) as file:
-        return dict((_parquet if suffix == 'parquet' else _npy)(name, path, file))
+        return dict(readers[suffix](name, path, file))
 
 
 def require(format: str) -> None:
@@ -88,10 +96,11 @@ def require(format: str) -> None:
     Raises:
       CheckpointError: E663 if a package is missing.
     """
-    if format == 'parquet' and importlib.util.find_spec('pyarrow') is None:
+    package = PACKAGES[format]
+    if importlib.util.find_spec(package) is None:
         raise CheckpointError(Problem(
-            'E663', 'Parquet', 'the package pyarrow must be installed', 'no such package',
-            'pip install pyarrow, or "estimator_tpu_embedding[rows]"; or use another format.'))
+            'E663', f'.{format}', f'the package {package} must be installed', 'no such package',
+            f'pip install {package}, or "estimator_tpu_embedding[rows]"; or use another format.'))
 
 
 def bad_file(name: str, rule: str, got: str, remedy: str = 'Write the file anew.'
@@ -133,6 +142,39 @@ def _npy(name: str, path: str, file: BinaryIO) -> Iterator[tuple[str, Column]]:
             yield rows
 
     yield '', Column(name, path, dtype.name, shape, read)
+
+
+@contextlib.contextmanager
+def _with_safetensors(path: str) -> Iterator[Any]:
+    """Opens a `.safetensors` file by its library, which checks the header; maps the file."""
+    from safetensors import SafetensorError, safe_open
+    try:
+        with safe_open(path, 'np') as source:
+            yield source
+    except SafetensorError as error:
+        raise ValueError(error) from error
+
+
+def _safetensors(name: str, path: str, file: BinaryIO) -> Iterator[tuple[str, Column]]:
+    """Yields the tensors of a `.safetensors` file."""
+    kinds = {short: kind for kind, short in SAFETENSORS_KINDS.items()}
+    with _with_safetensors(path) as source:
+        for key in source.keys():
+            tensor = source.get_slice(key)
+            kind = tensor.get_dtype()
+            yield key, Column(name, path, kinds.get(kind, kind), tuple(tensor.get_shape()),
+                              functools.partial(_read_safetensors, key, path))
+
+
+def _read_safetensors(key: str, path: str, file: BinaryIO, step: int) -> Iterator[np.ndarray]:
+    """Yields rows of a tensor; opens the file for each part, as mapped pages count as memory."""
+    first = count = 0
+    while not first or first < count:
+        with _with_safetensors(path) as source:
+            tensor = source.get_slice(key)
+            count = tensor.get_shape()[0]
+            yield tensor[first:min(first + step, count)]
+        first += step
 
 
 def _parquet(name: str, path: str, file: BinaryIO) -> Iterator[tuple[str, Column]]:

@@ -7,6 +7,7 @@ a directory of that name holds a whole export.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -26,7 +27,7 @@ from ..checkpoint.tensors import NO_ROW, Tensor
 from ..core.partition import Partition
 from ..errors import CheckpointError, ConfigError, Problem, quoted, shown
 from .contents import is_tf2
-from .row_files import ID, step_of
+from .row_files import ID, SAFETENSORS_KINDS, step_of
 
 _MOST_NAMED = 5
 
@@ -143,7 +144,7 @@ def export(bundle: Bundle, tables: Sequence[Chosen], format: str, directory: str
     Args:
       bundle: the checkpoint.
       tables: to export.
-      format: of the files, `'npy'` or `'parquet'`.
+      format: of the files, `'npy'`, `'safetensors'` or `'parquet'`.
       directory: which is made, or must be empty.
 
     Returns:
@@ -166,6 +167,8 @@ def export(bundle: Bundle, tables: Sequence[Chosen], format: str, directory: str
                 with created(storage.path(f'{stage}/{file}')) as opened:
                     if format == 'parquet':
                         _write_parquet(opened, sources)
+                    elif format == 'safetensors':
+                        _write_safetensors(opened, sources)
                     else:
                         _write_npy(opened, sources[[one.file for one in of_table].index(file)])
                 storage.sync(f'{stage}/{file}')
@@ -246,6 +249,27 @@ def _write_npy(file: BinaryIO, source: Ordered) -> None:
         file.write(rows.data)
 
 
+def _write_safetensors(file: BinaryIO, sources: Sequence[Ordered]) -> None:
+    """Writes the table and its slots. The library of that format would take all rows in memory."""
+    header, end = {}, 0
+    for source in sources:
+        tensor = source.bundle.tensors[source.name]
+        begin, end = end, end + tensor.size
+        header[_column(source.name)] = {'dtype': SAFETENSORS_KINDS[tensor.kind],
+                                        'shape': tensor.shape, 'data_offsets': [begin, end]}
+    text = json.dumps(header).encode()
+    text += b' ' * (-len(text) % 8)  # So that numbers lie at multiples of their size.
+    file.write(len(text).to_bytes(8, 'little') + text)
+    for source in sources:
+        for rows in _read(source, step_of(source.bundle.tensors[source.name].row_bytes)):
+            file.write(rows.data)
+
+
+def _column(name: str) -> str:
+    """Returns what a file of several columns calls a tensor; `id` means ids there."""
+    return f'{ID}_rows' if name == ID else name
+
+
 def _write_parquet(file: BinaryIO, sources: Sequence[Ordered]) -> None:
     """Writes a column `id` of int64, and for each tensor one of lists of one length."""
     import pyarrow
@@ -255,7 +279,7 @@ def _write_parquet(file: BinaryIO, sources: Sequence[Ordered]) -> None:
     for one in tensors:
         number = pyarrow.from_numpy_dtype(np.dtype(one.code))
         fields.append(pyarrow.field(
-            f'{ID}_rows' if one.name == ID else one.name, pyarrow.list_(pyarrow.field(
+            _column(one.name), pyarrow.list_(pyarrow.field(
                 'element', number, nullable=False), one.shape[1]), nullable=False))
     step = min(step_of(one.row_bytes) for one in tensors)
     # Trained rows hardly compress, and a dictionary of floats is as large as they are.

@@ -95,9 +95,29 @@ def test_lists_of_parquet_are_rows_if_all_have_one_length(tmp_path):
         columns_of(str(tmp_path), 'bad.parquet')
 
 
-def test_without_pyarrow_the_error_says_what_to_install(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, 'pyarrow', None)
-    for use in (lambda: columns_of(str(tmp_path), 'a.parquet'),
-                lambda: require('parquet')):
-        with pytest.raises(CheckpointError, match='E663 Parquet: .*pip install pyarrow'):
+def test_a_header_of_safetensors_that_does_not_fit_its_file_is_refused(tmp_path):
+    numpy = pytest.importorskip('safetensors.numpy')
+    numpy.save_file({'v': ROWS, 'id': np.arange(7)}, tmp_path / 'good.safetensors')
+    columns = columns_of(str(tmp_path), 'good.safetensors')
+    assert {name: (one.kind, one.shape) for name, one in columns.items()} == {
+        'id': ('int64', (7,)), 'v': ('float32', (7, 2))}
+    got, steps = read(columns['v'])
+    np.testing.assert_array_equal(got, ROWS)
+    assert max(steps) == 3
+    content = (tmp_path / 'good.safetensors').read_bytes()
+    for bad in (content[:-8], content[:4], b'\xff' * 40):
+        (tmp_path / 'bad.safetensors').write_bytes(bad)
+        with pytest.raises(CheckpointError, match='E665 file bad.safetensors: it must be readable'):
+            columns_of(str(tmp_path), 'bad.safetensors')
+    (tmp_path / 'good.safetensors').write_bytes(content[:-8])
+    with pytest.raises(CheckpointError, match='E665 file good.safetensors'):
+        read(columns['v'])
+
+
+@pytest.mark.parametrize('format, package', [
+    ('parquet', 'pyarrow'), ('safetensors', 'safetensors')])
+def test_without_a_package_the_error_says_what_to_install(tmp_path, monkeypatch, format, package):
+    monkeypatch.setitem(sys.modules, package, None)
+    for use in (lambda: columns_of(str(tmp_path), f'a.{format}'), lambda: require(format)):
+        with pytest.raises(CheckpointError, match=f'E663 .{format}: .*pip install {package}'):
             use()

@@ -94,7 +94,7 @@ def test_a_job_starts_warm_from_a_table_of_elsewhere(tmp_path, strategy, hosts):
 
 @pytest.mark.soak
 @pytest.mark.serial
-@pytest.mark.parametrize('format', ['npy', 'parquet'])
+@pytest.mark.parametrize('format', ['npy', 'safetensors', 'parquet'])
 def test_memory_does_not_depend_on_the_table(tmp_path, monkeypatch, format):
     """A table of 410 MB passes through less than 100 MB."""
     monkeypatch.setattr(rows_import, 'WINDOW', 2**25)
@@ -111,6 +111,6 @@ def test_memory_does_not_depend_on_the_table(tmp_path, monkeypatch, format):
             strategy='mod', vocabulary_size=rows, num_hosts=3)
         one, = export(bundle, [Chosen('t', [], partition)], format, out)
         rows_import.write(str(tmp_path / 'd'), rows_import.checked(out, [
-            NamedFile('t', one.file, 't' if format == 'parquet' else '')], []))
+            NamedFile('t', one.file, 't' if format != 'npy' else '')], []))
 
     assert highest_rss_of(there_and_back) < 100 * 2**20
