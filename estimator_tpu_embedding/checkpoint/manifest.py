@@ -7,12 +7,14 @@ Without the manifest row 9 could be any id.
 from __future__ import annotations
 
 import base64
+import contextlib
 import dataclasses
 import hashlib
 import json
 import math
 import os
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from ..core import limits
@@ -146,8 +148,14 @@ def read_manifest(checkpoint: str) -> Manifest | None:
 
 def read_file(path: str, name: str) -> Manifest:
     """Reads the manifest at a path, of the checkpoint of that name; E611 if it cannot."""
-    try:
+    with _must_be_readable(path, name):
         return _from_json(_content(path), name)
+
+
+@contextlib.contextmanager
+def _must_be_readable(path: str, name: str) -> Iterator[None]:
+    try:
+        yield
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError,
             OverflowError) as error:
         raise CorruptCheckpointError(Problem(
@@ -158,8 +166,10 @@ def read_file(path: str, name: str) -> Manifest:
 
 
 def digest(checkpoint: str) -> str:
-    """Returns the SHA-256 of a manifest, which covers the hashes of all files."""
-    return hashlib.sha256(_content(manifest_path(checkpoint))).hexdigest()
+    """Returns the SHA-256 of a manifest, which covers the hashes of all files; else E611."""
+    path = manifest_path(checkpoint)
+    with _must_be_readable(path, os.path.basename(checkpoint)):
+        return hashlib.sha256(_content(path)).hexdigest()
 
 
 def _content(path: str) -> bytearray:

@@ -208,7 +208,7 @@ def _named_elsewhere(directory: str) -> str | None:
 def _check_digest(checkpoint: str, expected: str) -> None:
     try:
         found = digest(checkpoint)
-    except OSError:
+    except CorruptCheckpointError:
         found = 'no manifest'
     if found != expected:
         raise CorruptCheckpointError(Problem(

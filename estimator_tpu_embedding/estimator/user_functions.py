@@ -217,7 +217,10 @@ def place_of(function: Any) -> str:
     """`make_input (/home/me/job.py:12)` for a function of the user; `''` if it is not known."""
     if isinstance(function, functools.partial):
         function = function.func
-    code = getattr(inspect.unwrap(function), '__code__', None)
+    function = inspect.unwrap(function)
+    if not inspect.isroutine(function) and not isinstance(function, type):
+        function = getattr(type(function), '__call__', None)
+    code = getattr(function, '__code__', None)
     return f'{code.co_name} ({code.co_filename}:{code.co_firstlineno})' if code else ''
 
 

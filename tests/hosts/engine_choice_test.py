@@ -13,7 +13,7 @@ from estimator_tpu_embedding.native import library
 
 @pytest.fixture
 def without_library(monkeypatch):
-    monkeypatch.setattr(library, '_loaded', None)
+    monkeypatch.setattr(library, '_load', library._load.__wrapped__)
     monkeypatch.setattr(library, 'PATH', library.PATH.with_name('absent.so'))
     engine_choice._tell.cache_clear()
     yield
@@ -61,7 +61,7 @@ def test_a_library_that_is_there_but_of_no_use_has_a_remedy_of_its_own(
         monkeypatch, tmp_path, has_another_copy, remedy):
     broken = tmp_path / 'broken.so'
     broken.write_bytes(b'no library')
-    monkeypatch.setattr(library, '_loaded', None)
+    monkeypatch.setattr(library, '_load', library._load.__wrapped__)
     monkeypatch.setattr(library, 'PATH', broken)
     if has_another_copy:  # TensorFlow then gives a module without operations.
         monkeypatch.setattr(tf, 'load_op_library', lambda path: object())
