@@ -1,7 +1,7 @@
 """Keeps the state of jobs on disk: saves, verifies, restores and deletes checkpoints.
 
-Nothing else in this package writes below a model_dir, except TensorFlow's event files.
+Nothing else in this package writes below a model_dir, except event files and `graph.pbtxt`.
 
-A save is read in the order saver, commit, integrity, manifest, removal, pointer. A restore is read
-in the order recover, held, compare, restore. Both stand on file_names and storage.
+A save is read in the order saver, commit, storage, integrity, manifest, removal. A restore is read
+in the order held, recover, compare, restore. Names of files are in file_names.
 """

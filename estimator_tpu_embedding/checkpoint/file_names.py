@@ -1,4 +1,4 @@
-"""Parses and builds the names of checkpoint files; no other module knows their grammar.
+"""Parses and builds the names of checkpoint files. Names of a moment are where they are made.
 
     model.ckpt-7                        a checkpoint: a base, a hyphen and its step
     model.ckpt-7.index                  says where its tensors are

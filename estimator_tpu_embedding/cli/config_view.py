@@ -1,7 +1,7 @@
 """Reads a config into plain data, the `View` that most commands print.
 
 People inspect broken configs above all. So nothing is checked here, and nothing is refused: a
-number that makes no sense is shown as it is. `proto.decoding.config_to_plan` judges configs.
+number that makes no sense is shown as it is. `proto.codec.config_to_plan` judges configs.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Reads and sets environment variables, and checks that the packages of the extra `cpu` are there.
 
-No other module of the package touches environment variables.
+Only `cluster/` reads environment variables too, for the processes that it starts.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Says on which device of a cluster each part of a job is: the only home of device strings.
+"""Says on which device of a cluster each part of a job is.
 
 A job in one process has no device strings at all. A job on a cluster has a client and one task per
 host. The client has input, the global step, host calls and summaries. A host has its shards and
