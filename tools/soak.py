@@ -26,12 +26,15 @@ from gate_session import ROOT, TESTS, Ended, Results, Session
 FIRST = ('conformance/backend_test.py', 'faults/cluster_test.py', 'cluster/cluster_test.py',
          'checkpoint/cluster_checkpoints_test.py', 'estimator/cluster_jobs_test.py')
 """Files whose fixtures start many processes, which should not wait for each other in the end."""
+LIBRARIES = 'libraries/libraries_test.py'
+"""It needs the package index, and so a network."""
 KEPT_EVERY = 30
 """Seconds."""
 PROGRAMS = {
     'kills': ['{python}', '-m', 'harness.kill_job', '--kills', '500'],
     'versions': ['{python}', '-m', 'nox', '-f', 'tools/noxfile.py', '-s', 'tests', 'oldest'],
     'quickstart': ['{python}', '-m', 'nox', '-f', 'tools/noxfile.py', '-s', 'quickstart'],
+    'libraries': ['{python}', '-m', 'pytest', '-q', '-m', 'soak', f'tests/{LIBRARIES}'],
     'protobuf': [sys.executable, 'tools/check_protobuf.py'],
     'sanitizers': [sys.executable, 'tools/sanitize_native.py'],
 }
@@ -39,8 +42,8 @@ PROGRAMS = {
 
 
 def files_of(tests: Iterable[str]) -> list[str]:
-    """The files of tests, below the folder of tests, in the order in which they run."""
-    files = {test.partition('::')[0].removeprefix('tests/') for test in tests}
+    """The files of tests that need no network, below `tests/`, in the order in which they run."""
+    files = {test.partition('::')[0].removeprefix('tests/') for test in tests} - {LIBRARIES}
     return sorted(files, key=lambda file: (file not in FIRST, file))
 
 
