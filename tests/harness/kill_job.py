@@ -104,6 +104,7 @@ def live(log, seconds, work):
     Returns:
       Its exit status, negative for a signal.
     """
+    pathlib.Path(log).touch()  # A life may end before it has opened its log.
     child = os.fork()
     if child == 0:
         status = 1
