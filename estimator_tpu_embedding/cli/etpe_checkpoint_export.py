@@ -25,7 +25,6 @@ if TYPE_CHECKING:  # The command alone needs NumPy.
     from ..migration.rows_export import Chosen, Exported
 
 
-
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the command to its parser."""
     parser.description = (

@@ -160,6 +160,8 @@ def test_programs_end_under_their_command_as_the_doctor_says(path, prescriptions
         return
     first = one.stops[0]
     assert done.returncode == 1 and LAST_LINE not in done.stdout
+    if path.suffix == '.py':
+        assert f'{path.name}", line {first.place.line}' in done.stderr
     name = 'SyntaxError' if first.code == 'E131' else first.subject.rpartition('.')[2]
     assert name in done.stderr
 

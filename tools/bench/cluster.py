@@ -38,11 +38,9 @@ import evidence  # noqa: E402
 import exchange_model  # noqa: E402
 import networks  # noqa: E402
 import numpy as np  # noqa: E402
-import private_network  # noqa: E402
 from cluster_engines import STRATEGY, HostsEngine, link_of, workload_of  # noqa: E402
 from engine import compare  # noqa: E402
 
-from estimator_tpu_embedding.cluster import listening  # noqa: E402
 from estimator_tpu_embedding.cluster.choice import ClusterChoice  # noqa: E402
 from estimator_tpu_embedding.cluster.cluster import Cluster  # noqa: E402
 
@@ -224,13 +222,6 @@ def show_steps(parsed, figures):
     return bench.link
 
 
-def keep_private():
-    """Goes on in a network of its own: servers of TensorFlow obey everybody who reaches them."""
-    words = private_network.before(sys.executable) if listening.interfaces() else []
-    if words:
-        os.execvp(str(words[0]), [*map(str, words), sys.executable, *sys.argv])
-
-
 def main():
     """Does what the command line says."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], allow_abbrev=False)
@@ -246,7 +237,7 @@ def main():
                         help='workloads of the model')
     evidence.add_argument(parser)
     parsed = parser.parse_args()
-    keep_private()
+    networks.keep_private()
     with evidence.recorded(parsed.json, 'cluster') as figures:
         link = show_steps(parsed, figures)
         if parsed.starts:

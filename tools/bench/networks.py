@@ -9,6 +9,7 @@ command line whose process may do all this, and sees nothing of the machine's ow
 
 import contextlib
 import ctypes
+import os
 import pathlib
 import shutil
 import signal
@@ -18,6 +19,12 @@ import sys
 import threading
 import time
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent))
+
+import private_network  # noqa: E402
+
+from estimator_tpu_embedding.cluster import listening  # noqa: E402
+
 MTU = 9000
 PORT = 8470
 BURST = '256kb'
@@ -26,6 +33,13 @@ BURST = '256kb'
 _BRIDGE = 'bench'
 PROBE_BYTES = 2**28
 """That `gbit_of_socket` sends."""
+
+
+def keep_private():
+    """Goes on in a network of its own: servers of TensorFlow obey everybody who reaches them."""
+    words = private_network.before(sys.executable) if listening.interfaces() else []
+    if words:
+        os.execvp(str(words[0]), [*map(str, words), sys.executable, *sys.argv])
 
 
 def die_with_parent():

@@ -3,9 +3,8 @@
 
     python3 tools/bench/timeline.py [--shrink K] [--steps 200] [--json FILE]
 
-needs the package with its `cpu` extra, on Linux. On a machine with a network, begin the command
-with `unshare -rn sh -c 'ip link set lo up; exec "$@"' sh`. The job is that of `job.py`, with a core
-per host and one step per loop. TensorFlow traces each step, and the input that is drawn beside it,
+needs the package with its `cpu` extra, on Linux. The job is that of `job.py`, with a core per host
+and one step per loop. TensorFlow traces each step, and the input that is drawn beside it,
 for a later step. A part is measured from the first operation that is in it to the last, so it
 includes the wait for tensors of the other host. Times are milliseconds after the first look-up of
 the step; a figure is the median over the steps. `tools/docs/pictures.py` draws them.
@@ -21,6 +20,7 @@ os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '2')
 
 import evidence  # noqa: E402
 import job  # noqa: E402
+import networks  # noqa: E402
 import tensorflow.compat.v1 as tf  # noqa: E402
 from workloads import WORKLOADS  # noqa: E402
 
@@ -142,6 +142,7 @@ def main():
     parser.add_argument('--shrink', type=int, default=1)
     evidence.add_argument(parser)
     parsed = parser.parse_args()
+    networks.keep_private()
     with evidence.recorded(parsed.json, pathlib.Path(__file__).stem) as figures:
         measure(parsed, figures)
 
