@@ -38,7 +38,7 @@ SPECIAL = frozenset({'delattr', 'eval', 'exec', 'getattr', 'globals', 'locals', 
 _NAMES_IN_TEXT = TENSORFLOW | {'eval', 'exec', 'getattr', 'globals', 'locals', 'vars'}
 """Words of an executed text that may look up names of libraries, beside those bound here."""
 HARMLESS = frozenset('bool callable dir hasattr hash help id isinstance issubclass print reload '
-                      'repr str type'.split())
+                     'repr str type'.split())
 """Functions of Python that ask a module for no name, or that Python 3 does not have."""
 BUILTINS = frozenset({'__builtins__', '__import__', 'eval', 'exec', 'globals', 'locals'})
 """Names of Python that look up others by texts."""

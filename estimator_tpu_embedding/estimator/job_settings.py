@@ -196,7 +196,7 @@ def lookups(spec: EmbeddingConfigSpec, topology: Topology, batch_size: int, verb
         return embedding_columns.variable_names(columns, graph)
 
     featurizer = embedding_columns.Featurizer(columns, plan, list(zip(dense, on_tensor_core)),
-                                  may_lack_samples=verb == 'predict')
+                                              may_lack_samples=verb == 'predict')
     return Lookups(plan=plan, featurize=featurizer, variable_names=variable_names,
                    gradient_multiplier=spec.experimental_gradient_multiplier_fn,
                    words=words_of(spec))
@@ -207,7 +207,7 @@ def words_of(spec: EmbeddingConfigSpec | None) -> list[Words]:
     if spec is None:
         return []
     return column_vocabulary.words_of([*(spec.feature_columns or []),
-                                *(spec.tensor_core_feature_columns or [])])
+                                       *(spec.tensor_core_feature_columns or [])])
 
 
 def declared_by(spec: EmbeddingConfigSpec, id_policy: str | Mapping[str, str] | None

@@ -221,7 +221,7 @@ class TPUEstimator(WithoutTpu):
         self._warn_of_no_checkpoint(found, 'evaluate')
         job = self._job(_legacy.mode_keys().EVAL, input_fn)
         results = inference.evaluate(job, steps=steps, hooks=_legacy.checked_hooks(hooks),
-                                following=found)
+                                     following=found)
         step = results['global_step']
         with tf.Graph().as_default(), summaries.survived(self.eval_dir(name)):
             _legacy.write_metrics(self.eval_dir(name), results, step)
@@ -312,7 +312,7 @@ class TPUEstimator(WithoutTpu):
             lookups = job_settings.lookups(
                 self._spec, deployment.topology, deployment.batch_size, verb, config.id_policy)
         on_tpu = user_functions.TpuCalls(mode=mode, deployment=deployment, params=self.params,
-                                config=config, plan=lookups.plan if lookups else None)
+                                         config=config, plan=lookups.plan if lookups else None)
         return Job(
             verb=verb, deployment=deployment, lookups=lookups, batch_axes=axes,
             skips_nonfinite=config.nonfinite_gradients == 'skip',

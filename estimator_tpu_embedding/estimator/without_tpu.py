@@ -266,7 +266,7 @@ def train_batch_size(estimator: Any) -> int | None:
 
 
 def _without_engine(spec: EmbeddingConfigSpec, features: Mapping[str, Any],
-                   id_policy: str | Mapping[str, str] | None) -> dict[str, Any]:
+                    id_policy: str | Mapping[str, str] | None) -> dict[str, Any]:
     """Returns features with which a model computes the same without the engine as with it.
 
     The tables must fit the memory that this process may have.

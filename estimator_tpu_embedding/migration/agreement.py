@@ -444,7 +444,7 @@ def _train(request: _Request, folder: str) -> _Result:
         if error.code != 'E687':
             raise
         return _Result(problems=[dataclasses.asdict(dataclasses.replace(one, where=request.where))
-                                for one in error.problems])
+                                 for one in error.problems])
     saved = pointer.read(folder)
     return _Result(
         checkpoint=os.path.join(folder, saved.newest) if saved is not None else '',

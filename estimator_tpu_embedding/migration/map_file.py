@@ -228,7 +228,7 @@ def way_back(plan: Plan, comments: Iterable[str] = ()) -> str:
         new, old = tables.get(move.source, (_target_text(move), contents.text_of(move.source)))
         if new != old or move.variable is not None:
             lines.append(line(new, old, move.source in tables and contents.is_tf2
-                               and plan.target.kind == TF1))
+                              and plan.target.kind == TF1))
     left = [f'# Left behind: {shown(name, 1000)}' for name in plan.left_out]
     return '\n'.join([*(f'# {line}' for line in comments), *sorted(lines), *left, ''])
 

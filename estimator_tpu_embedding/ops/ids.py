@@ -323,7 +323,7 @@ def _weights_elsewhere(where: str, got: str = '') -> Problem:
 
 
 def _checked_weights(where: str, weights: tf.Tensor, places: tf.Tensor, ids: tf.Tensor,
-             places_of_ids: tf.Tensor) -> tf.Tensor:
+                     places_of_ids: tf.Tensor) -> tf.Tensor:
     """Returns weights as float32; they fail to evaluate unless finite and at the ids' places.
 
     Places are in any form whose first dimension may be compared.

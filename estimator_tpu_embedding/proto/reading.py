@@ -333,4 +333,4 @@ def _carriers_in_text(content: bytes | bytearray) -> Iterator[_Carrier]:
             function = function if is_in_function else b''
         elif config and _is_carrier(op):
             yield _Carrier(function=text.unescaped(function), node=text.unescaped(node),
-                          config=text.unescaped(config))
+                           config=text.unescaped(config))

@@ -70,6 +70,7 @@ def _ancestors(tensors: Sequence[tf.Tensor]) -> set[tf.Operation]:
             pending += [each.op for each in operation.inputs] + list(operation.control_inputs)
     return found
 
+
 @contextlib.contextmanager
 def noting_call(call: str, **given: Any) -> Iterator[None]:
     """Adds to an error of the body a note with the call of a function and what was `given` to it.

@@ -119,7 +119,7 @@ def _shared(batch: Batch, deployment: Deployment, cores: int, where: str,
         return [batch] * cores
     size, rows = deployment.batch_size_per_core, batch.rows
     parts = parts_of((batch.features, batch.labels), cores, size, where, axes=axes,
-                                 may_be_short=rows is not None)
+                     may_be_short=rows is not None)
     return [Batch(features, labels,
                   None if rows is None else tf.clip_by_value(rows - index * size, 0, size))
             for index, (features, labels) in enumerate(parts)]

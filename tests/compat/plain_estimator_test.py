@@ -311,7 +311,7 @@ def test_call_of_train_in_an_independent_worker_says_what_to_call(monkeypatch, t
     monkeypatch.setenv('TF_CONFIG', '{"cluster": {"worker": ["a:1", "b:1"]}, '
                                     '"task": {"type": "worker", "index": 0}}')
     config = v1.RunConfig(str(tmp_path), train_distribute=STRATEGIES['OneDevice'](),
-                               eval_distribute=STRATEGIES['OneDevice']())
+                          eval_distribute=STRATEGIES['OneDevice']())
     estimator = v1.Estimator(linear, config=config)
     for call in (estimator.train, estimator.evaluate):
         with pytest.raises(ete.ConfigError, match='E473 .* independent_worker over worker.  Call '

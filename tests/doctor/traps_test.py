@@ -195,6 +195,7 @@ def test_a_batch_of_its_own_that_each_core_takes():
 def test_batches_of_the_size_that_is_asked_for_are_no_finding(source):
     assert not found(source, 'W220')
 
+
 @pytest.mark.parametrize('path, kind', [
     ('tensorflow.contrib.tpu.TPUConfig', 'TPUConfig'),
     ('tensorflow.compat.v1.estimator.tpu.TPUConfig', 'TPUConfig'),

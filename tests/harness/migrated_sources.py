@@ -29,7 +29,7 @@ def config_of_tf2(text, hosts=1, cores=1):
     found = shapes.resolve(declared, shapes.of_build(
         declared, None, made.BATCH_SIZE_PER_REPLICA or 1))
     return feature_configs.config_of(declared, found, num_hosts=hosts, num_cores=cores,
-                                 pipelined='pipeline_execution' in text.rpartition('def ')[2])
+                                     pipelined='pipeline_execution' in text.rpartition('def ')[2])
 
 
 def normal(config):

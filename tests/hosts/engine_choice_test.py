@@ -23,7 +23,7 @@ def without_library(monkeypatch):
 def chosen(kernels, **options):
     with tf.Graph().as_default():
         return engine_choice.choose_engine(graphs.small_plan(), {'t': 't'},
-                                    kernels=Kernels(kernels), **options).kernels
+                                           kernels=Kernels(kernels), **options).kernels
 
 
 @graphs.needs_native

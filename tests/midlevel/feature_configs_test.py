@@ -100,7 +100,7 @@ def test_a_plan_has_the_shapes_weights_and_rates_of_each_feature():
     users, items = table('users', optimizer=api.SGD(rate)), table('items', combiner='sum')
     declared = declare([api.FeatureConfig(users), api.FeatureConfig(items)], api.Adam(.25), True)
     plan = feature_configs.plan_of(declared, [(4,), (3, 2)], replicas=2, pipelined=True,
-                               id_policy='drop', training=True)
+                                   id_policy='drop', training=True)
     assert [feature.name for feature in plan.features] == ['1', '0']
     assert [plan.output_shape(feature) for feature in plan.features] == [(3, 2, 2), (4, 2)]
     assert [feature.weight_feature for feature in plan.features] == ['1', '0']
@@ -110,7 +110,7 @@ def test_a_plan_has_the_shapes_weights_and_rates_of_each_feature():
         1, 2, 'training', True)
     assert [len(plan.slots(one)) for one in ('users', 'items')] == [0, 2]
     served = feature_configs.plan_of(declared, [(4,), ()], replicas=1, pipelined=False,
-                                 id_policy='error', training=False)
+                                     id_policy='error', training=False)
     assert served.mode == 'inference' and served.output_shape(served.features[0]) == (2,)
 
 
@@ -138,7 +138,7 @@ def test_every_golden_has_a_declaration():
 
 def test_a_table_without_an_optimizer_has_no_rate():
     config = feature_configs.config_of(declare(api.FeatureConfig(table('t'))), [(8,)], num_hosts=1,
-                                   num_cores=1, pipelined=False)
+                                       num_cores=1, pipelined=False)
     assert not config.table_descriptor[0].optimization_parameters.HasField('learning_rate')
 
 

@@ -14,6 +14,8 @@ pytestmark = pytest.mark.usefixtures('tfrs_names')
 api, keras = tf.tpu.experimental.embedding, tf.keras.optimizers.legacy
 RATE = .25
 ROWS, SAMPLES = 7, 8
+
+
 def initial_rows():
     """The rows with which the table begins."""
     return np.random.default_rng(3).normal(size=(ROWS, 2)).astype(np.float32)

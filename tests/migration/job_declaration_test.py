@@ -121,7 +121,7 @@ def test_no_name_becomes_code(tables, feature, place):
             name=name, vocabulary_size=9, dimension=2, hot_id_replication=True,
             optimizer=Adagrad(learning_rate=.1)) for name in tables),
         features=tuple(FeatureSpec(name=name, table=table, weight_feature=place)
-            for name, table in ((feature, tables[0]), (feature + "'", tables[1]))))
+                       for name, table in ((feature, tables[0]), (feature + "'", tables[1]))))
     text = declaration_text.written(declaration, 'tf2').text
     assert text.encode().decode() == text
     assert {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)} <= CODE

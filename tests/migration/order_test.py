@@ -27,7 +27,7 @@ def read(path, lines, assume):
 def planned(path, lines, assume):
     """Plans to take it to TF2."""
     moves.plan(read(path, lines, assume), Target(kind='tf2'),
-              moves.Choices(map=parse(lines), step=1, drop_rest=True))
+               moves.Choices(map=parse(lines), step=1, drop_rest=True))
 
 
 def test_a_table_is_not_taken_along_as_another_variable_with_its_rows_out_of_order(tmp_path):

@@ -124,7 +124,7 @@ def test_links_that_are_none_are_refused_with_the_owner(owners, wrong, message):
     """Owner 1 knows only `liked`, whose 4 samples have the positions 4 to 7."""
     with pytest.raises(tf.errors.InvalidArgumentError, match=f'owner 1 .*{message}'):
         of_hosts.merge(owners.exchange, [np.zeros(8, np.float32), np.zeros(3, np.float32)],
-                              [owners.split.links[0], wrong], owners.split.scales)
+                       [owners.split.links[0], wrong], owners.split.scales)
 
 
 def test_a_message_of_garbage_is_an_error_or_some_message(owners):

@@ -40,7 +40,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     kept = [file for file in files
             if file.src_dir != config.docs_dir or file.src_uri.endswith('.md')]
     return Files([*kept, *(File.generated(config, name, content=text)
-                            for name, text in made.items())])
+                           for name, text in made.items())])
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
