@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Iterator
 
 from .checkpoint.options import CheckpointOptions
-from .cluster.choice import ClusterChoice
+from .cluster.worker_choice import ClusterChoice
 from .core.specs import ID_POLICIES, Kernels, System
 from .errors import ConfigError, Problem
 

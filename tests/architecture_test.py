@@ -78,18 +78,18 @@ HOMES = {
         strings, {'tensorflow.python', 'tensorflow._api', 'tensorflow_estimator.python',
                   'tensorflow_estimator._api'},
         {'_legacy.py', *(f'compat/{name}.py' for name in (
-            'contrib/place', 'import_paths', 'lost_names', 'modules', 'moved'))}),
+            'contrib/contrib_modules', 'deleted_modules', 'import_paths', 'lost_names',
+            'private_names'))}),
     'the nightly': (imports, {'tensorflow_estimator'}, set()),  # `_legacy` imports it by name.
     'engines': (
-        imports, {f'{NAME}.hosts.{name}' for name in (
-            'native', 'stock')},
+        imports, {f'{NAME}.hosts.{name}' for name in ('native_engine', 'stock_engine')},
         {f'hosts/{name}.py' for name in ('engine_choice', 'per_host')}),
     'the compiled engine': (  # `install` only says why there is none.
-        imports, {f'{NAME}.native.library', f'{NAME}.native.layout'},
+        imports, {f'{NAME}.native.library', f'{NAME}.native.plan_attributes'},
         {'native', 'compat/install.py', *(f'hosts/{name}.py' for name in (
-            'engine_choice', 'exchange', 'native', 'per_host')),
+            'engine_choice', 'exchange', 'native_engine', 'per_host')),
          'cluster/process_facts.py'}),  # Graphs of other processes use it in a worker.
-    'calls of a worker': (imports, {f'{NAME}.cluster.control'}, {'cluster'}),
+    'calls of a worker': (imports, {f'{NAME}.cluster.worker_calls'}, {'cluster'}),
     # The package `_tf` does not hand it out.
     'strategies': (imports, {f'{NAME}._tf.distribute'}, {'_distribution', 'compat', 'midlevel'}),
     'strategies through _tf': (names, {'_tf.distribute'}, set()),
@@ -98,10 +98,10 @@ HOMES = {
         names, {'STORED_BY_ID[]', 'partition.STORED_BY_ID[]'}, {'core/partition.py'}),
     'how messages call a checkpoint': (strings, {'checkpoint '}, {'checkpoint/file_names.py'}),
     'a manifest of another checkpoint': (
-        strings, {'E614'}, {'checkpoint/held.py'}),
+        strings, {'E614'}, {'checkpoint/opened_checkpoint.py'}),
     'environment': (
         uses, {'os.environ', 'os.getenv', 'os.putenv'},
-        {'compat/environment.py', 'cluster/children.py', 'cluster/server.py'}),
+        {'compat/environment.py', 'cluster/local_workers.py', 'cluster/server.py'}),
     'files that change': (
         uses,
         {'os.rename', 'os.replace', 'os.remove', 'os.unlink', 'shutil.rmtree', 'tf.train.Saver'},
@@ -109,10 +109,10 @@ HOMES = {
     'threads and signals': (
         uses, {'threading.Thread', 'threading.Timer', 'signal.signal', 'signal.set_wakeup_fd'},
         {f'runner/{name}.py' for name in (
-            'ending', 'infeed', 'checkpoint_hooks', 'run_sessions', 'towers')}
-        | {'migration/carry_out.py'}  # SIGTERM ends a migration in order.
+            'signals_and_deadlines', 'infeed', 'checkpoint_hooks', 'run_sessions', 'towers')}
+        | {'migration/migrate_checkpoint.py'}  # SIGTERM ends a migration in order.
         | {f'cluster/{name}.py' for name in (
-            'children', 'control', 'worker')}),
+            'local_workers', 'worker_calls', 'worker')}),
     'files that are opened': (
         uses, {'open', 'os.open', 'os.fdopen'},
         {'checkpoint/storage.py', 'checkpoint/model_dir.py', 'proto/files.py',
@@ -122,8 +122,8 @@ HOMES = {
         {'compat/script.py'}),
     'arguments of the process': (
         uses, {'sys.argv', 'sys.path'},
-        {'compat/script.py', 'cli/main.py', 'cli/input_argument.py', 'migration/agreement.py',
-         'doctor/answering.py'}),  # Its own process must not import what is scanned.
+        {'compat/script.py', 'cli/main.py', 'cli/input_argument.py', 'migration/check_jobs.py',
+         'doctor/oracle_process.py'}),  # Its own process must not import what is scanned.
     # P18: a graph is never run, and code is imported only where the user named it.
     'graphs of strangers': (
         uses, {'tf.import_graph_def', 'tf.saved_model.load', 'tf.train.import_meta_graph',
@@ -132,16 +132,16 @@ HOMES = {
     'loaded modules': (
         uses, {'sys.modules', 'sys.meta_path'},
         {'_legacy.py', '_process.py', *(f'compat/{name}.py' for name in (
-            'console', 'contrib/place', 'environment', 'import_paths', 'modules', 'old_imp',
-            'script', 'tf1')),
-         'doctor/answering.py'}),
+            'console', 'contrib/contrib_modules', 'deleted_modules', 'environment',
+            'import_paths', 'old_imp', 'script', 'tf1')),
+         'doctor/oracle_process.py'}),
     'imports by name': (
         uses, {'importlib.import_module'},
         {'__init__.py', '_legacy.py', 'cli/input_argument.py', 'cli/main.py',
          'compat/import_paths.py', 'compat/old_python.py',
          'midlevel/__init__.py',  # As in that of the package: names are imported when used.
-         'migration/agreement.py',  # A side of a check, in a process of its own.
-         'doctor/answering.py'}),  # Installed libraries, and nothing of what is scanned.
+         'migration/check_jobs.py',  # A side of a check, in a process of its own.
+         'doctor/oracle_process.py'}),  # Installed libraries, and nothing of what is scanned.
 }
 
 UNSAFE = {  # modules and names that nothing may have
@@ -152,7 +152,7 @@ UNSAFE = {  # modules and names that nothing may have
 
 STRATEGIES = {  # where something is compared with 'div' or 'mod'
     'core/partition.py',
-    'checkpoint/held.py',  # the enum of a config
+    'checkpoint/opened_checkpoint.py',  # the enum of a config
     'estimator/tpu_estimator.py',  # refuses mod without a TPU, as the original
     'doctor/traps.py'}  # reads what a script says
 
@@ -307,4 +307,4 @@ def test_no_fact_is_read_out_of_a_message_that_this_package_made():
     compare([at(source, node.lineno) for source in sources() for node in ast.walk(source.tree)
              if any(OWN_MESSAGE.search(text) for text in searched(node))],
             {'columns/embedding_columns.py', 'compat/hints.py', 'midlevel/replicas.py',
-             'runner/finite.py'})
+             'runner/finite_checks.py'})

@@ -33,9 +33,9 @@ from ..errors import CheckpointWriteError, NonFiniteCheckpointError, Problem, sh
 from . import file_names, pointer, removal
 from .bundle import Bundle
 from .file_names import BASE, manifest_path, partial_of
-from .held import Held
 from .integrity import scan
 from .manifest import Manifest, StoredFile
+from .opened_checkpoint import Opened
 from .recover import Known, is_whole
 from .storage import Storage, free_bytes
 
@@ -308,11 +308,11 @@ def _complete_manifest(prefix: str, step: int, last: str | None,
             f'{rows} rows with NaN or infinity', remedy, step)
             for name, rows in nonfinite.items()])
     complete = manifest(files)
-    held = Held(bundle, complete)
+    opened = Opened(bundle, complete)
     complete = dataclasses.replace(complete, tables={
-        name: table for name, table in complete.tables.items() if name in held.shapes})
+        name: table for name, table in complete.tables.items() if name in opened.shapes})
     wrong = [f'"{shown(name, 200)}"' for variable, table in complete.tables.items()
-             for name in held.lacking(variable, table)]
+             for name in opened.lacking(variable, table)]
     if wrong:
         raise CheckpointWriteError(Problem(
             'E621', f'step {step}', 'what was written must hold the tables of the plan',

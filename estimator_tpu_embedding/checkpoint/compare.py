@@ -19,8 +19,8 @@ from ..core.names import is_of_dummy
 from ..core.partition import STORED_BY_ID, Partition
 from ..core.vocabulary_digests import Vocabulary, Words
 from ..errors import IncompatibleCheckpointError, Problem, quoted, shown
-from .held import Held, Sign, sign_of_mod, unknown_order
 from .manifest import Applied, StoredTable, tensors_of
+from .opened_checkpoint import Opened, Sign, sign_of_mod, unknown_order
 from .options import CheckpointOptions, tables_meant, unknown_drops
 
 Shape = Sequence[int | None] | None
@@ -121,26 +121,26 @@ class RestorePlan:
         return not self.streamed and not self.begun
 
 
-def compare(held: Held, needed: Needed, options: CheckpointOptions) -> RestorePlan:
+def compare(opened: Opened, needed: Needed, options: CheckpointOptions) -> RestorePlan:
     """Plans where every value of a graph comes from.
 
     Raises:
       IncompatibleCheckpointError: with all other differences.
     """
-    return _Comparison(held, needed, options).plan()
+    return _Comparison(opened, needed, options).plan()
 
 
 class _Comparison:
     """Goes through tables, then other variables, and collects sources, facts and problems."""
 
-    def __init__(self, held: Held, needed: Needed, options: CheckpointOptions):
-        self._held, self._needed, self._options = held, needed, options
-        stored = held.manifest.tables if held.manifest is not None else {
-            name: None for name, shape in held.shapes.items()
-            if len(shape) == 2 and not is_slot(name, held.shapes)}
+    def __init__(self, opened: Opened, needed: Needed, options: CheckpointOptions):
+        self._opened, self._needed, self._options = opened, needed, options
+        stored = opened.manifest.tables if opened.manifest is not None else {
+            name: None for name, shape in opened.shapes.items()
+            if len(shape) == 2 and not is_slot(name, opened.shapes)}
         self._choices = tables_meant(
             options, stored.keys(), needed.tables.keys(),
-            held.manifest.applied if held.manifest is not None else Applied())
+            opened.manifest.applied if opened.manifest is not None else Applied())
         self._sources: dict[str, Source] = {}
         self._begun: list[str] = []
         self._new: list[str] = []
@@ -166,7 +166,7 @@ class _Comparison:
         streamed = {variable: source for variable, source in self._sources.items()
                     if not source.is_as_here(variable)}
         return RestorePlan(
-            where=self._held.where, streamed=streamed, begun=tuple(self._begun),
+            where=self._opened.where, streamed=streamed, begun=tuple(self._begun),
             facts=tuple(self._facts),
             suits_tensorflow=not self._begun and all(
                 source.lies_alike and source.tensor == variable
@@ -174,10 +174,10 @@ class _Comparison:
 
     def _compare_table(self, name: str, table: StoredTable) -> None:
         source = self._choices.source_of(name)
-        if source is None or source not in self._held.shapes:
+        if source is None or source not in self._opened.shapes:
             self._compare_absent(name, table)
             return
-        stored = list(self._held.shapes[source])
+        stored = list(self._opened.shapes[source])
         if stored != [table.rows, table.width] and not self._may_grow(name, table, stored):
             return
         order = self._order_of(source, stored[0], table)
@@ -201,7 +201,7 @@ class _Comparison:
         """Handles a table that the checkpoint lacks: it is new if there is a manifest."""
         if name in self._needed.optional:
             return
-        if self._held.manifest is not None and self._needed.trains:
+        if self._opened.manifest is not None and self._needed.trains:
             self._new.append(name)
             self._begun += tensors_of(name, table)
             self._facts.append(f'table "{name}" is not there and begins with initial values')
@@ -220,14 +220,14 @@ class _Comparison:
 
     def _order_of(self, source: str, rows: int, table: StoredTable) -> Partition | None:
         """Returns the order of the rows of a stored tensor; adds a problem if nothing says it."""
-        manifest, assumed = self._held.manifest, self._options.assumed_order()
+        manifest, assumed = self._opened.manifest, self._options.assumed_order()
         if manifest is not None:
             stored = manifest.tables.get(source)  # A variable of the model has its rows by id.
             return stored.partition if stored is not None else Partition.by_id(rows)
         if assumed is None:
             if self._sign is not None or table.strategy not in STORED_BY_ID:
                 self._problems.append(unknown_order(
-                    'E608', self._held.where, f'table "{shown(source, 255)}"', self._sign))
+                    'E608', self._opened.where, f'table "{shown(source, 255)}"', self._sign))
                 return None
             fact = ('it has no manifest, and its rows are taken in the order of ids; if they are '
                     'mod rows: --assume mod:H for H hosts')
@@ -238,11 +238,11 @@ class _Comparison:
 
     @functools.cached_property
     def _sign(self) -> Sign | None:
-        return sign_of_mod(self._held.prefix)
+        return sign_of_mod(self._opened.prefix)
 
     def _compare_slots(self, name: str, source: str, stored: list[int], table: StoredTable
                        ) -> None:
-        found = stored_slots(self._held, source, stored)
+        found = stored_slots(self._opened, source, stored)
         names = _names_there(table.slots, found)
         missing = [slot for slot, suffix in names.items() if suffix not in found
                    and f'{name}/{slot}' not in self._needed.optional]
@@ -252,7 +252,7 @@ class _Comparison:
                 self._begin_slots(name, table)
                 return
             self._problems.append(Problem(
-                'E631', self._held.where, f'it must hold the slots {quoted(missing)} of table '
+                'E631', self._opened.where, f'it must hold the slots {quoted(missing)} of table '
                 f'"{name}", of {stored}' if missing else f'the job must have the slots '
                 f'{quoted(lost)} of table "{name}", which training would lose',
                 f'{quoted(f"{shown(source)}/{slot}" for slot in sorted(found))} in the checkpoint',
@@ -273,7 +273,7 @@ class _Comparison:
 
     def _compare_variable(self, name: str, shape: Shape) -> None:
         """Compares a variable that is no table."""
-        stored = self._held.shapes.get(name)
+        stored = self._opened.shapes.get(name)
         if stored is None:
             if is_of_dummy(name):
                 self._begun.append(name)
@@ -281,31 +281,31 @@ class _Comparison:
                 self._add_missing(name, shape)
         elif shape is not None and not (len(stored) == len(shape) and all(
                 want in (None, have) for have, want in zip(stored, shape))):
-            there = self._held.tables.keys()
+            there = self._opened.tables.keys()
             differs = bool(there) and there != self._needed.tables.keys()
             self._add_shape(name, shape, stored, 'Use the sizes it was trained with, or another '
                             'model_dir.' + _DENSE_PART * differs)
 
     def _add_shape(self, name: str, shape: Shape, stored: Sequence[int], remedy: str) -> None:
         self._problems.append(Problem(
-            'E604', self._held.where, f'the variable "{name}" is {shape} in this job',
+            'E604', self._opened.where, f'the variable "{name}" is {shape} in this job',
             f'{list(stored)} in the checkpoint', remedy))
 
     def _add_missing(self, name: str, shape: Shape) -> None:
-        near = difflib.get_close_matches(name, self._held.shapes, n=3)
-        renamed = [other for other, table in sorted(self._held.tables.items())
+        near = difflib.get_close_matches(name, self._opened.shapes, n=3)
+        renamed = [other for other, table in sorted(self._opened.tables.items())
                    if other not in self._needed.tables and [table.rows, table.width] == shape]
         remedy = f'Similar names there: {quoted(map(shown, near))}.' if near else ''
         if renamed and name in self._needed.tables:
             remedy = f'If it was renamed: --rename {renamed[0]}={name}.'
         self._problems.append(Problem(
-            'E606', self._held.where, f'it must hold the variable "{name}" {shape}',
+            'E606', self._opened.where, f'it must hold the variable "{name}" {shape}',
             'no variable of that name', remedy))
 
     def _look_for_tables_left_over(self) -> None:
         """Adds a problem for each table that the next checkpoint would lack."""
         taken = {self._choices.source_of(name) for name in self._needed.tables}
-        gone = {name: table for name, table in self._held.tables.items()
+        gone = {name: table for name, table in self._opened.tables.items()
                 if name not in taken and name not in self._needed.shapes}
         left = {name: table for name, table in gone.items() if name not in self._choices.drop}
         self._facts += [f'its table "{name}" is dropped'
@@ -316,7 +316,7 @@ class _Comparison:
             if twins:
                 remedy = f'If it was renamed: --rename {name}={twins[0]}. {remedy}'
             self._problems.append(Problem(
-                'E632', self._held.where, f'the job must have its table "{name}", which training '
+                'E632', self._opened.where, f'the job must have its table "{name}", which training '
                 'would lose', f'tables {quoted(sorted(self._needed.tables))}', remedy))
         if left:
             self._problems += unknown_drops(self._options, left)
@@ -341,11 +341,11 @@ def is_slot(tensor: str, tensors: Collection[str]) -> bool:
                for suffix in SUFFIXES)
 
 
-def stored_slots(held: Held, table: str, shape: Sequence[int]) -> frozenset[str]:
+def stored_slots(opened: Opened, table: str, shape: Sequence[int]) -> frozenset[str]:
     """Returns the suffixes of the slots that are stored for a table of that shape."""
-    named = held.tables[table].slots if table in held.tables else SUFFIXES
+    named = opened.tables[table].slots if table in opened.tables else SUFFIXES
     return frozenset(suffix for suffix in named
-                     if list(held.shapes.get(f'{table}/{suffix}', ())) == list(shape))
+                     if list(opened.shapes.get(f'{table}/{suffix}', ())) == list(shape))
 
 
 def _names_there(wanted: Sequence[str], stored: Collection[str]) -> dict[str, str]:
@@ -363,7 +363,7 @@ def _names_there(wanted: Sequence[str], stored: Collection[str]) -> dict[str, st
     return names if set(names.values()) == set(stored) else {slot: slot for slot in wanted}
 
 
-def check_words(held: Held, words: Iterable[Words], options: CheckpointOptions) -> None:
+def check_words(opened: Opened, words: Iterable[Words], options: CheckpointOptions) -> None:
     """Warns of each feature whose words have other ids than in a checkpoint.
 
     A word with another id would get the row of another word, and no shape would show it. A feature
@@ -372,9 +372,9 @@ def check_words(held: Held, words: Iterable[Words], options: CheckpointOptions) 
     Raises:
       IncompatibleCheckpointError: E641 for all such features, with `strict_vocabulary`.
     """
-    stored = held.manifest.vocabularies if held.manifest is not None else {}
+    stored = opened.manifest.vocabularies if opened.manifest is not None else {}
     code = 'E641' if options.strict_vocabulary else 'W631'
-    found = list(_other_words(code, held.where, stored, words))
+    found = list(_other_words(code, opened.where, stored, words))
     if found and options.strict_vocabulary:
         raise IncompatibleCheckpointError(*found)
     for problem in found:

@@ -24,7 +24,7 @@ from ..proto import files
 from . import commit, file_names, pointer, removal
 from .commit import Saved
 from .file_names import POINTER, index_of
-from .held import Held
+from .opened_checkpoint import Opened
 from .options import CheckpointOptions
 from .recover import Known, recover
 from .storage import Storage, make_writable, set_aside
@@ -108,7 +108,7 @@ def saved_in(directory: str, base: str) -> list[Saved]:
     return [Saved(step) for step in sorted(step for step in steps if step is not None)]
 
 
-def continue_from(directory: str, found: Held) -> list[str]:
+def continue_from(directory: str, found: Opened) -> list[str]:
     """Makes the file `checkpoint` name the checkpoint from which training continues.
 
     Newer ones are damaged. They stay until their step is saved again, and the retention no longer
@@ -133,7 +133,7 @@ def continue_from(directory: str, found: Held) -> list[str]:
 
 
 def settle(directory: str, options: CheckpointOptions, known: Known | None = None
-           ) -> Held | None:
+           ) -> Opened | None:
     """Makes the file `checkpoint` name the newest whole checkpoint, which it returns.
 
     Raises as `recover`.

@@ -28,7 +28,7 @@ from .manifest import Manifest, StoredTable, read_manifest, tensors_of
 from .options import CheckpointOptions
 
 
-class Held:
+class Opened:
     """What an opened checkpoint holds: its index and its manifest, read once and passed on.
 
     Attributes:
@@ -45,7 +45,7 @@ class Held:
         self.shapes = {name: tensor.shape for name, tensor in bundle.tensors.items()}
 
     @classmethod
-    def open(cls, checkpoint: str) -> Held:
+    def open(cls, checkpoint: str) -> Opened:
         """Reads index and manifest; raises CorruptCheckpointError if it cannot."""
         return cls(Bundle.open(checkpoint), read_manifest(checkpoint))
 
@@ -76,7 +76,7 @@ class Held:
                 or not self.bundle.tensors[name].is_float]
 
 
-def check_manifest(held: Held) -> None:
+def check_manifest(opened: Opened) -> None:
     """Makes sure that a manifest belongs to the checkpoint that it lies beside.
 
     It must say the step in the name. Every tensor of its tables and slots must be there, with the
@@ -86,18 +86,18 @@ def check_manifest(held: Held) -> None:
       CorruptCheckpointError: E614 with all that is not so.
     """
     untrue = []
-    for variable, table in sorted(held.tables.items()):
-        lacking = held.lacking(variable, table)
+    for variable, table in sorted(opened.tables.items()):
+        lacking = opened.lacking(variable, table)
         if lacking:
             form = f'{table.rows} x {table.width}'
             tensors = ' and '.join(f'tensor "{shown(name)}"' for name in lacking)
             untrue.append(f'table "{shown(variable)}" of {form}, with floats of {form} in '
                           f'{tensors}')
-    if held.manifest is not None and held.step != held.manifest.step:
-        untrue.append(f'step {held.manifest.step}')
+    if opened.manifest is not None and opened.step != opened.manifest.step:
+        untrue.append(f'step {opened.manifest.step}')
     if untrue:
         raise CorruptCheckpointError(Problem(
-            'E614', held.where, 'its manifest must say what it holds', ', '.join(untrue),
+            'E614', opened.where, 'its manifest must say what it holds', ', '.join(untrue),
             'Restore both from the same copy.'))
 
 
@@ -108,41 +108,41 @@ def tables_out_of_order(manifest: Manifest | None) -> dict[str, StoredTable]:
         if not table.partition.stores_by_id}
 
 
-def check_order_of_ids(held: Held, options: CheckpointOptions) -> None:
+def check_order_of_ids(opened: Opened, options: CheckpointOptions) -> None:
     """Refuses a checkpoint from which training without the engine cannot continue.
 
     Raises:
       IncompatibleCheckpointError: E609 if a table in it is `mod` on several hosts; E608 if one
         seems to be.
     """
-    check_without_manifest(held, options)
+    check_without_manifest(opened, options)
     problems = [
-        Problem('E609', held.where,
+        Problem('E609', opened.where,
                 f'the rows of table "{name}" must be in the order of ids to be trained with '
                 'use_tpu=False', f'mod rows of {table.hosts} hosts', 'Train it with use_tpu=True '
                 'and partition_strategy="div" until its next checkpoint.')
-        for name, table in tables_out_of_order(held.manifest).items()]
+        for name, table in tables_out_of_order(opened.manifest).items()]
     if problems:
         raise IncompatibleCheckpointError(*problems)
 
 
-def check_without_manifest(held: Held, options: CheckpointOptions) -> None:
+def check_without_manifest(opened: Opened, options: CheckpointOptions) -> None:
     """Refuses a checkpoint without a manifest if anything says that its rows are in `mod` order.
 
     Raises:
       IncompatibleCheckpointError: E608 if something says it.
     """
-    if held.manifest is not None:
+    if opened.manifest is not None:
         return
     order = options.assumed_order()
     if order is not None and order[0] not in STORED_BY_ID:
         raise IncompatibleCheckpointError(Problem(
-            'E608', held.where, 'a graph without the engine needs the manifest that says '
+            'E608', opened.where, 'a graph without the engine needs the manifest that says '
             f'which tensors are {options.assume} tables', 'no manifest', 'Train with use_tpu=True '
             'from it for a step; the next one has it.'))
-    sign = sign_of_mod(held.prefix) if order is None else None
+    sign = sign_of_mod(opened.prefix) if order is None else None
     if sign is not None:
-        raise IncompatibleCheckpointError(unknown_order('E608', held.where, 'its tables', sign))
+        raise IncompatibleCheckpointError(unknown_order('E608', opened.where, 'its tables', sign))
 
 
 class Sign(NamedTuple):

@@ -20,11 +20,11 @@ from absl import logging
 from ..errors import CheckpointError, CorruptCheckpointError, Problem, shown
 from . import file_names, integrity, pointer
 from .bundle import Bundle
+from .concurrent_changes import LOOKS, Signature, is_gone, rotated_away, signature, steady
 from .file_names import BASE, GRAPH, INDEX, MANIFEST, PARTIAL, index_of, label, manifest_path
-from .held import Held, check_manifest
 from .manifest import digest, read_manifest
+from .opened_checkpoint import Opened, check_manifest
 from .options import CheckpointOptions
-from .rotation import LOOKS, Signature, is_gone, rotated_away, signature, steady
 
 _OTHER_DIGEST = 'E625'
 
@@ -53,7 +53,7 @@ class Known:
 
 
 def recover(directory: str, options: CheckpointOptions = CheckpointOptions(),
-            known: Known | None = None) -> Held | None:
+            known: Known | None = None) -> Opened | None:
     """Finds the newest checkpoint of a directory that can be restored.
 
     `known` is what the job knows already; it gets what is found. A directory that is not there has
@@ -72,7 +72,7 @@ def recover(directory: str, options: CheckpointOptions = CheckpointOptions(),
     return found
 
 
-def _recovered(directory: str, options: CheckpointOptions, known: Known) -> Held | None:
+def _recovered(directory: str, options: CheckpointOptions, known: Known) -> Opened | None:
     elsewhere = _named_elsewhere(directory)
     if elsewhere is not None:
         if not options.follow_pointer:
@@ -100,7 +100,7 @@ def newest_checkpoint(directory: str, options: CheckpointOptions = CheckpointOpt
 
 
 def verify(checkpoint: str, options: CheckpointOptions = CheckpointOptions(),
-           known: Known | None = None) -> Held:
+           known: Known | None = None) -> Opened:
     """Opens a checkpoint, and makes sure that it is as it was committed.
 
     Raises:
@@ -112,7 +112,7 @@ def verify(checkpoint: str, options: CheckpointOptions = CheckpointOptions(),
     if options.expected_digest is not None and not known.has_written(checkpoint):
         _check_digest(checkpoint, options.expected_digest)
     if known.has(checkpoint):
-        return Held(Bundle.open(checkpoint), manifest)
+        return Opened(Bundle.open(checkpoint), manifest)
     if manifest is not None:
         bundle = integrity.check_files(checkpoint, manifest.files, options.verify)
     else:
@@ -121,11 +121,11 @@ def verify(checkpoint: str, options: CheckpointOptions = CheckpointOptions(),
         if unchecked:
             logging.warning('%s: these tensors have no checksum that can be read: %s',
                             checkpoint, ', '.join(shown(name, 200) for name in unchecked))
-    held = Held(bundle, manifest)
-    check_manifest(held)
+    opened = Opened(bundle, manifest)
+    check_manifest(opened)
     if options.verify != 'size':
         known.add(checkpoint, seen, is_own=False)
-    return held
+    return opened
 
 
 def is_whole(checkpoint: str, known: Known | None = None) -> bool:
@@ -171,7 +171,7 @@ def candidates(directory: str) -> list[str]:
 
 
 def _newest_whole(directory: str, names: Sequence[str], options: CheckpointOptions, known: Known
-                  ) -> Held | None:
+                  ) -> Opened | None:
     """Finds the newest whole checkpoint of several; returns `None` if there is none to look at."""
     skipped: list[Problem] = []
     for name in reversed(names):
@@ -221,18 +221,18 @@ def _check_digest(checkpoint: str, expected: str) -> None:
 class Following:
     """The checkpoint that a reader follows: the chosen one, or the one that took its place."""
 
-    def __init__(self, directory: str, held: Held, options: CheckpointOptions, *,
+    def __init__(self, directory: str, opened: Opened, options: CheckpointOptions, *,
                  is_named: bool):
         """Begins with a whole checkpoint; if the user named it, no other takes its place."""
-        self.held = held
+        self.opened = opened
         self._directory, self._options, self._is_named = directory, options, is_named
 
     @property
     def prefix(self) -> str:
         """The path of the checkpoint without a suffix."""
-        return self.held.prefix
+        return self.opened.prefix
 
-    def read(self, look: Callable[[Held], None]) -> None:
+    def read(self, look: Callable[[Opened], None]) -> None:
         """Calls a function with the checkpoint, and again with a newer one if that is gone.
 
         An error of the function counts if the checkpoint is still there.
@@ -242,7 +242,7 @@ class Following:
         """
         for _ in range(LOOKS):
             try:
-                return look(self.held)
+                return look(self.opened)
             except Exception as error:
                 if not is_gone(self.prefix):
                     raise
@@ -254,7 +254,7 @@ class Following:
                     'W619', label(self.prefix),
                     'a job deleted it before it was read',
                     f'{shown(os.path.basename(found.prefix), 255)} takes its place'))
-                self.held = found
+                self.opened = found
         raise rotated_away(self.prefix)
 
 

@@ -24,8 +24,8 @@ from ..core.partition import Partition
 from ..errors import ConfigError, IncompatibleCheckpointError, Problem, quoted
 from .bundle import Bundle
 from .compare import Needed, RestorePlan, Source, compare, is_slot
-from .held import Held, check_without_manifest
 from .manifest import StoredTable
+from .opened_checkpoint import Opened, check_without_manifest
 from .options import CheckpointOptions, may_mean
 from .recover import Following
 
@@ -55,7 +55,7 @@ def saver_of(scaffold: tf.train.Scaffold) -> Any:
     return scaffold.saver or next(iter(tf.get_collection(tf.GraphKeys.SAVERS)), None)
 
 
-def plan_for(held: Held, tables: Mapping[str, StoredTable], options: CheckpointOptions, *,
+def plan_for(opened: Opened, tables: Mapping[str, StoredTable], options: CheckpointOptions, *,
              is_optional: bool = False, trains: bool) -> RestorePlan:
     """Plans how the default graph, which has an engine with `tables`, gets a checkpoint's values.
 
@@ -63,22 +63,22 @@ def plan_for(held: Held, tables: Mapping[str, StoredTable], options: CheckpointO
     `Needed`. IncompatibleCheckpointError has all differences.
     """
     shapes = {name: shape for name, (shape, _) in variables_by_name().items()}
-    return compare(held, Needed(shapes, {**_whole_tables(held, options), **tables},
-                                shapes if is_optional else (), trains), options)
+    return compare(opened, Needed(shapes, {**_whole_tables(opened, options), **tables},
+                                  shapes if is_optional else (), trains), options)
 
 
-def plan_without_engine(held: Held, options: CheckpointOptions) -> RestorePlan | None:
+def plan_without_engine(opened: Opened, options: CheckpointOptions) -> RestorePlan | None:
     """Plans how the tables in the default graph, which has no engine, get the rows of a checkpoint.
 
     It returns `None` if nothing says that the checkpoint has tables. IncompatibleCheckpointError
     has all differences of tables; it looks at nothing else.
     """
-    check_without_manifest(held, options)
-    if held.manifest is None:
+    check_without_manifest(opened, options)
+    if opened.manifest is None:
         return None
-    tables = _whole_tables(held, options)
+    tables = _whole_tables(opened, options)
     found = {name: shape for name, (shape, _) in variables_by_name().items() if name in tables}
-    return compare(held, Needed(found, tables, trains=False), options)
+    return compare(opened, Needed(found, tables, trains=False), options)
 
 
 def scaffold_for(scaffold: tf.train.Scaffold, checkpoint: str, plan: RestorePlan | None,
@@ -107,12 +107,12 @@ def scaffold_for(scaffold: tf.train.Scaffold, checkpoint: str, plan: RestorePlan
         saver, checkpoint, plan, following, is_users=given is not None))
 
 
-def _whole_tables(held: Held, options: CheckpointOptions) -> dict[str, StoredTable]:
+def _whole_tables(opened: Opened, options: CheckpointOptions) -> dict[str, StoredTable]:
     """Returns the variables of the graph that are tables of the checkpoint, or have such names.
 
     A graph without the engine reads row `i` of them for id `i`.
     """
-    stored = held.tables
+    stored = opened.tables
     variables = variables_by_name()
     tables = {}
     for name, (shape, parts) in variables.items():
@@ -218,7 +218,7 @@ class _RestoringSaver:
         """
         self._saver, self._plan, self._is_users = saver, plan, is_users
         self._checkpoint, self._following = checkpoint, following
-        self._planned = following.held if following is not None else None
+        self._planned = following.opened if following is not None else None
         self._rest: tf.train.Saver | None = None
         self._tables: list[StreamedRows] = []
         self._begin: list[tf.Operation] = []
@@ -256,13 +256,13 @@ class _RestoringSaver:
         elif self._following is None:
             self._restore_by_plan(session, save_path)
         else:
-            self._following.read(lambda held: self._restore_alike(session, held))
+            self._following.read(lambda opened: self._restore_alike(session, opened))
 
-    def _restore_alike(self, session: tf.Session, held: Held) -> None:
+    def _restore_alike(self, session: tf.Session, opened: Opened) -> None:
         """Restores the checkpoint that was planned for, or the one that took its place."""
         assert self._planned is not None
-        _require_alike(self._planned, held)
-        self._restore_by_plan(session, held.prefix)
+        _require_alike(self._planned, opened)
+        self._restore_by_plan(session, opened.prefix)
 
     def _restore_by_plan(self, session: tf.Session, checkpoint: str) -> None:
         assert self._rest is not None
@@ -275,7 +275,7 @@ class _RestoringSaver:
                 table.restore(session, bundle)
 
 
-def _require_alike(first: Held, later: Held) -> None:
+def _require_alike(first: Opened, later: Opened) -> None:
     """Makes sure that the plan for a checkpoint suits the one that took its place."""
     if first.shapes != later.shapes or first.tables != later.tables:
         raise IncompatibleCheckpointError(Problem(

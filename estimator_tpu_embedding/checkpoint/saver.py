@@ -38,15 +38,15 @@ from ..errors import (
     Problem,
     shown,
 )
-from ..native.table_variable import is_of_engine
+from ..native.graph_variable import is_of_engine
 from ..proto import files
 from ..version import VERSION
 from . import commit, file_names, model_dir, pointer
 from .commit import Policy, Retention, Saved, keep_every_hours, keep_every_steps
+from .concurrent_changes import signature
 from .manifest import Applied, Manifest, StoredFile, StoredTable
 from .options import CheckpointOptions
 from .recover import Known
-from .rotation import signature
 from .storage import Storage, created, free_bytes
 
 PIECE_BYTES = 2**22

@@ -16,8 +16,8 @@ from . import recover
 from .bundle import Bundle
 from .compare import Source
 from .file_names import index_of, manifest_path
-from .held import Sign, sign_of_mod, tables_out_of_order, unknown_order
 from .manifest import Manifest, StoredTable, read_manifest, tensors_of
+from .opened_checkpoint import Sign, sign_of_mod, tables_out_of_order, unknown_order
 from .options import CheckpointOptions
 from .restore import StreamedRows, variables_by_name
 

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 from ..checkpoint import file_names
 from ..checkpoint.bundle import Bundle
-from ..checkpoint.held import Held, check_manifest
+from ..checkpoint.concurrent_changes import signature, steady, watch
 from ..checkpoint.manifest import StoredTable, read_manifest, tensors_of
+from ..checkpoint.opened_checkpoint import Opened, check_manifest
 from ..checkpoint.options import CheckpointOptions, renames
-from ..checkpoint.rotation import signature, steady, watch
 from ..checkpoint.tensors import NO_ROW, Tensor
 from ..core.partition import Partition
 from ..core.vocabulary_digests import Vocabulary
@@ -169,7 +169,7 @@ class Stored:
     def problems(self) -> tuple[Problem, ...]:
         """Returns what its manifest says that is not so."""
         try:
-            check_manifest(Held(self.bundle, self.manifest))
+            check_manifest(Opened(self.bundle, self.manifest))
         except CorruptCheckpointError as error:
             return error.problems
         return ()

@@ -24,11 +24,11 @@ from typing import TYPE_CHECKING, Any
 from ..checkpoint.options import CheckpointOptions, tables_meant
 from ..checkpoint.tensors import NO_ROW, Tensor
 from ..errors import ConfigError, CorruptCheckpointError, counted, shown
-from ..migration import contents, moves, naming
+from ..migration import checkpoint_contents, moves, new_names
 from ..migration.map_file import Map
-from . import opened
+from . import checkpoint_argument
+from .checkpoint_argument import Stored
 from .etpe_migrate_checkpoint import add_paths, paths, read_map
-from .opened import Stored
 from .report import Grid, Line, Report, as_command, as_data, as_lines, json_number, number_text
 
 if TYPE_CHECKING:
@@ -51,13 +51,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--rename', action='append', default=[], metavar='OLD=NEW', help='B calls '
                         'a table NEW that A calls OLD')
     add_paths(parser)
-    opened.add_arguments(parser)
-    as_command(parser, lambda parsed: opened.report_of(
+    checkpoint_argument.add_arguments(parser)
+    as_command(parser, lambda parsed: checkpoint_argument.report_of(
         [parsed.a, parsed.b], lambda: _report(parsed)))
 
 
 def _report(parsed: argparse.Namespace) -> Report:
-    given = opened.options(parsed)
+    given = checkpoint_argument.options(parsed)
     a, b = (Stored(path, given) for path in (parsed.a, parsed.b))
     if problems := [*a.problems(), *b.problems()]:
         raise CorruptCheckpointError(*problems)
@@ -128,7 +128,7 @@ def _pairs(a: Stored, b: Stored, given: CheckpointOptions) -> list[tuple[str, st
 
 def _is_across(a: Stored, b: Stored, parsed: argparse.Namespace) -> bool:
     """Whether two checkpoints are of different APIs; arguments that do not fit end the command."""
-    found = contents.is_tf2(a.bundle) != contents.is_tf2(b.bundle)
+    found = checkpoint_contents.is_tf2(a.bundle) != checkpoint_contents.is_tf2(b.bundle)
     for name in (('rename',) if found else ('map', 'object_path', 'optimizer_path')):
         if getattr(parsed, name) not in (None, []):
             parsed.refuse(f'argument --{name.replace("_", "-")}: ' + (
@@ -143,9 +143,9 @@ def _paired(a: Stored, b: Stored, parsed: argparse.Namespace, given: CheckpointO
     map = read_map(parsed)
     of_a, of_b = (moves.read(one.prefix, paths(parsed), names, given)
                   for one, names in ((a, map), (b, Map())))
-    found = naming.pairs(of_a, of_b, map)
+    found = new_names.pairs(of_a, of_b, map)
     for one, its in ((a, of_a), (b, of_b)):
-        one.partitions = dict(naming.orders(its))
+        one.partitions = dict(new_names.orders(its))
     notes = []
     if found.ignored:
         notes.append(f'not compared: {counted(len(found.ignored), "tensor")} that only one API '

@@ -15,10 +15,10 @@ import itertools
 from typing import TYPE_CHECKING, Any
 
 from ..checkpoint.file_names import label
-from ..checkpoint.held import sign_of_mod, unknown_order
+from ..checkpoint.opened_checkpoint import sign_of_mod, unknown_order
 from ..errors import CorruptCheckpointError, IncompatibleCheckpointError, bytes_text
-from . import opened
-from .opened import Stored
+from . import checkpoint_argument
+from .checkpoint_argument import Stored
 from .report import Grid, Line, Report, as_command, as_data, as_lines
 
 if TYPE_CHECKING:  # The command alone needs NumPy.
@@ -39,14 +39,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--format', choices=('npy', 'safetensors', 'parquet'), default='npy',
                         help='of the files; all but npy need the extra "rows"')
     parser.add_argument('-o', '--output', metavar='DIR', required=True)
-    opened.add_arguments(parser)
-    as_command(parser, lambda parsed: opened.report_of([parsed.path], lambda: _report(parsed)),
+    checkpoint_argument.add_arguments(parser)
+    as_command(parser, lambda parsed: checkpoint_argument.report_of(
+        [parsed.path], lambda: _report(parsed)),
                flag='--report')  # Its --format is of the files.
 
 
 def _report(parsed: argparse.Namespace) -> Report:
     from ..migration import row_files, rows_export
-    one = Stored(parsed.path, opened.options(parsed))
+    one = Stored(parsed.path, checkpoint_argument.options(parsed))
     if problems := one.problems():
         raise CorruptCheckpointError(*problems)
     tables = _tables(one, parsed.table, parsed.slots)

@@ -17,10 +17,10 @@ from collections.abc import Collection
 from typing import Any, NamedTuple
 
 from ..checkpoint import file_names, pointer
+from ..checkpoint.concurrent_changes import steady, steady_each
 from ..checkpoint.file_names import POINTER, label, manifest_path
 from ..checkpoint.manifest import Manifest, read_manifest
 from ..checkpoint.options import CheckpointOptions
-from ..checkpoint.rotation import steady, steady_each
 from ..errors import CorruptCheckpointError, Problem, bytes_text, counted, shown
 from ..proto import reading
 from .input_argument import named_in_state

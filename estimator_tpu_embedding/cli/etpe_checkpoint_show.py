@@ -23,8 +23,8 @@ from typing import Any
 from ..checkpoint import manifest
 from ..checkpoint.options import CheckpointOptions
 from ..errors import bytes_text
-from . import opened
-from .opened import Stored
+from . import checkpoint_argument
+from .checkpoint_argument import Stored
 from .report import (
     Grid,
     Line,
@@ -50,9 +50,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('path', metavar='PATH')
     parser.add_argument('--sample', metavar='ID', nargs='+', type=_id, default=[],
                         help='show the rows of these ids in all tables')
-    opened.add_arguments(parser)
-    as_command(parser, lambda parsed: opened.report_of(
-        [parsed.path], lambda: report(parsed.path, opened.options(parsed), parsed.sample)))
+    checkpoint_argument.add_arguments(parser)
+    as_command(parser, lambda parsed: checkpoint_argument.report_of(
+        [parsed.path],
+        lambda: report(parsed.path, checkpoint_argument.options(parsed), parsed.sample)))
 
 
 def _id(text: str) -> int:

@@ -16,14 +16,14 @@ from typing import Any
 
 from ..checkpoint import integrity
 from ..checkpoint.bundle import Bundle
+from ..checkpoint.concurrent_changes import LOOKS, rotated_away, steady_each
 from ..checkpoint.file_names import label
-from ..checkpoint.held import Held, check_manifest
 from ..checkpoint.manifest import StoredFile, read_manifest
-from ..checkpoint.rotation import LOOKS, rotated_away, steady_each
+from ..checkpoint.opened_checkpoint import Opened, check_manifest
 from ..errors import CorruptCheckpointError, Problem, counted, shown
 from ..proto import reading
+from .checkpoint_argument import prefixes
 from .etpe_checkpoint_ls import require_readable_format
-from .opened import prefixes
 from .report import Line, Report, as_command, as_data
 
 
@@ -82,7 +82,7 @@ def _verified(prefix: str) -> dict[str, Any]:
             result['unchecked'] = integrity.check_crcs(bundle)
             scanned = integrity.scan(bundle)
         problems += _not_finite(prefix, scanned.nonfinite)
-        check_manifest(Held(bundle, manifest))
+        check_manifest(Opened(bundle, manifest))
     except CorruptCheckpointError as error:
         problems += error.problems
     return {**result, 'findings': as_data(problems)}

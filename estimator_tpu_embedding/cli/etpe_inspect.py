@@ -43,7 +43,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def _report(parsed: argparse.Namespace) -> Report:
     if inputs.may_be_checkpoint(parsed.input):
-        from .opened import report_of
+        from .checkpoint_argument import report_of
         return report_of([parsed.input], lambda: _of_checkpoint(parsed.input))
     return _of_configs(inputs.load(parsed.input))
 

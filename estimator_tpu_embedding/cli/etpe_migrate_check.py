@@ -25,12 +25,12 @@ import tempfile
 from typing import TYPE_CHECKING, Any
 
 from ..errors import CallError, ConfigError, Problem, counted
-from . import etpe_migrate_checkpoint as migrate_checkpoint
-from . import opened
+from . import checkpoint_argument
+from . import etpe_migrate_checkpoint as migration
 from .report import Grid, Line, Report, as_command, json_number
 
 if TYPE_CHECKING:  # It needs NumPy.
-    from ..migration.agreement import Agreement, Difference
+    from ..migration.check_jobs import Agreement, Difference
 
 _SIDE = 'py:module:object of the {} job: a side of estimator_tpu_embedding.migration, or a ' \
         'function that returns one'
@@ -55,35 +55,35 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--cores', type=int, metavar='C', help='cores per host of both')
     parser.add_argument('--deadline', type=float, default=3600., metavar='SECONDS',
                         help='for each training; 3600')
-    migrate_checkpoint.add_choices(parser, needs_target=False)
-    opened.add_arguments(parser)
+    migration.add_choices(parser, needs_target=False)
+    checkpoint_argument.add_arguments(parser)
     as_command(parser, _checked)
 
 
 def _checked(parsed: argparse.Namespace) -> Report:
-    from ..migration.agreement import check
-    given = opened.options(parsed)
+    from ..migration.check_jobs import check
+    given = checkpoint_argument.options(parsed)
     if parsed.to is not None and parsed.checkpoint_b is not None:
         raise ConfigError(Problem(
             'E681', '--to', 'there must be nothing to migrate where --checkpoint-b is given',
             parsed.to, 'Leave one of the two out.'))
-    prefix = opened.chosen(parsed.checkpoint, given).prefix
+    prefix = checkpoint_argument.chosen(parsed.checkpoint, given).prefix
     with tempfile.TemporaryDirectory(prefix='etpe-migrated-') as folder:
         of_b = parsed.checkpoint_b
-        paths = migrate_checkpoint.paths(
+        paths = migration.paths(
             argparse.Namespace(**{**vars(parsed), 'source_path': None}))
         if parsed.to is not None:
-            from ..migration import carry_out, from_tf2, moves
-            made = moves.plan(*migrate_checkpoint.read(parsed, prefix, given))
-            of_b = carry_out.carry_out(made, folder).prefix
+            from ..migration import from_tf2, migrate_checkpoint, moves
+            made = moves.plan(*migration.read(parsed, prefix, given))
+            of_b = migrate_checkpoint.carry_out(made, folder).prefix
             paths = from_tf2.Paths(made.target.object_path, made.target.optimizer_path)
         elif of_b is not None:
-            of_b = opened.chosen(of_b, given).prefix
+            of_b = checkpoint_argument.chosen(of_b, given).prefix
         try:
             found = check(
                 parsed.a, parsed.b, checkpoint=prefix, checkpoint_b=of_b, steps=parsed.steps,
-                tolerance=parsed.tolerance, map=migrate_checkpoint.read_map(parsed), paths_b=paths,
-                paths=migrate_checkpoint.paths(parsed), hosts=parsed.hosts, cores=parsed.cores,
+                tolerance=parsed.tolerance, map=migration.read_map(parsed), paths_b=paths,
+                paths=migration.paths(parsed), hosts=parsed.hosts, cores=parsed.cores,
                 assume=parsed.assume, deadline=parsed.deadline)
         except CallError as error:  # Its notes are what a side printed.
             if sys.stderr is not None:

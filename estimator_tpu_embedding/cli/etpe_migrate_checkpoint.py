@@ -28,9 +28,9 @@ from typing import Any
 
 from ..checkpoint import file_names
 from ..checkpoint.bundle import Bundle
+from ..checkpoint.concurrent_changes import GONE, SPOILT, is_gone, rotated_away
 from ..checkpoint.object_graph import Place
 from ..checkpoint.options import VERIFY, CheckpointOptions
-from ..checkpoint.rotation import GONE, SPOILT, is_gone, rotated_away
 from ..checkpoint.tensors import KINDS
 from ..core.names import name_problems
 from ..core.partition import Partition
@@ -44,11 +44,11 @@ from ..errors import (
     quoted,
     shown,
 )
-from ..migration import contents, from_tf2, map_file, moves, to_tf2
-from ..migration.contents import KERAS, MIDLEVEL, TF1, Contents, Target
+from ..migration import checkpoint_contents, from_tf2, map_file, moves, to_tf2
+from ..migration.checkpoint_contents import KERAS, MIDLEVEL, TF1, Contents, Target
 from ..migration.moves import Choices, Plan
-from ..migration.naming import NOTHING
-from . import opened
+from ..migration.new_names import NOTHING
+from . import checkpoint_argument
 from .report import Grid, Line, Report, as_command, as_data, as_lines
 
 _OBJECT, _OPTIMIZER = 'embedding', 'optimizer'
@@ -71,14 +71,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
                        'that a map needs')
     modes.add_argument('--map-back', metavar='FILE', help='also write the map that leads back '
                        'from DST to SRC')
-    opened.add_arguments(parser)
+    checkpoint_argument.add_arguments(parser)
     as_command(parser, _tried)
 
 
 def add_choices(parser: argparse.ArgumentParser, *, needs_target: bool) -> None:
     """Adds the arguments that `read` reads."""
-    parser.add_argument('--to', required=needs_target, choices=contents.KINDS, help='tf2: '
-                        'TPUEmbedding of tf.tpu.experimental.embedding; tfrs: the layer of TFRS; '
+    parser.add_argument('--to', required=needs_target, choices=checkpoint_contents.KINDS,
+                        help='tf2: TPUEmbedding of tf.tpu.experimental.embedding; tfrs: the layer '
+                        'of TFRS; '
                         'tf1: TPUEstimator')
     add_paths(parser)
     parser.add_argument('--source-path', metavar='PATH', help='where SRC has them, if it is a '
@@ -112,7 +113,7 @@ def add_paths(parser: argparse.ArgumentParser) -> None:
 def read(parsed: argparse.Namespace, prefix: str, given: CheckpointOptions
          ) -> tuple[Contents, Target, Choices]:
     """Reads the map and a checkpoint; arguments that do not apply end the command."""
-    for argument, why in _unused(parsed, contents.is_tf2(Bundle.open(prefix))):
+    for argument, why in _unused(parsed, checkpoint_contents.is_tf2(Bundle.open(prefix))):
         parsed.refuse(f'argument {argument}: {why}')
     map, target, like = read_map(parsed), _target(parsed), _like(parsed, given)
     if like is not None:
@@ -131,9 +132,9 @@ def _like(parsed: argparse.Namespace, given: CheckpointOptions) -> Bundle | None
         return None
     from ..checkpoint import recover
     quick = dataclasses.replace(given, verify=VERIFY[1])
-    found = Bundle.open(opened.chosen(path, quick).prefix)
+    found = Bundle.open(checkpoint_argument.chosen(path, quick).prefix)
     recover.verify(found.prefix, quick)
-    if not contents.is_tf2(found):
+    if not checkpoint_contents.is_tf2(found):
         parsed.refuse('argument --like: it must be a checkpoint of TF2, such as dir/ckpt-1')
     return found
 
@@ -201,7 +202,7 @@ def _order(parsed: argparse.Namespace) -> tuple[str, int]:
 
 def _tried(parsed: argparse.Namespace) -> Report:
     """Migrates a checkpoint that is verified while it is copied, or another one that is whole."""
-    given = opened.options(parsed)
+    given = checkpoint_argument.options(parsed)
     if parsed.map_back is not None:
         map_file.require_new(parsed.map_back)
     if parsed.dry_run:
@@ -220,7 +221,7 @@ def _migrated(parsed: argparse.Namespace, way: CheckpointOptions, given: Checkpo
               ) -> Report:
     """Migrates the checkpoint that is chosen in one way, and verifies it as the user asks."""
     from ..checkpoint import recover
-    chosen = opened.chosen(parsed.src, way)
+    chosen = checkpoint_argument.chosen(parsed.src, way)
     notes = [f'newer, but not whole: {name}' for name in chosen.newer]
     careful = given if given.verify == 'size' else dataclasses.replace(given, verify='crc32c')
     verify = functools.partial(recover.verify, chosen.prefix, careful, chosen.known)
@@ -238,7 +239,7 @@ def _migrated(parsed: argparse.Namespace, way: CheckpointOptions, given: Checkpo
 
 def _report(parsed: argparse.Namespace, made: Plan, notes: list[str],
             skipped: tuple[Problem, ...], verify: Callable[[], object]) -> Report:
-    from ..migration import carry_out
+    from ..migration import migrate_checkpoint
     base = file_names.BASE if made.target.kind == TF1 else file_names.OBJECT_BASE
     prefix = os.path.join(parsed.dst, file_names.name_of(base, made.step))
     rows, cleaned = None, 0
@@ -246,12 +247,13 @@ def _report(parsed: argparse.Namespace, made: Plan, notes: list[str],
         kept = [shown(Place.of_key(name) or name, 200) for name in made.pattern.kept(made.written)]
         notes = [*notes, f'values that stay as --like has them: {quoted(kept)}']
     if not parsed.dry_run:
-        done = carry_out.carry_out(made, parsed.dst, overwrite=parsed.overwrite, verify=verify)
+        done = migrate_checkpoint.carry_out(
+            made, parsed.dst, overwrite=parsed.overwrite, verify=verify)
         rows, cleaned = done.rows, done.cleaned
         if parsed.map_back is not None:
             map_file.write(parsed.map_back, map_file.way_back(made, _comments(parsed, made)))
     else:
-        carry_out.check_destination(made, parsed.dst, prefix, parsed.overwrite)
+        migrate_checkpoint.check_destination(made, parsed.dst, prefix, parsed.overwrite)
     data: dict[str, Any] = {
         'source': made.contents.bundle.prefix, 'destination': prefix, 'to': parsed.to,
         **_as_data(made, parsed.drop_rest), 'rows': rows, 'cleaned': cleaned,

@@ -100,8 +100,8 @@ def _report(parsed: argparse.Namespace) -> Report:
     """Returns the report about workers, each asked at the same time."""
     from ..compat import console
     with console.quiet_start():
-        from ..cluster import opening
-    found = opening.look_at(parsed.addresses, parsed.deadline)
+        from ..cluster import claims
+    found = claims.look_at(parsed.addresses, parsed.deadline)
     silent = [one for one in found if one['why_not']]
     blocks: list[Line | Grid] = [Grid(
         ('address', 'process', 'versions', '>used', '>available', 'listens on', 'tables', 'claim'),

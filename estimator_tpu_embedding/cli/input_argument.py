@@ -13,8 +13,8 @@ import sys
 from typing import Any
 
 from ..checkpoint import file_names, pointer
+from ..checkpoint.concurrent_changes import steady, watch
 from ..checkpoint.manifest import read_manifest
-from ..checkpoint.rotation import steady, watch
 from ..core.plan import Plan
 from ..errors import CorruptCheckpointError, UnreadableConfigError, shown
 from ..proto import files, reading

@@ -11,10 +11,10 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from ..errors import ConfigError, EteError, Problem, SetupError, shown
-from . import addresses, control, process_facts
+from . import addresses, process_facts, worker_calls
 from .addresses import is_refused, parsed, stranger_at
-from .control import for_all
-from .faults import HostUnavailableError
+from .worker_calls import for_all
+from .worker_errors import HostUnavailableError
 
 _REFUSED = 'connection refused: nobody listens there'
 _PAUSE = .2
@@ -59,9 +59,9 @@ def look_at(text: str, deadline: float) -> list[dict[str, Any]]:
         if place is not None and addresses.is_refused(place, deadline):
             return {'address': address, 'why_not': _REFUSED}
         try:
-            return {**control.ask(address, 'status', deadline=deadline),
+            return {**worker_calls.ask(address, 'status', deadline=deadline),
                     'address': address, 'why_not': ''}
-        except control.NoAnswerError as error:
+        except worker_calls.NoAnswerError as error:
             return {'address': address, 'why_not': str(error)}
 
     return for_all(given, look)
@@ -121,8 +121,8 @@ def _held(workers: Sequence[str], run: str, work: Callable[[str], Opened | Probl
             if not awaited:
                 is_over.set()
         while isinstance(one, Opened) and not is_over.wait(_RENEWAL):
-            with contextlib.suppress(control.NoAnswerError):  # Heartbeats will say so.
-                control.ask(address, 'renew', run=run, deadline=_ANSWER)
+            with contextlib.suppress(worker_calls.NoAnswerError):  # Heartbeats will say so.
+                worker_calls.ask(address, 'renew', run=run, deadline=_ANSWER)
         return one
 
     return for_all(workers, open_and_hold)
@@ -137,8 +137,8 @@ def give_back(workers: Sequence[str], run: str) -> None:
     for address in workers:
         left = min(end - time.monotonic(), _ANSWER)
         if left > 0:
-            with contextlib.suppress(control.NoAnswerError), \
-                    control.Line(address, deadline=left) as line:
+            with contextlib.suppress(worker_calls.NoAnswerError), \
+                    worker_calls.Line(address, deadline=left) as line:
                 line.call('release', run=run)
 
 
@@ -157,9 +157,9 @@ def _open(address: str, run: str, deadline: float, stale: Collection[str],
         if place is not None and (word := stranger_at(place, _LOOK)):
             return _stranger(address, f'a server that says {word}')
         try:
-            answer = control.ask(address, 'claim', run=run, client=process_facts.who(),
-                                 process=process_facts.process(), deadline=left)
-        except control.NoAnswerError as error:
+            answer = worker_calls.ask(address, 'claim', run=run, client=process_facts.who(),
+                                      process=process_facts.process(), deadline=left)
+        except worker_calls.NoAnswerError as error:
             why = str(error)
             if error.is_final:
                 return _of_another_version(address) or _stranger(address, why)
@@ -170,8 +170,8 @@ def _open(address: str, run: str, deadline: float, stale: Collection[str],
             return Opened(address, incarnation, answer)
         if answer['is_ours']:
             why = 'it holds state of a lost session and does not begin anew'
-            with contextlib.suppress(control.NoAnswerError):  # The next claim says why.
-                control.ask(address, 'reset', run=run, deadline=left)
+            with contextlib.suppress(worker_calls.NoAnswerError):  # The next claim says why.
+                worker_calls.ask(address, 'reset', run=run, deadline=left)
         else:
             silent, lease = (float(claim.get(name) or 0.0)
                              for name in ('silent_seconds', 'seconds_left'))
@@ -197,8 +197,8 @@ def _of_another_version(address: str) -> Opened | None:
     Every version has answered `status` in the same way, so the caller can compare versions.
     """
     try:
-        answer = control.ask(address, 'status', deadline=_ANSWER)
-    except control.NoAnswerError:
+        answer = worker_calls.ask(address, 'status', deadline=_ANSWER)
+    except worker_calls.NoAnswerError:
         return None
     is_other = process_facts.differences(process_facts.versions(), dict(answer['versions']))
     return Opened(address, str(answer['incarnation']), answer) if is_other else None

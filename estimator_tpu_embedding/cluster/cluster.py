@@ -17,13 +17,13 @@ from absl import logging
 
 from ..errors import ConfigError, bytes_text, counted, shown
 from ..hosts.placement import CLIENT_JOB, HOST_JOB
-from . import control, listening, opening, preflight
-from .children import Children
-from .choice import ClusterChoice
+from . import claims, listening, preflight, worker_calls
+from .claims import Opened
+from .guarded_sessions import Watch
 from .heartbeats import Rules, Watched
-from .opening import Opened
+from .local_workers import Children
 from .server import Server, Target, for_workers
-from .watchdog import Watch
+from .worker_choice import ClusterChoice
 
 _RUN = uuid.uuid4().hex
 _MOST_SECONDS = 10.0
@@ -124,7 +124,7 @@ class Cluster:
             own = self._own_addresses(deadline) if self._children is not None else None
             if self._server is None:
                 self._server = for_workers(own or self.choice.workers, self.choice.expose)
-            self._opened = opening.opened(
+            self._opened = claims.opened(
                 own or self.choice.workers, self.run, deadline, self._stale, self._say)
             self.loss = None
             if is_new:
@@ -175,7 +175,7 @@ class Cluster:
         """
         self._tables = [list(one) for one in tables]
         hosts = {address: host for host, address in enumerate(self.addresses())}
-        control.for_all(self.addresses(), lambda address: control.ask(
+        worker_calls.for_all(self.addresses(), lambda address: worker_calls.ask(
             address, 'tables', run=self.run, tables=self._tables[hosts[address]],
             deadline=_MOST_SECONDS))
 
@@ -202,7 +202,7 @@ class Cluster:
             preflight.require_shared(addresses, directory)
         if checkpoint:
             preflight.require_same(addresses, checkpoint)
-        with contextlib.suppress(control.NoAnswerError):  # Heartbeats will say so.
+        with contextlib.suppress(worker_calls.NoAnswerError):  # Heartbeats will say so.
             self.tell_tables(tables)
 
     def bytes_of(self, host: int) -> int:
@@ -246,10 +246,10 @@ class Cluster:
             if self._children is not None:
                 self._children.end()
             else:
-                opening.give_back(self.addresses(), self.run)
+                claims.give_back(self.addresses(), self.run)
             self._stale.update(self.incarnations())
             self._opened, self.loss = [], None
-        control.await_threads(_MOST_LEFT)
+        worker_calls.await_threads(_MOST_LEFT)
 
     def _begin_watch(self) -> None:
         self._watch = Watch(

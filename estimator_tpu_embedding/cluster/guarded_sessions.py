@@ -16,9 +16,9 @@ import tensorflow.compat.v1 as tf
 
 from .. import _tf
 from ..errors import Problem, shown
-from .control import Caller, Reply, remember_thread
-from .faults import HostLostError
 from .heartbeats import Heartbeats, Rules, Watched
+from .worker_calls import Caller, Reply, remember_thread
+from .worker_errors import HostLostError
 
 _SUSPECT = (
     tf.errors.UnavailableError, tf.errors.AbortedError, tf.errors.CancelledError,

@@ -14,9 +14,9 @@ import time
 from collections.abc import Callable, Sequence
 
 from ..errors import Problem, bytes_text
-from . import control
+from . import worker_calls
 from .addresses import is_refused, parsed
-from .faults import HostLostError
+from .worker_errors import HostLostError
 
 
 class Patience:
@@ -119,11 +119,11 @@ class Heartbeats:
         self._has_ended = threading.Event()
         self._clock = Patience(2 * _LOOK)
         self._is_urgent = False
-        control.begin_thread(self._supervise, 'watch-workers')
+        worker_calls.begin_thread(self._supervise, 'watch-workers')
         for one in workers:
-            control.begin_thread(self._beat, f'heartbeat-{one.host}', one)
+            worker_calls.begin_thread(self._beat, f'heartbeat-{one.host}', one)
             if not rules.is_own:
-                control.begin_thread(self._renew, f'lease-{one.host}', one)
+                worker_calls.begin_thread(self._renew, f'lease-{one.host}', one)
 
     def stop(self) -> None:
         """Ends the threads, without a wait for them."""
@@ -154,7 +154,7 @@ class Heartbeats:
             self._is_urgent = False
 
     def _beat(self, one: Watched) -> None:
-        line, is_open, began = control.Line(one.address, deadline=_CALL), False, 0.0
+        line, is_open, began = worker_calls.Line(one.address, deadline=_CALL), False, 0.0
         while not self._has_ended.is_set():
             with self._change:
                 one.questions += 1
@@ -166,7 +166,7 @@ class Heartbeats:
                 else:
                     self._note(one, line.call('renew', run=self._rules.run))
                     is_open = True
-            except control.NoAnswerError as error:
+            except worker_calls.NoAnswerError as error:
                 one.has_begun_anew |= error.is_final
                 self._has_ended.wait(_LOOK)
                 continue
@@ -181,11 +181,11 @@ class Heartbeats:
 
     def _renew(self, one: Watched) -> None:
         """Renews a claim; steps may delay that for long, so it says nothing about silence."""
-        line = control.Line(one.address, deadline=_CALL)
+        line = worker_calls.Line(one.address, deadline=_CALL)
         while not self._has_ended.wait(_RENEWAL):
             try:
                 self._note(one, line.call('renew', run=self._rules.run))
-            except control.NoAnswerError:
+            except worker_calls.NoAnswerError:
                 continue
         line.leave()
 

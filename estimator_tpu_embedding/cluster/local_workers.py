@@ -12,8 +12,8 @@ import threading
 
 from ..errors import Problem
 from ..proto import files
-from .control import Caller, Reply
-from .faults import HostUnavailableError
+from .worker_calls import Caller, Reply
+from .worker_errors import HostUnavailableError
 
 PACKAGE = str(__package__).partition('.')[0]
 _PATH = 'PYTHONPATH'

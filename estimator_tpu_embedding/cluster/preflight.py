@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ..errors import ConfigError, Problem, SetupError, bytes_text, shown
-from . import control, process_facts
+from . import process_facts, worker_calls
 from .addresses import parsed
-from .control import for_all
-from .faults import HostLostError
+from .worker_calls import for_all
+from .worker_errors import HostLostError
 
 _SECONDS = 10.0
 """Seconds for a call of a worker that answered just before."""
@@ -66,8 +66,9 @@ def require_shared(addresses: Sequence[str], directory: str) -> None:
         name, secret = secrets.token_hex(16), secrets.token_hex(16)
 
         def told(action: str) -> dict[str, Any]:
-            return control.ask(address, 'note', deadline=_SECONDS, directory=directory, name=name,
-                               action=action, text=secret)
+            return worker_calls.ask(
+                address, 'note', deadline=_SECONDS, directory=directory, name=name, action=action,
+                text=secret)
 
         written = told('write')
         try:
@@ -102,7 +103,7 @@ def require_same(addresses: Sequence[str], checkpoint: str) -> None:
         return
 
     def look(host: int, address: str) -> Iterator[Problem]:
-        found = control.ask(address, 'index', deadline=_SECONDS, checkpoint=checkpoint)
+        found = worker_calls.ask(address, 'index', deadline=_SECONDS, checkpoint=checkpoint)
         if found.get('sha256') != own['sha256'] and 'sha256' in process_facts.index(checkpoint):
             yield _elsewhere(host, address, f'the checkpoint {checkpoint}', found.get(
                 'problem', 'another checkpoint of that name'))
@@ -118,7 +119,7 @@ def _require_none(addresses: Sequence[str],
     def looked(address: str) -> list[Problem] | Problem:
         try:
             return list(look(hosts[address], address))
-        except control.NoAnswerError as error:
+        except worker_calls.NoAnswerError as error:
             return Problem('E707', f'worker {address} of host {hosts[address]}',
                            f'it must answer within {_SECONDS:g} s', str(error),
                            'Look whether "etpe worker" runs there, with "etpe worker ls".')

@@ -21,7 +21,7 @@ import tensorflow.compat.v1 as tf
 
 from ..checkpoint import file_names
 from ..checkpoint.storage import Storage, free_bytes
-from ..hosts import memory
+from ..hosts import memory_limits
 from ..native import library
 from ..proto import files
 from ..version import VERSION
@@ -53,7 +53,8 @@ def differences(one: dict[str, str], other: dict[str, str]) -> list[str]:
 
 def room() -> int:
     """Returns the bytes of memory that tables may take here: free bytes, within its limits."""
-    free, limit = psutil.virtual_memory().available + psutil.swap_memory().free, memory.limit()
+    free = psutil.virtual_memory().available + psutil.swap_memory().free
+    limit = memory_limits.limit()
     return free if limit is None else min(free, limit.bytes)
 
 
@@ -120,7 +121,7 @@ def index(checkpoint: str) -> dict[str, Any]:
 
 def _machine() -> str:
     """Returns what differs between machines, their starts, and namespaces of processes."""
-    boot = memory.text_of('/proc/sys/kernel/random/boot_id').strip()
+    boot = memory_limits.text_of('/proc/sys/kernel/random/boot_id').strip()
     with contextlib.suppress(OSError):
         return boot and f'{boot} {os.readlink("/proc/self/ns/pid")}'
     return ''
@@ -128,7 +129,7 @@ def _machine() -> str:
 
 def _begun(pid: Any) -> str | None:
     """Returns when a process began, in ticks of the machine; `None` if there is no such one."""
-    state, *others = memory.text_of(f'/proc/{pid}/stat').rpartition(')')[2].split() or ['X']
+    state, *others = memory_limits.text_of(f'/proc/{pid}/stat').rpartition(')')[2].split() or ['X']
     return None if state in 'ZX' else others[18]
 
 

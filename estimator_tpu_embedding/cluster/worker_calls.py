@@ -86,7 +86,7 @@ class Line:
     >>> with Line('127.0.0.1:1', deadline=.1) as line:
     ...     line.call('status')
     Traceback (most recent call last):
-    estimator_tpu_embedding.cluster.control.NoAnswerError: no answer within 0.1 s
+    estimator_tpu_embedding.cluster.worker_calls.NoAnswerError: no answer within 0.1 s
     """
 
     def __init__(self, address: str, *, deadline: float):

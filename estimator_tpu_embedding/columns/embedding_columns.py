@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import tensorflow.compat.v1 as tf
 
 from .. import _tf
+from ..core.learning_rates import DynamicRate
 from ..core.plan import Plan
-from ..core.rates import DynamicRate
 from ..core.specs import FeatureSpec, TableSpec
 from ..errors import (
     ConfigError,

@@ -23,7 +23,7 @@ from ..estimator.embedding_spec import EmbeddingConfigSpec
 from ..estimator.tpu_estimator import TPUEstimator, export_estimator_savedmodel
 from ..estimator.tpu_estimator_spec import TPUEstimatorSpec
 from ..runner.checkpoint_hooks import AsyncCheckpointSaverHook, CheckpointInputPipelineHook
-from . import import_paths, refused
+from . import import_paths, refused_names
 from .resolver import TPUClusterResolver
 
 TPU = 'tensorflow.python.tpu'
@@ -73,13 +73,13 @@ def names_by_module() -> dict[str, dict[str, Any]]:
             tpu_config.InputPipelineConfig, tpu_config.RunConfig, tpu_config.TPUConfig),
         f'{NIGHTLY_TPU}.tpu_context': _named(tpu_context.TPUContext),
         f'{NIGHTLY_TPU}.tpu_estimator': {
-            **refused.refused('tpu_estimator'), **_names_of(tpu_estimator_names),
+            **refused_names.refused('tpu_estimator'), **_names_of(tpu_estimator_names),
             **_named(TPUEstimator, TPUEstimatorSpec, EmbeddingConfigSpec,
                      export_estimator_savedmodel, tpu_config.ExportSavedModelApiVersion,
                      parameters.AdagradParameters, parameters.AdamParameters,
                      parameters.StochasticGradientDescentParameters)},
         f'{NIGHTLY_TPU}._tpu_estimator_embedding': {
-            **refused.refused('_tpu_estimator_embedding'), **of_columns}}
+            **refused_names.refused('_tpu_estimator_embedding'), **of_columns}}
 
 
 def other_paths() -> dict[str, str]:

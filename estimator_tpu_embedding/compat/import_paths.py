@@ -19,7 +19,7 @@ import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from . import moved, tf1
+from . import private_names, tf1
 
 V1_ROOTS = ('compat.v1', 'compat.v1.compat.v1', 'compat.v2.compat.v1')
 V2_ROOTS = ('', 'compat.v2', 'compat.v1.compat.v2', 'compat.v2.compat.v2')
@@ -116,17 +116,17 @@ def _advises(advice: Callable[[str], str | None]) -> bool:
 
 
 def put_aliases() -> None:
-    """Makes all aliases of `moved` available, once, after TensorFlow was imported.
+    """Makes all aliases of `private_names` available, once, after TensorFlow was imported.
 
     >>> put_aliases()
     >>> from tensorflow.python.util import nest
     >>> nest.is_sequence is nest.is_nested
     True
     """
-    if _advises(moved.advice):
+    if _advises(private_names.advice):
         return
     packages = dict(_OF_KERAS_2)
-    for path, homes in moved.homes().items():
+    for path, homes in private_names.homes().items():
         if importlib.util.find_spec(path) is not None:
             continue
         if len(homes) == 1:
@@ -135,14 +135,14 @@ def put_aliases() -> None:
             spec = importlib.machinery.ModuleSpec(path, None, is_package=True)
             put_module(path, importlib.util.module_from_spec(spec))
     move(packages)
-    for path in {*moved.homes(), *moved.names()} & sys.modules.keys():
+    for path in {*private_names.homes(), *private_names.names()} & sys.modules.keys():
         look_up_in(sys.modules[path], functools.partial(_alias, path))
-    module, _, name = moved.BUILDER.rpartition('.')
+    module, _, name = private_names.BUILDER.rpartition('.')
     builder = getattr(sys.modules[module], name)
-    for name, home in moved.names()[moved.BUILDER].items():
+    for name, home in private_names.names()[private_names.BUILDER].items():
         if not hasattr(builder, name):
             setattr(builder, name, staticmethod(_value(home)))
-    advise(moved.advice)
+    advise(private_names.advice)
 
 
 def look_up_in(module: types.ModuleType, look_up: Callable[[str], Any]) -> None:
@@ -174,10 +174,10 @@ def exports_nothing(*args: Any, **kwargs: Any) -> Callable[[Any], Any]:
 
 def _alias(path: str, name: str) -> Any:
     """Returns what a name of a module is today, or raises `AttributeError`."""
-    known = moved.names().get(path, {}).get(name)
+    known = private_names.names().get(path, {}).get(name)
     if known is not None:
         return _value(known)
-    homes = moved.homes().get(path, ())
+    homes = private_names.homes().get(path, ())
     if name == '__all__' and homes:
         return [each for home in homes for each in vars(importlib.import_module(home))
                 if not each.startswith('_')]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from ..checkpoint.options import CheckpointOptions
 from ..cluster import listening
-from ..cluster.choice import ClusterChoice
+from ..cluster.worker_choice import ClusterChoice
 from ..core.specs import System
 from ..errors import ConfigError
 from . import environment
@@ -28,7 +28,7 @@ def install(hosts: int | None = None, cores: int | None = None, ids: str | None 
     - the optimizer parameters under `tf.compat.v1.tpu.experimental`;
     - `tf.data.experimental.CheckpointInputPipelineHook`;
     - the deleted modules of `tensorflow.python`;
-    - private names that are elsewhere today and mean the same, as aliases (`compat/moved.py`).
+    - private names that moved and mean the same, as aliases (`compat/private_names.py`).
 
     It makes `TPUClusterResolver` find the emulated system. It emulates functions of
     `tf.compat.v1.tpu` that have no CPU kernel: `cross_replica_sum`, `shard`, `replicate`,
@@ -91,7 +91,7 @@ def install(hosts: int | None = None, cores: int | None = None, ids: str | None 
     from ..core.specs import Kernels
     from ..native import library
     from ..runner.progress import announce
-    from . import import_paths, modules, plain_training, tf2, tpu_functions
+    from . import deleted_modules, import_paths, plain_training, tf2, tpu_functions
     cluster = ClusterChoice.of(workers, processes, expose=expose)
     if cluster.is_used or cluster.is_from_script:
         listening.require_private('the workers of this job', expose)
@@ -103,7 +103,7 @@ def install(hosts: int | None = None, cores: int | None = None, ids: str | None 
         kernels=Kernels('auto' if kernels is None else kernels, kernel_threads),
         checkpoint=checkpoint or CheckpointOptions(), step_limit=steps,
         input_on_workers=input_on_workers))
-    modules.put_in_place()
+    deleted_modules.put_in_place()
     import_paths.put_aliases()
     tpu_functions.put_in_place()
     tf2.put_in_place()
@@ -117,8 +117,8 @@ def install(hosts: int | None = None, cores: int | None = None, ids: str | None 
         from . import tf1 as face
         face.put_on()
     if contrib:
-        from .contrib import place
-        place.put_in_place()
+        from .contrib import contrib_modules
+        contrib_modules.put_in_place()
 
 
 def _system(hosts: int | None, cores: int | None, cluster: ClusterChoice) -> System:

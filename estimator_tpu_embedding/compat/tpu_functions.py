@@ -24,7 +24,7 @@ from ..estimator.tpu_context import tpu_topology
 from ..midlevel.replicas import forget_initialized
 from ..runner import towers
 from ..runner.progress import announce
-from . import import_paths, refused
+from . import import_paths, refused_names
 from .environment import COLAB_ADDRESS
 from .resolver import TPUClusterResolver, devices_listed
 
@@ -149,7 +149,7 @@ def _initialized(resolver: Any) -> Any:
 def _refuse_feeds() -> None:
     """Replaces the functions that build infeed, outfeed and loops."""
     generated, handwritten = _tf.generated_tpu_ops_module(), _tf.tpu_ops_module()
-    for operation in refused.FEED_OPERATIONS:
+    for operation in refused_names.FEED_OPERATIONS:
         function = next(name for name in vars(generated)
                         if name.replace('_', '') == operation.lower() and name != operation)
         for module, name in ((generated, function), (handwritten, function),

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from ..errors import ConfigError, Problem, counted, did_you_mean, quoted
 from . import limits
+from .learning_rates import ConstantRate, Rate
 from .optimizers import Optimizer, SlotSpec
 from .partition import STRATEGIES, Partition
-from .rates import ConstantRate, Rate
 from .specs import FeatureSpec, TableSpec, Topology
 
 MODES = ('training', 'inference')

@@ -12,9 +12,9 @@ from typing import Any
 
 from ..errors import Problem, counted
 from . import limits
+from .learning_rates import Rate
 from .names import name_problems
 from .optimizers import Optimizer, is_number
-from .rates import Rate
 
 COMBINERS = ('sum', 'mean', 'sqrtn', None)
 ID_POLICIES = ('error', 'drop', 'clip', 'mod')

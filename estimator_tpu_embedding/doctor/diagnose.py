@@ -21,12 +21,12 @@ from typing import Any
 from ..compat import environment
 from ..errors import counted
 from . import oracle, syntax, traps, verdicts
+from .bindings import OTHERS, Exports
 from .findings import MOST_STOPS, Diagnosis, Fact, Finding, Prescription, ScannedFile, Use
-from .meanings import OTHERS, Exports
 from .project import Project, Reached
 from .sources import Found, Source, find, read
-from .state import State
 from .statements import follow_file
+from .symbol_table import State
 from .syntax import Nodes, last_name, text_of
 from .traps import Linked, facts_of, options_of
 from .verdicts import Flags

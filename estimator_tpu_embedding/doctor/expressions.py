@@ -12,8 +12,21 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
+from .bindings import (
+    ATTRIBUTE,
+    FLAGS,
+    NAME,
+    NONE,
+    OTHERS,
+    Block,
+    Meaning,
+    Meanings,
+    Scope,
+    is_examined,
+    is_unknown,
+)
 from .findings import FALLBACK, TESTED, TRIED, Question
-from .lookups import (
+from .name_resolution import (
     BUILTINS,
     HARMLESS,
     IMPORTERS,
@@ -27,20 +40,7 @@ from .lookups import (
     note_text,
     path_of,
 )
-from .meanings import (
-    ATTRIBUTE,
-    FLAGS,
-    NAME,
-    NONE,
-    OTHERS,
-    Block,
-    Meaning,
-    Meanings,
-    Scope,
-    is_examined,
-    is_unknown,
-)
-from .state import PYTHON_2, TENSORFLOW, State
+from .symbol_table import PYTHON_2, TENSORFLOW, State
 from .syntax import FIELDS, called_name, chain_of, text_of, written
 
 _OF_DATASETS = frozenset({'make_initializable_iterator', 'make_one_shot_iterator'})

@@ -9,8 +9,7 @@ from __future__ import annotations
 import ast
 import re
 
-from .findings import TESTED, Question
-from .meanings import (
+from .bindings import (
     ATTRIBUTE,
     GUARD,
     IMPORT,
@@ -23,7 +22,8 @@ from .meanings import (
     is_unknown,
     union,
 )
-from .state import MADE_NAMES, TENSORFLOW, State
+from .findings import TESTED, Question
+from .symbol_table import MADE_NAMES, TENSORFLOW, State
 from .syntax import VERSIONS, called_name, chain_of, last_name, text_of, written
 
 _NONE = (Meaning(kind=NONE),)

@@ -20,15 +20,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..compat import environment
-from . import answering, libraries
-from .answering import Found
+from . import libraries, oracle_process
 from .findings import Answer, Question
+from .oracle_process import Found
 
 DEADLINE = 120.
 """Seconds for all questions. Then those without an answer are unknown."""
 
-_CODE = ('import sys; sys.path.insert(0, {root!r}); from {package}.doctor import answering; '
-         'sys.path.remove({root!r}); answering.main()')
+_CODE = ('import sys; sys.path.insert(0, {root!r}); from {package}.doctor import oracle_process; '
+         'sys.path.remove({root!r}); oracle_process.main()')
 
 
 class Answers(NamedTuple):
@@ -45,8 +45,8 @@ def ask(questions: Iterable[Question], scanned: Sequence[str], deadline: float =
     if not asked:
         return Answers({})
     needs_tensorflow = any(libraries.top(one) in libraries.OF_TENSORFLOW for one in asked)
-    requests = [answering.Request(sorted(asked), [os.path.abspath(one) for one in scanned],
-                                  is_plain, max(1, round(deadline)))
+    folders = [os.path.abspath(one) for one in scanned]
+    requests = [oracle_process.Request(sorted(asked), folders, is_plain, max(1, round(deadline)))
                 for is_plain in ((True, False) if needs_tensorflow else (True,))]
     worlds: dict[str, dict[Question, Found]] = {}
     reasons: list[str] = []
@@ -66,10 +66,10 @@ def ask(questions: Iterable[Question], scanned: Sequence[str], deadline: float =
 def _joined(question: Question, worlds: Mapping[str, Mapping[Question, Found]]) -> Answer | None:
     """Returns the answer of all worlds; `None` unless each that matters has answered."""
     package = libraries.top(question)
-    names = (answering.WORLDS if package in libraries.OF_TENSORFLOW
-             else (answering.PYTHON,) * 2 + (answering.OLD,) * 3)
+    names = (oracle_process.WORLDS if package in libraries.OF_TENSORFLOW
+             else (oracle_process.PYTHON,) * 2 + (oracle_process.OLD,) * 3)
     if package == libraries.PACKAGE:  # Without Keras 2 this package refuses to work.
-        names = (answering.KERAS2, *answering.WORLDS[1:])
+        names = (oracle_process.KERAS2, *oracle_process.WORLDS[1:])
     parts = [worlds.get(name, {}).get(question) for name in names]
     found = [part for part in parts if part is not None]
     if len(found) < len(parts):
@@ -85,7 +85,8 @@ def _joined(question: Question, worlds: Mapping[str, Mapping[Question, Found]]) 
         is_module=any(part.is_module for part in found))
 
 
-def _run(requests: Sequence[answering.Request], deadline: float) -> list[tuple[list[Any], str]]:
+def _run(requests: Sequence[oracle_process.Request], deadline: float
+         ) -> list[tuple[list[Any], str]]:
     """Returns the lines of each child, and why it ended if it did not end by itself."""
     root = str(pathlib.Path(__file__).resolve().parent.parent.parent)
     with contextlib.ExitStack() as stack:
@@ -101,7 +102,7 @@ def _run(requests: Sequence[answering.Request], deadline: float) -> list[tuple[l
         return list(pool.map(_lines_of, children, requests, [deadline] * len(children)))
 
 
-def _lines_of(child: subprocess.Popen[bytes], request: answering.Request, deadline: float
+def _lines_of(child: subprocess.Popen[bytes], request: oracle_process.Request, deadline: float
               ) -> tuple[list[Any], str]:
     ended = ''
     try:

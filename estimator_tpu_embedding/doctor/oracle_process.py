@@ -17,7 +17,7 @@ import types
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from ..compat import environment, old_python, refused
+from ..compat import environment, old_python, refused_names
 from ..errors import shown
 from . import libraries
 from .findings import Question
@@ -98,8 +98,8 @@ def _restored(questions: Sequence[Question]) -> Iterator[tuple[str, list[Questio
     from ..compat import tf1
     tf1.put_on()
     yield TF1, asked
-    from ..compat.contrib import place
-    place.put_in_place()
+    from ..compat.contrib import contrib_modules
+    contrib_modules.put_in_place()
     yield CONTRIB, asked
 
 
@@ -166,7 +166,7 @@ def _by_import(question: Question) -> Found:
         except BaseException as raised:  # Modules may raise anything, also `SystemExit`.
             return Found(False, f'{path}.{name}', _text(raised))
         path = f'{path}.{name}'
-    return Found(True, refused=refused.message_of(value),
+    return Found(True, refused=refused_names.message_of(value),
                  is_module=isinstance(value, types.ModuleType))
 
 

@@ -12,8 +12,8 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
+from .bindings import OTHER, OTHERS, Exports, Meaning, Meanings
 from .findings import CERTAIN, FALLBACK, STARRED, Place, Question, ScannedFile
-from .meanings import OTHER, OTHERS, Exports, Meaning, Meanings
 from .sources import Found
 
 _LIBRARIES = frozenset(sys.stdlib_module_names) | {'keras', 'numpy', 'tensorflow', 'tf_keras'}

@@ -6,10 +6,7 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .expressions import bind_others, follow_comprehension, walk, walk_called, walk_guarded
-from .findings import CERTAIN, FALLBACK, TESTED, TRIED, Question
-from .lookups import is_guard, meaning_of, patched
-from .meanings import (
+from .bindings import (
     ALL,
     ATTRIBUTE,
     IMPORT,
@@ -24,8 +21,11 @@ from .meanings import (
     is_examined,
     is_unknown,
 )
-from .state import Lazy, State
+from .expressions import bind_others, follow_comprehension, walk, walk_called, walk_guarded
+from .findings import CERTAIN, FALLBACK, TESTED, TRIED, Question
+from .name_resolution import is_guard, meaning_of, patched
 from .successors import made_by
+from .symbol_table import Lazy, State
 from .syntax import called_name, chain_of, last_name, text_of
 
 LEAVES, FAILS = 'leaves', 'fails'

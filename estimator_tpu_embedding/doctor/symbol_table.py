@@ -8,8 +8,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from .findings import FALLBACK, STARRED, Finding, Place, Question, Use
-from .meanings import (
+from .bindings import (
     ATTRIBUTE,
     FLAGS,
     IMPORT,
@@ -25,6 +24,7 @@ from .meanings import (
     is_examined,
     union,
 )
+from .findings import FALLBACK, STARRED, Finding, Place, Question, Use
 from .project import Project
 from .syntax import Nodes, Places, chain_of
 

@@ -20,7 +20,7 @@ import ast
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from ..compat.refused import FEED_OPERATIONS
+from ..compat.refused_names import FEED_OPERATIONS
 from .findings import Fact, Finding, Place, ScannedFile
 from .project import Reached
 from .syntax import Nodes, called_name, last_name, text_of, written

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
-from ..compat import lost_names, moved, tf1
+from ..compat import lost_names, private_names, tf1
 from ..compat.contrib import advice
 from . import libraries, successors
 from .findings import (
@@ -329,7 +329,7 @@ def _lost_in_tensorflow(path: str, answer: Answer) -> Reason:
             return Reason('E103', 'lost', tf1.NO_CONTRIB)
         return Reason('E103', 'lost', advice.missing(_OLD_ROAD.sub(r'\g<area>.', path)).replace(
             'install(contrib=True)', 'etpe run --contrib'))
-    if today := moved.advice(path):
+    if today := private_names.advice(path):
         return Reason('E102', 'moved', today)
     rule = lost_names.rule_of(path) or lost_names.rule_of(path.replace('tensorflow', 'tf', 1))
     if rule is not None and rule.fate == 'gone':

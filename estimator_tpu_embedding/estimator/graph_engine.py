@@ -24,7 +24,7 @@ from ..hosts.backend import (
 from ..hosts.engine_choice import choose_engine
 from ..hosts.pipelined import DelayedBackend
 from ..hosts.placement import Placement, on
-from ..hosts.tables import HostedTable, create_slots_apart
+from ..hosts.table_parts import HostedTable, create_slots_apart
 from ..runner import towers
 from ..runner.gradient_capture import GradientCapture
 from ..runner.progress import add_own_loop

@@ -12,9 +12,9 @@ import tensorflow.compat.v1 as tf
 
 from .. import defaults
 from ..columns import column_vocabulary, embedding_columns
+from ..core.learning_rates import twins
 from ..core.names import directory_doubts
 from ..core.plan import resolve
-from ..core.rates import twins
 from ..core.specs import MAX_THREADS, FeatureSpec, Kernels, TableSpec, Topology
 from ..core.vocabulary_digests import Words
 from ..errors import ConfigError, Problem, UnsupportedError, did_you_mean, quoted, shown

@@ -20,8 +20,8 @@ import tensorflow.compat.v1 as tf
 
 from .. import defaults
 from ..cluster import addresses as of_workers
-from ..cluster.choice import ClusterChoice
 from ..cluster.cluster import Cluster, current
+from ..cluster.worker_choice import ClusterChoice
 from ..core.plan import Plan
 from ..core.specs import Topology
 from ..errors import ConfigError, Problem, shown

@@ -17,7 +17,7 @@ import tensorflow.compat.v1 as tf
 
 from .. import _legacy, _tf, defaults
 from ..checkpoint.options import CheckpointOptions
-from ..cluster.choice import ClusterChoice
+from ..cluster.worker_choice import ClusterChoice
 from ..core.specs import Kernels
 from ..errors import ConfigError, Problem
 from .tpu_addresses import ClusterOfConfig, EmulatedCluster, lead_here

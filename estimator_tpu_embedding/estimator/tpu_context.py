@@ -12,7 +12,7 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from .. import defaults
-from ..cluster.choice import ClusterChoice
+from ..cluster.worker_choice import ClusterChoice
 from ..core import deployment
 from ..core.deployment import Deployment, Invocation
 from ..core.specs import System, Topology

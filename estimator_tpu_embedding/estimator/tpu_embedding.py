@@ -11,10 +11,10 @@ import tensorflow.compat.v1 as tf
 
 from .. import defaults
 from ..core import optimizers
+from ..core.learning_rates import DynamicRate
 from ..core.optimizers import Optimizer
 from ..core.partition import STRATEGIES
 from ..core.plan import Plan, resolve
-from ..core.rates import DynamicRate
 from ..core.specs import TableSpec, Topology
 from ..errors import ConfigError, Problem, UnsupportedError, quoted, shown
 from ..hosts.placement import Placement, on

@@ -12,7 +12,7 @@ import tensorflow.compat.v1 as tf
 
 from .. import _legacy, _process, _tf, defaults
 from ..checkpoint import model_dir
-from ..checkpoint.held import check_order_of_ids
+from ..checkpoint.opened_checkpoint import check_order_of_ids
 from ..checkpoint.recover import Following, Known
 from ..core.deployment import Deployment
 from ..runner import inference, summaries, training

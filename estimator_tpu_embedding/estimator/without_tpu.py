@@ -17,14 +17,14 @@ import tensorflow.compat.v1 as tf
 from .. import _legacy, _process, defaults
 from ..checkpoint import model_dir, recover, restore, warm_start
 from ..checkpoint.compare import check_words, stored_words
-from ..checkpoint.held import Held
+from ..checkpoint.opened_checkpoint import Opened
 from ..checkpoint.options import CheckpointOptions
 from ..checkpoint.recover import Following, Known
 from ..checkpoint.saver import CommittingSaver, Lineage, default_saver
 from ..columns import columns_without_engine
 from ..core.budget import Need, require_fit
 from ..errors import CheckpointWriteError, Problem, UnsupportedError
-from ..hosts import memory
+from ..hosts import memory_limits
 from ..runner import summaries
 from ..runner.progress import announce
 from ..runner.step_graph import refuse_foreign_sums
@@ -72,7 +72,7 @@ class WithoutTpu(_Estimator):
             del self._reading
 
     @contextlib.contextmanager
-    def _saving_after(self, checkpoint: Held | None) -> Iterator[None]:
+    def _saving_after(self, checkpoint: Opened | None) -> Iterator[None]:
         """Turns the saves of the base class into commits, while it trains in one process."""
         if self.config.cluster_spec or self._train_distribution is not None:
             yield
@@ -133,7 +133,7 @@ class WithoutTpu(_Estimator):
         if found is None and settings_of_start is not None:
             start = warm_start.checkpoint_of(settings_of_start.ckpt_to_initialize_from, options)
             if start is not None:
-                found = Following(self.model_dir, Held.open(start), options, is_named=True)
+                found = Following(self.model_dir, Opened.open(start), options, is_named=True)
         if self._export_to_tpu:
             announce('export: a graph for the CPU, tagged "serve"; no TPU graph is written')
         with self._restoring(found, is_export=True):
@@ -234,8 +234,8 @@ class WithoutTpu(_Estimator):
         if found is None:
             return spec
         options = self._checkpoint_options()
-        check_words(found.held, job_settings.words_of(self._spec), options)
-        plan = restore.plan_without_engine(found.held, options)
+        check_words(found.opened, job_settings.words_of(self._spec), options)
+        plan = restore.plan_without_engine(found.opened, options)
         restore.scaffold_for(spec.scaffold, found.prefix, plan, restore.saver_of_all, found)
         return spec
 
@@ -273,7 +273,7 @@ def _without_engine(spec: EmbeddingConfigSpec, features: Mapping[str, Any],
     """
     tables, declared, on_tensor_core = job_settings.declared_by(spec, id_policy)
     require_fit([Need(table.name, table.vocabulary_size, table.dimension) for table in tables],
-                memory.limit())
+                memory_limits.limit())
     if spec.feature_columns is None:
         return columns_without_engine.looked_up(features, tables, declared)
     columns = [*spec.feature_columns, *(spec.tensor_core_feature_columns or [])]
@@ -290,7 +290,7 @@ def _require_room() -> None:
         rows, width = shape if shape is not None and len(shape) == 2 else (None, None)
         if rows is not None and width is not None and parts[0].dtype.base_dtype == tf.float32:
             needs.append(Need(name, rows, width))
-    require_fit(needs, memory.limit())
+    require_fit(needs, memory_limits.limit())
 
 
 class _ExamplesPerSecond(ExamplesPerSecondHook):

@@ -12,13 +12,13 @@ from typing import NamedTuple, Protocol
 
 import tensorflow.compat.v1 as tf
 
+from ..core.learning_rates import DynamicRate
 from ..core.plan import Plan
-from ..core.rates import DynamicRate
 from ..errors import ConfigError, Problem
 from ..ops import checks
 from ..ops.ids import IdBatch
 from .placement import Placement, on
-from .tables import HostedTable
+from .table_parts import HostedTable
 
 QUEUE_CAPACITY = 2
 """Steps whose ids and features may wait per core: one is handed over while one is ready."""

@@ -17,14 +17,14 @@ from ..core.budget import needs_of, require_fit
 from ..core.plan import Plan
 from ..core.specs import Kernels
 from ..errors import Problem, SetupError
-from ..native import layout, library
-from . import memory
+from ..native import library, plan_attributes
+from . import memory_limits
 from .backend import Engine
-from .native import NativeEngine, make_engine, make_engines
+from .native_engine import NativeEngine, make_engine, make_engines
 from .per_host import Owner, PerHostEngine
 from .placement import Placement
-from .stock import StockEngine
-from .tables import HostedTable, create_tables, parts_of
+from .stock_engine import StockEngine
+from .table_parts import HostedTable, create_tables, parts_of
 
 
 def choose_engine(plan: Plan, variable_names: Mapping[str, str], *,
@@ -49,7 +49,7 @@ def choose_engine(plan: Plan, variable_names: Mapping[str, str], *,
     """
     _process.require_threads('TPUEmbedding')
     if placement is None or not placement.is_remote:
-        require_fit(needs_of(plan), memory.limit())
+        require_fit(needs_of(plan), memory_limits.limit())
     if placement is not None:
         return _make_owners(plan, variable_names, slot_names, kernels, placement,
                             skips_nonfinite=skips_nonfinite)
@@ -85,7 +85,7 @@ def open_engine(plan: Plan, tables: dict[str, HostedTable], kernels: Kernels,
     if not _uses_native(kernels.choice):
         _attach(tables, None, settle)
         return StockEngine(plan, tables)
-    handle = library.load().ete_open(**layout.attributes(plan, kernels.threads or 0))
+    handle = library.load().ete_open(**plan_attributes.attributes(plan, kernels.threads or 0))
     _attach(tables, handle, settle)
     return NativeEngine(plan, tables, handle, in_functions=True)
 

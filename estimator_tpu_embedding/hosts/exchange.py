@@ -43,7 +43,7 @@ from ..core.partition import STRATEGIES
 from ..core.plan import Plan
 from ..core.specs import FeatureSpec
 from ..native import library
-from ..native.layout import COMBINERS
+from ..native.plan_attributes import COMBINERS
 from ..ops.ids import IdBatch
 
 

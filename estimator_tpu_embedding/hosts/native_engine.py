@@ -20,15 +20,16 @@ from .. import _tf
 from ..core.plan import Plan
 from ..core.specs import FeatureSpec
 from ..errors import ConfigError, Problem
-from ..native import layout, library
-from ..native.table_variable import TableVariable, in_place
+from ..native import library
+from ..native.graph_variable import TableVariable, in_place
+from ..native.plan_attributes import PATIENCE_MS, attributes, tables_of_parts
 from ..ops import checks
 from ..ops.checks import not_inlined
 from ..ops.ids import IdBatch
 from .backend import Activations, CoreBatch, Engine, at_step, require_finite
 from .exchange import Exchange
 from .placement import Placement, on
-from .tables import HostedTable, create_tables, hosts_of_parts, parts_of, tables_at
+from .table_parts import HostedTable, create_tables, hosts_of_parts, parts_of, tables_at
 
 
 class NativeEngine(Engine):
@@ -179,7 +180,7 @@ class NativeEngine(Engine):
         detached = self._operations.ete_detached(engine=self.handle, values=[
             tf.raw_ops.ReadVariableOp(resource=part.handle, dtype=tf.float32)
             for part in self._parts])
-        names = tf.constant([f'table "{name}"' for name in layout.tables_of_parts(self.plan)])
+        names = tf.constant([f'table "{name}"' for name in tables_of_parts(self.plan)])
         return checks.require(detached < 0, Problem(
             'E476', '', 'its variable must not be written while a step runs',
             remedy='Assign to it between two steps, in a run of its own.'),
@@ -188,7 +189,7 @@ class NativeEngine(Engine):
 
 def make_engine(plan: Plan, variable_names: Mapping[str, str],
                 slot_names: Mapping[str, Sequence[str]] | None, *, skips_nonfinite: bool = False,
-                threads: int = 0, patience_ms: int = layout.PATIENCE_MS) -> NativeEngine:
+                threads: int = 0, patience_ms: int = PATIENCE_MS) -> NativeEngine:
     """Creates the tables of a plan and one engine for all hosts.
 
     Args:
@@ -211,7 +212,7 @@ def make_engines(plan: Plan, variable_names: Mapping[str, str],
     owners, made = Exchange.of(plan).owners, {}
     for host, own in owners.items():
         with on(placement.host(host)):
-            made[host] = _engine(own, threads, layout.PATIENCE_MS, f'embedding_engine_{host}')
+            made[host] = _engine(own, threads, PATIENCE_MS, f'embedding_engine_{host}')
     hosts = list(hosts_of_parts(plan))
     numbers = list(_numbers(hosts))
     with _views(zip([made[host] for host in hosts], numbers)):
@@ -230,7 +231,7 @@ def _engine(plan: Plan, threads: int, patience_ms: int, name: str) -> tf.Tensor:
     # One node, outside of loops and functions: each session has one engine.
     with tf.init_scope():
         return library.load().ete_engine(
-            name=name, **layout.attributes(plan, threads, patience_ms))
+            name=name, **attributes(plan, threads, patience_ms))
 
 
 def _numbers(hosts: Iterable[int]) -> Iterable[int]:

@@ -18,9 +18,9 @@ from ..ops import packing
 from ..ops.ids import IdBatch
 from . import exchange
 from .backend import Activations, CoreBatch, require_finite
-from .native import NativeEngine
+from .native_engine import NativeEngine
 from .placement import Placement, on
-from .tables import HostedTable
+from .table_parts import HostedTable
 
 
 class Examined(NamedTuple):

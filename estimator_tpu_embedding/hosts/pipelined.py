@@ -18,8 +18,8 @@ import tensorflow.compat.v1 as tf
 
 from ..ops.ids import IdBatch
 from .backend import Activations, Backend, Engine, LookupReceipt, PlacedQueue
-from .packed import pack_crossings
 from .placement import on
+from .transfers import pack_crossings
 
 Update = Callable[[list[tf.Tensor], list[list[tf.Tensor]], list[Activations]], tf.Tensor]
 """Makes an update: (facts of its step, packed ids per core, gradients per core) -> its result."""

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from .. import _tf
-from ..native.owned import OwnedVariable, read
+from ..native.eager_variable import OwnedVariable, read
 
 _NO_STRETCH = [-math.inf, -math.inf]
 _records: list[FunctionSteps] = []

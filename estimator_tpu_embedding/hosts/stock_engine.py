@@ -1,7 +1,7 @@
 """The stock engine: looks up and updates rows on emulated hosts with TensorFlow's own operations.
 
 It needs no compiled library. It serves any number of emulated hosts and cores in this process. It
-is several times slower than the engine in `native.py`.
+is several times slower than the engine in `native_engine.py`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .backend import (
     to_vectors,
     vector_kinds,
 )
-from .tables import HostedTable
+from .table_parts import HostedTable
 
 
 class _Sums(NamedTuple):

@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 import tensorflow as tf
 
 from ..errors import CallError, Problem
-from ..native.owned import OwnedVariable, read
+from ..native.eager_variable import OwnedVariable, read
 from ..ops import checks
 from ..ops.checks import not_inlined
 from .table_variables import on_host

@@ -15,10 +15,10 @@ import tensorflow as tf
 
 from .. import _process, _tf, defaults
 from ..core import optimizers as core
+from ..core.learning_rates import ConstantRate, DynamicRate, Rate, rate_tags
 from ..core.names import name_problems
 from ..core.optimizers import Bounds, Optimizer
 from ..core.plan import Plan, problems_of, resolve
-from ..core.rates import ConstantRate, DynamicRate, Rate, rate_tags
 from ..core.specs import FeatureSpec, Quantization, TableSpec, Topology
 from ..errors import ConfigError, InputShapeError, Problem, StructureTypeError, shown
 from ..proto.codec import (

@@ -18,7 +18,7 @@ from absl import logging
 
 from ..errors import InputShapeError, Problem
 from ..hosts.backend import Activations, CoreBatch
-from ..native.owned import OwnedVariable
+from ..native.eager_variable import OwnedVariable
 from ..ops import ids
 from ..ops.checks import are_below, first_message, gathered, not_inlined, require
 from ..ops.ids import IdBatch, IdCounts, Reading

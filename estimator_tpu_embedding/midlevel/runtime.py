@@ -8,18 +8,18 @@ from collections.abc import Mapping, Sequence
 import tensorflow as tf
 
 from .. import _tf
+from ..core.learning_rates import DynamicRate
 from ..core.plan import Plan
-from ..core.rates import DynamicRate
 from ..core.specs import Kernels
 from ..errors import CallError, Problem
 from ..hosts.backend import Activations, CoreBatch, rates_at, require_rates
 from ..hosts.engine_choice import open_engine
 from ..hosts.pipelined import PendingUpdate
 from ..hosts.step_clock import FunctionSteps
-from ..hosts.tables import HostedTable
-from ..native.owned import OwnedVariable
+from ..hosts.table_parts import HostedTable
+from ..native.eager_variable import OwnedVariable
 from ..ops import checks
-from .pairing import INFERENCE, Pairing
+from .batch_queues import INFERENCE, Pairing
 from .replicas import CallNames, is_outside_of_replicas, traced_function
 from .table_variables import HOST, PARAMETERS, on_host
 

@@ -24,7 +24,7 @@ from .. import defaults
 from .._tf import distribute
 from ..core.specs import Topology
 from ..errors import CallError, InputShapeError, Problem, SetupError, UnsupportedError
-from ..native.owned import OwnedVariable
+from ..native.eager_variable import OwnedVariable
 from .table_variables import create_owned
 
 _PER_REPLICA = tf.distribute.InputReplicationMode.PER_REPLICA

@@ -18,8 +18,8 @@ from .. import _tf
 from .._tf import distribute
 from ..core.budget import Need, require_fit
 from ..errors import ConfigError, Problem
-from ..hosts import memory
-from ..native.owned import OwnedVariable
+from ..hosts import memory_limits
+from ..native.eager_variable import OwnedVariable
 from .feature_configs import slot_names
 
 HOST = '/device:CPU:0'
@@ -51,7 +51,7 @@ def create(owner: Any, tables: tuple[Any, ...], *, trainable: bool,
     """
     require_fit([Need(table.name, table.vocabulary_size, table.dim, tuple(
         slot_names(table.optimizer) if table.optimizer is not None else ()))
-        for table in tables], memory.limit())
+        for table in tables], memory_limits.limit())
     with on_host():
         return {table.name: _create_table(owner, table, trainable, strategy)
                 for table in tables}

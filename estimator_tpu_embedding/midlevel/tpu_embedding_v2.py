@@ -16,8 +16,8 @@ from .. import _tf, defaults
 from ..core.specs import Topology
 from ..errors import CallError, ConfigError, Problem
 from ..ops.checks import not_inlined
-from . import feature_configs, pairing, saved, shapes, table_variables
-from .inputs import Batches
+from . import batch_queues, feature_configs, saved_model, shapes, table_variables
+from .replica_inputs import Batches
 from .replicas import Replicas, is_rehearsal, require_function, unbuilt
 from .runtime import Runtime
 
@@ -113,7 +113,7 @@ class TPUEmbedding(_AutoTrackable):
         self._runtime: Runtime | None = None
         self._batches: Batches | None = None
         self._built = False
-        self._saved = saved.SavedLookups(self._declared)
+        self._saved = saved_model.SavedLookups(self._declared)
         if 'batch_size' in given:
             problem = Topology(num_hosts=1, cores_per_host=self._replicas.number).batch_problem(
                 'batch size', given['batch_size'])
@@ -193,7 +193,7 @@ class TPUEmbedding(_AutoTrackable):
         shapes.check(self._declared, map(tf.TensorShape, self._batches.output_shapes), incoming)
         with tf.name_scope(name or 'enqueue'), tf.device(table_variables.HOST):
             self._runtime.enqueue([self._read(*one) for one in by_replica], replicas,
-                                  pairing.use_of(training, name), name)
+                                  batch_queues.use_of(training, name), name)
 
     @_as_written
     def dequeue(self, name: str | None = None) -> Any:
@@ -240,7 +240,7 @@ class TPUEmbedding(_AutoTrackable):
           CallError: a RuntimeError, as `dequeue`; also if a table has no optimizer.
         """
         if _tf.is_saving_model():
-            saved.refuse_training()
+            saved_model.refuse_training()
             return
         runtime, replica = self._ready('apply_gradients')
         if replica is None:

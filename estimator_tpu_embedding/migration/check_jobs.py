@@ -32,11 +32,11 @@ from ..checkpoint.tensors import NO_ROW, Tensor
 from ..errors import CallError, CheckpointError, ConfigError, Problem, noted, quoted, shown
 from ..proto import files
 from . import moves
-from .contents import Contents
+from .checkpoint_contents import Contents
 from .from_tf2 import Paths
+from .job_entry_points import Side, problems_of
 from .map_file import Map
-from .naming import Pairs, known, orders, pairs
-from .sides import Side, problems_of
+from .new_names import Pairs, known, orders, pairs
 
 TABLE, SLOT, VARIABLE = KINDS = ('table', 'slot', 'variable')
 """What is compared, in the order in which differences are named."""
@@ -369,7 +369,7 @@ def _run(request: _Request, folder: str, deadline: float) -> _Result:
         storage.create(_REQUEST, json.dumps(request).encode())
         try:
             status = subprocess.run(
-                [sys.executable, '-m', f'{__package__}.agreement', storage.path(_REQUEST)],
+                [sys.executable, '-m', f'{__package__}.check_jobs', storage.path(_REQUEST)],
                 stdin=subprocess.DEVNULL, stdout=output, stderr=output, timeout=deadline,
                 check=False).returncode
         except subprocess.TimeoutExpired as error:

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 from google.protobuf import text_format
 
+from ..core.learning_rates import DynamicRate
 from ..core.optimizers import Bounds, Optimizer
 from ..core.plan import resolve
-from ..core.rates import DynamicRate
 from ..core.specs import FeatureSpec, TableSpec
 from ..errors import ConfigError, Problem
 from ..proto.codec import STRATEGIES, Config, RateOfTag, plan_to_config

@@ -8,15 +8,15 @@ from collections.abc import Collection, Container, Iterator, Mapping
 
 from ..checkpoint.bundle import Bundle
 from ..checkpoint.file_names import graph_of, label
-from ..checkpoint.held import Held, check_manifest, sign_of_mod, unknown_order
 from ..checkpoint.manifest import Manifest, read_manifest
+from ..checkpoint.opened_checkpoint import Opened, check_manifest, sign_of_mod, unknown_order
 from ..checkpoint.options import CheckpointOptions
 from ..checkpoint.tensors import NO_ROW, Tensor
 from ..core.partition import Partition
 from ..errors import ConfigError, IncompatibleCheckpointError, Problem, UnreadableConfigError, shown
 from ..proto import reading
 from ..proto.codec import Config
-from .contents import Contents, Variable, recognized, suffixes
+from .checkpoint_contents import Contents, Variable, recognized, suffixes
 from .map_file import Map
 
 STEP = 'global_step'
@@ -35,7 +35,7 @@ _OF_COLUMN = 'tbl_'
 def read(prefix: str, options: CheckpointOptions, map: Map) -> Contents:
     """Returns the contents of a checkpoint, as `moves.read`."""
     bundle, manifest = Bundle.open(prefix), read_manifest(prefix)
-    check_manifest(Held(bundle, manifest))
+    check_manifest(Opened(bundle, manifest))
     config = _config(prefix, manifest)
     names = set(manifest.tables if manifest is not None else table_names(bundle, config))
     names |= _named_as_tables(bundle, map)

@@ -10,7 +10,7 @@ from ..checkpoint.file_names import label
 from ..checkpoint.manifest import read_manifest
 from ..checkpoint.object_graph import GRAPH_KEY, Graph, Place, joined, unescaped
 from ..errors import ConfigError, IncompatibleCheckpointError, Problem, quoted, shown
-from .contents import (
+from .checkpoint_contents import (
     COUNTER,
     PARAMETERS,
     VARIABLES,

@@ -12,10 +12,10 @@ import functools
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ..core.learning_rates import ConstantRate, DynamicRate
 from ..core.limits import MAX_NAME_LENGTH
 from ..core.optimizers import Optimizer
 from ..core.plan import Plan
-from ..core.rates import ConstantRate, DynamicRate
 from ..core.specs import FeatureSpec, TableSpec, Topology
 from ..errors import ConfigError, Problem, counted, quoted, shown
 from ..proto.codec import Config, batch_of, config_to_plan, plan_to_config

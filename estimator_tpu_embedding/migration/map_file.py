@@ -32,7 +32,7 @@ from ..checkpoint.object_graph import Place
 from ..checkpoint.storage import created
 from ..errors import CheckpointWriteError, ConfigError, Problem, shown
 from ..proto import files
-from .contents import TF1
+from .checkpoint_contents import TF1
 
 if TYPE_CHECKING:
     from .moves import Move, Plan

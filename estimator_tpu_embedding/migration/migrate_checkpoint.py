@@ -20,11 +20,11 @@ import numpy as np
 from ..checkpoint import commit, file_names, model_dir
 from ..checkpoint.bundle import Bundle
 from ..checkpoint.bundle_writer import BundleWriter, Part
+from ..checkpoint.concurrent_changes import Signature, is_gone, rotated_away, signature
 from ..checkpoint.file_names import label
 from ..checkpoint.manifest import Manifest, StoredFile, StoredTable, read_manifest
 from ..checkpoint.object_graph import GRAPH_KEY
 from ..checkpoint.options import CheckpointOptions
-from ..checkpoint.rotation import Signature, is_gone, rotated_away, signature
 from ..checkpoint.storage import Storage, free_bytes
 from ..checkpoint.stored_rows import Ordered, evenly
 from ..checkpoint.tensors import KINDS
@@ -32,7 +32,7 @@ from ..core.partition import Partition
 from ..errors import CheckpointError, CheckpointWriteError, NonFiniteCheckpointError, Problem, shown
 from ..version import VERSION
 from . import moves
-from .contents import TF1, Target
+from .checkpoint_contents import TF1, Target
 from .from_tf2 import Paths
 from .moves import Choices, Move, Plan, size_of_files
 from .to_tf2 import write_graph

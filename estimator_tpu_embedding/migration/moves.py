@@ -13,11 +13,21 @@ from ..checkpoint.options import CheckpointOptions
 from ..checkpoint.tensors import NO_ROW, Tensor
 from ..core.partition import Partition
 from ..errors import ConfigError, IncompatibleCheckpointError, Problem, quoted, shown
-from . import from_tf1, from_tf2, naming
-from .contents import COUNTER, FLOAT32, INT64, TF1, Contents, Target, Variable, is_tf2, step_paths
+from . import from_tf1, from_tf2, new_names
+from .checkpoint_contents import (
+    COUNTER,
+    FLOAT32,
+    INT64,
+    TF1,
+    Contents,
+    Target,
+    Variable,
+    is_tf2,
+    step_paths,
+)
 from .from_tf2 import Paths
 from .map_file import Map, Rule
-from .naming import Named, Names
+from .new_names import Named, Names
 from .to_tf2 import Pattern
 
 
@@ -199,7 +209,7 @@ class _Moves:
     def _add_alone(self, tensor: str, new: str | Rule, one: Variable | None = None) -> None:
         """Moves a tensor whose name does not follow from a variable's name."""
         if isinstance(new, Rule):
-            self.left_out[tensor] = naming.why(new)
+            self.left_out[tensor] = new_names.why(new)
             return
         place = None if self._target.kind == TF1 else Place.of(new)
         self._add(tensor, new if place is None else place.key, place, one)
@@ -262,7 +272,7 @@ def plan(contents: Contents, target: Target, choices: Choices = Choices()) -> Pl
     """
     made = draft(contents, target, choices)
     if not choices.drop_rest and made.nameless:
-        raise ConfigError(*naming.problems_of_nameless(contents, made.names))
+        raise ConfigError(*new_names.problems_of_nameless(contents, made.names))
     return made
 
 
@@ -271,16 +281,16 @@ def draft(contents: Contents, target: Target, choices: Choices) -> Plan:
     problems = list(target.problems())
     if problems:
         raise ConfigError(*problems)
-    found = naming.names(contents, choices.map, contents.is_tf2 == (target.kind != TF1))
+    found = new_names.names(contents, choices.map, contents.is_tf2 == (target.kind != TF1))
     step, problems = _step(contents, choices)
     moves = _Moves(contents, target, choices.drop_slots)
     for named in found.variables:
         moves.add_variable(named)
     moves.add_others(found.others)
     made = _made(contents, target, choices, step)
-    problems += naming.problems_of_map(contents, target, choices.map)
-    problems += naming.problems_of_names(contents, target, found, choices.map)
-    problems += naming.problems_of_targets(contents, target, [
+    problems += new_names.problems_of_map(contents, target, choices.map)
+    problems += new_names.problems_of_names(contents, target, found, choices.map)
+    problems += new_names.problems_of_targets(contents, target, [
         *((move.target, move.source, move.place) for move in moves.found),
         *((one.target, 'a variable that is made', one.place) for one in made)])
     moved = moves.ordered(found)
@@ -291,7 +301,7 @@ def draft(contents: Contents, target: Target, choices: Choices) -> Plan:
         made = pattern.fitting([*made, Made(counter.key, INT64, step, counter)])
         problems += unfit
     if problems and not choices.drop_rest:
-        problems += naming.problems_of_nameless(contents, found)
+        problems += new_names.problems_of_nameless(contents, found)
     if problems:
         raise ConfigError(*problems, *moves.lacks)
     if moves.lacks:

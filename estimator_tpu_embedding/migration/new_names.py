@@ -16,7 +16,7 @@ from ..core.names import name_problems
 from ..core.partition import Partition
 from ..errors import ConfigError, Problem, quoted, shown
 from . import from_tf1
-from .contents import TF1, TF2, VARIABLES, Contents, Family, Target, Variable
+from .checkpoint_contents import TF1, TF2, VARIABLES, Contents, Family, Target, Variable
 from .map_file import Map, Rule
 
 NOTHING = 'nothing names it'

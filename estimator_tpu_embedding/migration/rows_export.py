@@ -17,16 +17,16 @@ import numpy as np
 
 from ..checkpoint.bundle import Bundle
 from ..checkpoint.compare import is_slot, stored_slots
-from ..checkpoint.held import Held
 from ..checkpoint.manifest import Manifest, StoredTable
 from ..checkpoint.object_graph import Place
+from ..checkpoint.opened_checkpoint import Opened
 from ..checkpoint.options import meant
 from ..checkpoint.storage import Storage, created, free_bytes
 from ..checkpoint.stored_rows import Ordered
 from ..checkpoint.tensors import NO_ROW, Tensor
 from ..core.partition import Partition
 from ..errors import CheckpointError, ConfigError, Problem, quoted, shown
-from .contents import is_tf2
+from .checkpoint_contents import is_tf2
 from .row_files import ID, SAFETENSORS_KINDS, step_of
 
 _MOST_NAMED = 5
@@ -83,9 +83,9 @@ def candidates(bundle: Bundle, tables: Mapping[str, StoredTable], manifest: Mani
     if not tables and is_tf2(bundle):
         return {key: Chosen(key, [], None) for key in bundle.tensors if _is_matrix(bundle, key)
                 and (place := Place.of_key(key)) is not None and not place.slot}
-    held = Held(bundle, manifest)
+    opened = Opened(bundle, manifest)
     return {name: Chosen(name, [(slot, f'{name}/{slot}') for slot in sorted(stored_slots(
-        held, name, bundle.tensors[name].shape))], table.partition)
+        opened, name, bundle.tensors[name].shape))], table.partition)
         for name, table in tables.items()
         if manifest is not None or _is_matrix(bundle, name) and not is_slot(name, tables)}
 

@@ -21,9 +21,9 @@ from ..core import limits
 from ..core.names import name_problems
 from ..errors import CheckpointError, ConfigError, EteError, Problem, quoted, shown
 from ..version import VERSION
-from .carry_out import checkpoints_in
-from .contents import FLOAT32, INT64
+from .checkpoint_contents import FLOAT32, INT64
 from .from_tf1 import STEP
+from .migrate_checkpoint import checkpoints_in
 from .row_files import ID, Column, bad_file, columns_of
 
 FLOAT = 'float32'

@@ -16,7 +16,7 @@ from ..checkpoint.bundle import Bundle
 from ..checkpoint.file_names import label
 from ..checkpoint.object_graph import GRAPH_KEY, Graph, GraphBuilder, Place, escaped, joined
 from ..errors import Problem, quoted, shown
-from .contents import (
+from .checkpoint_contents import (
     COUNTER,
     INT64,
     KERAS,

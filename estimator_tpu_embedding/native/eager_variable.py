@@ -1,6 +1,6 @@
 """The variable of a table in eager mode and in functions; its value is memory of the engine.
 
-It is the counterpart of `table_variable.py`, without a session. The variable exists before its
+It is the counterpart of `graph_variable.py`, without a session. The variable exists before its
 engine. It is a plain variable until an engine is attached, and again after that engine was closed.
 No read returns the memory that the engine writes. An eager read is an operation of the engine. A
 read in a function consists of TensorFlow's own operations, so a SavedModel of it runs without this

@@ -15,10 +15,10 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from ..core.learning_rates import ConstantRate, DynamicRate, rate_tags
 from ..core.names import name_problems
 from ..core.optimizers import OPTIMIZERS, UNDOCUMENTED, Bounds, Optimizer
 from ..core.plan import Plan, problems_of, resolve
-from ..core.rates import ConstantRate, DynamicRate, rate_tags
 from ..core.specs import FeatureSpec, Quantization, TableSpec, Topology
 from ..errors import ConfigError, Problem, UnsupportedError, shown
 from . import optimization_parameters_pb2 as parameters_pb2

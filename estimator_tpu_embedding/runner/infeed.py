@@ -21,11 +21,11 @@ from .. import _tf
 from ..errors import Problem, UnsupportedError
 from ..hosts.backend import QUEUE_CAPACITY
 from ..ops import checks
-from .ending import PROMPT_SECONDS, WARN_SECONDS, Shutdown
 from .failures import SESSION_LOST, Failures, nothing_came, of_pipeline
 from .input import END_OF_INPUT
 from .job import Job
 from .progress import RunReport
+from .signals_and_deadlines import PROMPT_SECONDS, WARN_SECONDS, Shutdown
 
 _SLICE_SECONDS = 0.5
 

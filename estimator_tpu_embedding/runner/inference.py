@@ -13,12 +13,12 @@ from ..checkpoint.recover import Following
 from ..errors import InputPipelineError, Problem
 from ..hosts.backend import QUEUE_CAPACITY
 from ..ops import checks
-from .ending import woken_by_interrupt
 from .host_calls import call_on_host
 from .job import Job, concatenate
 from .job_run import Run, RunParts
 from .progress import RunReport
 from .run_sessions import scaffold_of
+from .signals_and_deadlines import woken_by_interrupt
 from .step_graph import StepGraph
 from .steps_per_run import Loop, Schedule
 

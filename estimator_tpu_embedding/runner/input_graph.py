@@ -23,10 +23,10 @@ from ..hosts.pipelined import PipelinedBackend
 from ..hosts.placed_graph import python_in
 from ..hosts.placement import Placement, on
 from ..ops.ids import IdBatch, IdCounts
-from .ending import called_in_time
 from .infeed import HostFeed
 from .input import DATASETS, Batch, CoreQueue, Input, filled, open_input
 from .job import Job
+from .signals_and_deadlines import called_in_time
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

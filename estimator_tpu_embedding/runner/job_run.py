@@ -15,16 +15,16 @@ import tensorflow.compat.v1 as tf
 
 from ..checkpoint.recover import newest_checkpoint
 from ..errors import CheckpointError, Problem, counted
-from ..hosts.packed import pack_crossings
 from ..hosts.placed_graph import put_python_on_client, require_engines
+from ..hosts.transfers import pack_crossings
 from .checkpoint_hooks import CheckpointInputPipelineHook
-from .ending import PROMPT_SECONDS, Shutdown, Termination, woken_by_interrupt
 from .failures import DivergedError, Failures, typed
 from .id_sampling import Profiler
 from .infeed import Infeed, drawing
 from .job import Job
 from .progress import RunReport, announce
 from .run_sessions import SessionCreator, SessionStart, shares
+from .signals_and_deadlines import PROMPT_SECONDS, Shutdown, Termination, woken_by_interrupt
 from .step_graph import StepOps, build_step
 from .steps_per_run import BatchSupply, FeedsKept, Schedule, StepCaller, StepsPerRun, clock_of
 from .summaries import SummariesSurvive, SummaryWriters

@@ -25,16 +25,16 @@ from ..checkpoint.recover import Following
 from ..checkpoint.saver import cause_of
 from ..cluster import preflight
 from ..cluster.cluster import Cluster
-from ..cluster.faults import HostUnavailableError
+from ..cluster.worker_errors import HostUnavailableError
 from ..core.names import is_of_dummy
 from ..core.plan import BYTES_PER_ELEMENT, Plan
 from ..errors import ConfigError, EteError, Problem, bytes_text, counted, shown
 from ..hosts.placement import worker_at
-from .ending import Shutdown
 from .failures import SessionLostError
 from .gradient_capture import DUMMY_COLLECTION
 from .job import Job
 from .progress import RunReport, announce
+from .signals_and_deadlines import Shutdown
 from .step_graph import StepGraph
 
 SESSIONS_WITHOUT_STEP = 5
@@ -271,11 +271,11 @@ def scaffold_of(job: Job, graph: StepGraph, following: Following | None,
     if following is None:
         return scaffold
     plan = restore.plan_for(
-        following.held, graph.tables, job.checkpoint, trains=job.verb == 'train',
+        following.opened, graph.tables, job.checkpoint, trains=job.verb == 'train',
         # A scaffold of the user may restore from elsewhere what is not in the checkpoint.
         is_optional=graph.outputs[0].scaffold_fn is not None)
     if job.lookups is not None:
-        check_words(following.held, job.lookups.words, job.checkpoint)
+        check_words(following.opened, job.lookups.words, job.checkpoint)
     if plan.facts:
         announce(f'{job.verb}: {plan.where}: {"; ".join(plan.facts)}')
     return restore.scaffold_for(scaffold, following.prefix, plan, default,

@@ -18,7 +18,7 @@ import tensorflow.compat.v1 as tf
 from .. import _tf
 from ..errors import Problem
 from .failures import Failures, SessionLostError
-from .finite import require_few_skipped, require_finite_loss
+from .finite_checks import require_few_skipped, require_finite_loss
 from .infeed import Infeed
 from .progress import RunReport
 from .step_graph import StepOps

@@ -25,7 +25,7 @@ from .checkpoint_hooks import (
     SavesFinished,
 )
 from .failures import SessionLostError
-from .finite import FiniteLoss, FiniteWeights
+from .finite_checks import FiniteLoss, FiniteWeights
 from .job import Job, concatenate
 from .job_run import Hooks, Run, RunParts
 from .progress import RateHook, announce

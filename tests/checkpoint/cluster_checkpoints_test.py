@@ -20,7 +20,7 @@ from estimator_tpu_embedding import defaults
 from estimator_tpu_embedding.checkpoint import removal, saver
 from estimator_tpu_embedding.checkpoint.recover import recover
 from estimator_tpu_embedding.checkpoint.storage import Storage
-from estimator_tpu_embedding.cluster.choice import ClusterChoice
+from estimator_tpu_embedding.cluster.worker_choice import ClusterChoice
 from estimator_tpu_embedding.core.specs import Topology
 from estimator_tpu_embedding.errors import CheckpointWriteError, ConfigError
 from estimator_tpu_embedding.hosts.placement import Placement

@@ -4,8 +4,8 @@ import pytest
 
 from estimator_tpu_embedding.checkpoint.bundle import Bundle
 from estimator_tpu_embedding.checkpoint.compare import Needed, compare
-from estimator_tpu_embedding.checkpoint.held import Held, check_manifest
 from estimator_tpu_embedding.checkpoint.manifest import Manifest, StoredTable
+from estimator_tpu_embedding.checkpoint.opened_checkpoint import Opened, check_manifest
 from estimator_tpu_embedding.checkpoint.options import CheckpointOptions
 from estimator_tpu_embedding.checkpoint.tensors import Tensor
 from estimator_tpu_embedding.errors import CorruptCheckpointError, IncompatibleCheckpointError
@@ -25,7 +25,7 @@ def held(tables=None, step=3, **shapes):
 
 
 def opened(shapes, manifest, dtype=1):
-    return Held(Bundle('/dir/model.ckpt-3', {
+    return Opened(Bundle('/dir/model.ckpt-3', {
         name: Tensor(name, dtype, shape, ()) for name, shape in shapes.items()}, ()), manifest)
 
 

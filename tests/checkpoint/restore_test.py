@@ -6,8 +6,8 @@ import tensorflow.compat.v1 as tf
 
 from estimator_tpu_embedding.checkpoint import restore
 from estimator_tpu_embedding.checkpoint.file_names import manifest_path
-from estimator_tpu_embedding.checkpoint.held import Held, check_order_of_ids
 from estimator_tpu_embedding.checkpoint.manifest import Applied, Manifest, StoredTable
+from estimator_tpu_embedding.checkpoint.opened_checkpoint import Opened, check_order_of_ids
 from estimator_tpu_embedding.checkpoint.options import CheckpointOptions
 from estimator_tpu_embedding.checkpoint.saver import default_saver
 from estimator_tpu_embedding.core.partition import Partition
@@ -64,7 +64,7 @@ class Job:
     def restore(self, path, trains=True, **options):
         """Restores as a run does; gives the facts that it tells."""
         with self.graph.as_default():
-            plan = restore.plan_for(Held.open(path), self.tables, CheckpointOptions(**options),
+            plan = restore.plan_for(Opened.open(path), self.tables, CheckpointOptions(**options),
                                     trains=trains)
             scaffold = restore.scaffold_for(
                 tf.train.Scaffold(), path, plan, lambda: self.saver)
@@ -166,7 +166,7 @@ def test_c20_mod_rows_whose_manifest_is_lost_are_not_taken_for_div(tmp_path, bes
     for check in (restore.plan_without_engine, check_order_of_ids):
         with tf.Graph().as_default(), pytest.raises(
                 IncompatibleCheckpointError, match=f'E608 .* its tables .*{sign}'):
-            check(Held.open(path), CheckpointOptions())
+            check(Opened.open(path), CheckpointOptions())
     for order in ('mod:2', 'div'):
         job = Job('div', 2)
         job.restore(path, assume=order)
@@ -177,7 +177,7 @@ def test_c20_mod_rows_whose_manifest_is_lost_are_not_taken_for_div(tmp_path, bes
 def test_c20_one_that_was_trained_without_a_tpu_after_a_mod_one_is_in_the_order_of_ids(tmp_path):
     for strategy, step in (('mod', 1), ('div', 2), ('div', 3)):
         path = Job(strategy, 2).fill().save(tmp_path, step=step, manifest=step < 3)
-    check_order_of_ids(Held.open(path), CheckpointOptions())
+    check_order_of_ids(Opened.open(path), CheckpointOptions())
     job = Job('div', 2)
     fact, = job.restore(path).facts
     assert fact.startswith('it has no manifest, and its rows are taken in the order of ids')
@@ -273,7 +273,7 @@ def test_c22_tables_that_were_renamed_are_not_renamed_again(tmp_path, rename, tr
     job.check()
     with tf.Graph().as_default():
         variable = tf.get_variable('b', [ROWS, WIDTH])
-        plan = restore.plan_without_engine(Held.open(path), CheckpointOptions(rename=rename))
+        plan = restore.plan_without_engine(Opened.open(path), CheckpointOptions(rename=rename))
         assert plan.streamed['b'].tensor == variable.op.name
 
 
@@ -304,7 +304,7 @@ def test_a_saver_of_the_user_restores_what_it_can_and_rows_get_their_places_afte
         job = Job(*here)
         with job.graph.as_default():
             theirs = tf.train.Saver([*job.parts['t'], *job.parts['t/Adagrad'], job.dense])
-            plan = restore.plan_for(Held.open(stored[there]), job.tables, CheckpointOptions(),
+            plan = restore.plan_for(Opened.open(stored[there]), job.tables, CheckpointOptions(),
                                     trains=True)
             given = tf.train.Scaffold(saver=theirs)
             scaffold = restore.scaffold_for(given, stored[there], plan, None)
@@ -314,7 +314,7 @@ def test_a_saver_of_the_user_restores_what_it_can_and_rows_get_their_places_afte
         job.check()
     job = Job('div', 2, rows=ROWS + 1)
     with job.graph.as_default():
-        plan = restore.plan_for(Held.open(stored['div', 2]), job.tables,
+        plan = restore.plan_for(Opened.open(stored['div', 2]), job.tables,
                                 CheckpointOptions(grow=['t']), trains=True)
         with pytest.raises(IncompatibleCheckpointError, match='E633 scaffold: .*"t", "t/Adagrad"'):
             restore.scaffold_for(tf.train.Scaffold(saver=tf.train.Saver()), stored['div', 2],
@@ -330,7 +330,7 @@ def test_variables_of_a_graph_without_the_engine_get_rows_in_the_order_of_ids(
     with tf.Graph().as_default(), tf.Session() as session:
         table = tf.get_variable('t', [ROWS, WIDTH], use_resource=use_resource)
         tf.get_variable('other', [1], use_resource=True, initializer=tf.zeros_initializer())
-        plan = restore.plan_without_engine(Held.open(stored['mod', 3]), CheckpointOptions())
+        plan = restore.plan_without_engine(Opened.open(stored['mod', 3]), CheckpointOptions())
         theirs = tf.train.Saver([table])
         saver = restore.scaffold_for(
             tf.train.Scaffold(saver=theirs), stored['mod', 3], plan, None).saver
@@ -343,7 +343,7 @@ def test_a_variable_in_other_parts_than_those_of_hosts_is_refused(stored):
     with tf.Graph().as_default():
         tf.get_variable('t', [ROWS, WIDTH], use_resource=True,
                         partitioner=tf.fixed_size_partitioner(2, axis=1))
-        plan = restore.plan_without_engine(Held.open(stored['mod', 3]), CheckpointOptions())
+        plan = restore.plan_without_engine(Opened.open(stored['mod', 3]), CheckpointOptions())
         scaffold = restore.scaffold_for(tf.train.Scaffold(), stored['mod', 3], plan,
                                         restore.saver_of_all)
         with pytest.raises(IncompatibleCheckpointError, match='E609 table "t": its parts must be'):

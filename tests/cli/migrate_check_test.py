@@ -10,7 +10,7 @@ from harness import agreement_job as job
 from harness import loaded
 from harness.processes import path_with_harness, run_harness
 
-from estimator_tpu_embedding.migration import agreement
+from estimator_tpu_embedding.migration import check_jobs
 
 JOB = 'py:harness.agreement_job:'
 
@@ -32,7 +32,7 @@ def quick(monkeypatch):
                           timeout)
         stdout.write((done.stdout + done.stderr).encode())
         return done
-    monkeypatch.setattr(agreement.subprocess, 'run', run)
+    monkeypatch.setattr(check_jobs.subprocess, 'run', run)
 
 
 def arguments(model, old='OLD.div', new='NEW.right', *others):

@@ -8,7 +8,7 @@ import pytest
 from harness import groups, workers
 from harness.processes import free_addresses, run_etpe
 
-from estimator_tpu_embedding.cluster import control
+from estimator_tpu_embedding.cluster import worker_calls
 
 REQUIRED = 'the following arguments are required: --listen'
 
@@ -49,7 +49,7 @@ def test_ls_shows_versions_memory_tables_claims_and_what_is_really_bound(etpe):
         first, second = running.addresses
         for verb, more in (('claim', {'client': 'alice'}),
                            ('tables', {'tables': [{'name': 'v', 'rows': 3, 'bytes': 2048}]})):
-            assert control.ask(first, verb, run='run-1', deadline=60, **more)['is_ours']
+            assert worker_calls.ask(first, verb, run='run-1', deadline=60, **more)['is_ours']
         found = etpe.json('worker', 'ls', str(running), '--deadline', '60')['workers']
         assert [one['address'] for one in found] == [first, second]
         assert [one['pid'] for one in found] == [one.pid for one in running.processes]

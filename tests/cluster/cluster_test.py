@@ -12,12 +12,12 @@ from harness.network import require_private_network
 from harness.processes import DEADLINE, free_addresses, run_etpe, started
 from harness.waiting import until
 
-from estimator_tpu_embedding.cluster import control, opening
-from estimator_tpu_embedding.cluster.children import Children
-from estimator_tpu_embedding.cluster.choice import ClusterChoice
+from estimator_tpu_embedding.cluster import claims, worker_calls
 from estimator_tpu_embedding.cluster.cluster import Cluster
-from estimator_tpu_embedding.cluster.control import NoAnswerError
-from estimator_tpu_embedding.cluster.faults import HostLostError, HostUnavailableError
+from estimator_tpu_embedding.cluster.local_workers import Children
+from estimator_tpu_embedding.cluster.worker_calls import NoAnswerError
+from estimator_tpu_embedding.cluster.worker_choice import ClusterChoice
+from estimator_tpu_embedding.cluster.worker_errors import HostLostError, HostUnavailableError
 from estimator_tpu_embedding.errors import ConfigError, EteError, Problem, SetupError
 from estimator_tpu_embedding.hosts.placement import CLIENT_JOB, HOST_JOB, device_of
 
@@ -76,14 +76,15 @@ def test_the_config_of_a_session_keeps_the_settings_of_the_user(cluster):
 def test_h13_a_worker_says_what_it_really_listens_on_and_so_does_its_client(cluster):
     for address in cluster.addresses():
         port = address.rpartition(':')[2]
-        listens = control.ask(address, 'status', deadline=60)['listens']
+        listens = worker_calls.ask(address, 'status', deadline=60)['listens']
         assert [one.rpartition(':')[2] for one in listens] == [port]
     assert all(one in ' '.join(cluster.description()) for one in cluster.addresses())
 
 
 def test_a_worker_tells_which_tables_it_holds(cluster):
     cluster.tell_tables([[{'name': 'video', 'rows': 11, 'bytes': 44}], []])
-    assert [control.ask(one, 'status', deadline=60)['tables'] for one in cluster.addresses()] == [
+    told = [worker_calls.ask(one, 'status', deadline=60)['tables'] for one in cluster.addresses()]
+    assert told == [
         [{'name': 'video', 'rows': 11, 'bytes': 44}], []]
     assert [cluster.bytes_of(host) for host in (0, 1)] == [44, 0]
     assert 'host 0 holds 1 table, 44 B' in cluster.description()
@@ -103,15 +104,15 @@ def test_h02_nobody_at_an_address_is_an_error_at_the_deadline_that_lists_who_ans
 
 @pytest.mark.soak
 def test_workers_that_answered_stay_claimed_while_another_is_awaited(cluster, monkeypatch):
-    held, asked, real = cluster.addresses()[0], [], control.ask
+    held, asked, real = cluster.addresses()[0], [], worker_calls.ask
 
     def ask(address, verb, **arguments):
         answer = real(address, verb, **arguments)
         asked.append((address, verb, answer['is_ours']))
         return answer
 
-    monkeypatch.setattr(control, 'ask', ask)
-    monkeypatch.setattr(opening, '_RENEWAL', .2)
+    monkeypatch.setattr(worker_calls, 'ask', ask)
+    monkeypatch.setattr(claims, '_RENEWAL', .2)
     with pytest.raises(HostUnavailableError):
         Cluster(ClusterChoice((held, free_addresses(1)[0]), expose=True, connect_deadline=6),
                 run='run-1').prepare()
@@ -122,7 +123,7 @@ def test_two_addresses_of_one_worker_are_refused_when_it_answers_at_both(cluster
     one = cluster.addresses()[0]
     other = one.replace('127.0.0.1', 'localhost')  # As two interfaces of a machine.
     with pytest.raises(SetupError, match=f'E703 worker {other} of host 1: .* at {one}, too'):
-        opening.opened((one, other), 'run-1', 60., (), print)
+        claims.opened((one, other), 'run-1', 60., (), print)
 
 
 def test_what_is_no_worker_says_so_at_once(cluster):
@@ -147,7 +148,7 @@ LEASE = 3
 
 
 def incarnation(address):
-    return control.ask(address, 'status', deadline=DEADLINE)['incarnation']
+    return worker_calls.ask(address, 'status', deadline=DEADLINE)['incarnation']
 
 
 def has_begun_anew(address, before):
@@ -169,7 +170,8 @@ def fill(cluster, host):
 
 
 def used(cluster, host):
-    return control.ask(cluster.addresses()[host], 'status', deadline=DEADLINE)['memory']['used']
+    address = cluster.addresses()[host]
+    return worker_calls.ask(address, 'status', deadline=DEADLINE)['memory']['used']
 
 
 def client_of(what):
@@ -192,7 +194,7 @@ def test_signals_that_tell_a_client_to_end_leave_its_workers_to_it(own):
     for number in (signal.SIGTERM, signal.SIGINT):
         for pid in own.pids():
             os.kill(pid, number)
-    assert [control.ask(one, 'status', deadline=DEADLINE)['pid']
+    assert [worker_calls.ask(one, 'status', deadline=DEADLINE)['pid']
             for one in own.addresses()] == own.pids()
     own.close()
     assert own.pids() == [] == own.addresses()
@@ -207,7 +209,7 @@ def test_h05_a_worker_frees_what_a_dead_client_had_when_its_lease_ends():
             client.kill()
             client.wait()
             until(lambda: has_begun_anew(address, before), 'another incarnation')
-        status = control.ask(address, 'status', deadline=DEADLINE)
+        status = worker_calls.ask(address, 'status', deadline=DEADLINE)
         assert status['claim'] is None and status['pid'] == running.processes[0].pid
 
 
@@ -215,7 +217,7 @@ def test_h05_a_worker_frees_what_a_dead_client_had_when_its_lease_ends():
 def test_a_run_waits_for_the_lease_of_a_dead_client_to_end():
     with workers.running(1, '--lease', str(LEASE)) as running:
         address, = running.addresses
-        assert control.ask(address, 'claim', run='dead', client='a client', deadline=DEADLINE)[
+        assert worker_calls.ask(address, 'claim', run='dead', client='a client', deadline=DEADLINE)[
             'is_ours']
         said = []
         cluster = Cluster(ClusterChoice((address,), expose=True, connect_deadline=DEADLINE),
@@ -272,7 +274,7 @@ def test_two_runs_after_each_other_have_the_same_workers_without_a_wait_for_a_le
             assert (done.returncode, done.stdout) == (1, 'the script\n')
             assert f'[etpe] 1 worker: host 0 is {running}' in done.stderr
             assert 'ZeroDivisionError' in done.stderr and 'E70' not in done.stderr
-        status = control.ask(str(running), 'status', deadline=DEADLINE)
+        status = worker_calls.ask(str(running), 'status', deadline=DEADLINE)
         assert status['claim'] is None or status['claim']['seconds_left'] == 0
 
 

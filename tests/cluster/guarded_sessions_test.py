@@ -5,8 +5,8 @@ import threading
 import pytest
 import tensorflow.compat.v1 as tf
 
-from estimator_tpu_embedding.cluster.faults import HostLostError
-from estimator_tpu_embedding.cluster.watchdog import Calls
+from estimator_tpu_embedding.cluster.guarded_sessions import Calls
+from estimator_tpu_embedding.cluster.worker_errors import HostLostError
 from estimator_tpu_embedding.errors import Problem
 
 

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from estimator_tpu_embedding.cluster import children, server
+from estimator_tpu_embedding.cluster import local_workers, server
 
 
 @pytest.fixture(autouse=True)
@@ -30,7 +30,7 @@ def test_a_worker_uses_no_proxy(monkeypatch):
 
 def test_a_child_imports_this_very_package_first(monkeypatch):
     monkeypatch.setenv('PYTHONPATH', '/else')
-    first, *others = children.environment()['PYTHONPATH'].split(os.pathsep)
-    assert os.path.samefile(os.path.join(first, children.PACKAGE, 'cluster', 'children.py'),
-                            children.__file__)
+    first, *others = local_workers.environment()['PYTHONPATH'].split(os.pathsep)
+    here = os.path.join(first, local_workers.PACKAGE, 'cluster', 'local_workers.py')
+    assert os.path.samefile(here, local_workers.__file__)
     assert others == ['/else']

@@ -23,10 +23,10 @@ from harness.tasks import Owners, hosted_by
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding import defaults
 from estimator_tpu_embedding.checkpoint.recover import recover
-from estimator_tpu_embedding.cluster import control, heartbeats
-from estimator_tpu_embedding.cluster.choice import ClusterChoice
+from estimator_tpu_embedding.cluster import heartbeats, worker_calls
 from estimator_tpu_embedding.cluster.cluster import Cluster, current
-from estimator_tpu_embedding.cluster.faults import HostLostError
+from estimator_tpu_embedding.cluster.worker_choice import ClusterChoice
+from estimator_tpu_embedding.cluster.worker_errors import HostLostError
 from estimator_tpu_embedding.defaults import Defaults
 from estimator_tpu_embedding.errors import SetupError
 from estimator_tpu_embedding.hosts.placement import HOST_JOB, device_of
@@ -148,7 +148,7 @@ def test_h16_a_claimed_worker_refuses_another_client_and_names_the_one_that_has_
             assert re.match(rf'claimed by run \w+ of process {client.pid} on ', problem.got)
         # Nor may the other one reset them: they stay those of their client until it ends.
         for address, incarnation in zip(running.addresses, before['incarnations']):
-            answer = control.ask(address, 'reset', run='run-2', deadline=DEADLINE)
+            answer = worker_calls.ask(address, 'reset', run='run-2', deadline=DEADLINE)
             assert (answer['is_ours'], answer['incarnation']) == (False, incarnation)
         client.stdin.close()
         assert client.wait() == 0

@@ -2,7 +2,7 @@
 
 import pytest
 
-from estimator_tpu_embedding.cluster.choice import ClusterChoice
+from estimator_tpu_embedding.cluster.worker_choice import ClusterChoice
 
 TWO = ('127.0.0.1:1', '127.0.0.1:2')
 

@@ -12,7 +12,7 @@ from estimator_tpu_embedding.compat.contrib import opt
 from estimator_tpu_embedding.compat.contrib.hparams import HParams
 
 ete.install()  # The areas take names of it.
-place = importlib.import_module('estimator_tpu_embedding.compat.contrib.place')
+place = importlib.import_module('estimator_tpu_embedding.compat.contrib.contrib_modules')
 
 
 @pytest.fixture(autouse=True)

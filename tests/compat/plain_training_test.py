@@ -8,7 +8,7 @@ from harness.processes import run_etpe
 
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding import defaults
-from estimator_tpu_embedding.cluster.choice import ClusterChoice
+from estimator_tpu_embedding.cluster.worker_choice import ClusterChoice
 from estimator_tpu_embedding.compat import plain_training
 from estimator_tpu_embedding.defaults import Defaults
 

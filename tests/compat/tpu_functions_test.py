@@ -11,7 +11,7 @@ from harness.network import require_private_network
 from harness.processes import run_python
 
 import estimator_tpu_embedding as ete
-from estimator_tpu_embedding.compat import refused, tpu_functions
+from estimator_tpu_embedding.compat import refused_names, tpu_functions
 from estimator_tpu_embedding.midlevel import TPUEmbedding, TPUStrategy
 
 
@@ -202,5 +202,5 @@ def test_what_feeds_a_tpu_is_refused_when_it_is_built_with_what_to_do_instead():
 
 def test_every_operation_of_the_two_queues_is_refused():
     import tensorflow as tf
-    assert set(refused.FEED_OPERATIONS) == {
+    assert set(refused_names.FEED_OPERATIONS) == {
         name for name in dir(tf.raw_ops) if name.startswith(('Infeed', 'Outfeed'))}

@@ -13,6 +13,7 @@ from harness import graphs
 from harness.numpy_reference import ReferenceTable, assert_close
 from harness.parts import soak_except
 
+from estimator_tpu_embedding.core.learning_rates import DynamicRate
 from estimator_tpu_embedding.core.optimizers import (
     Adagrad,
     Adam,
@@ -21,7 +22,6 @@ from estimator_tpu_embedding.core.optimizers import (
     StochasticGradientDescent,
 )
 from estimator_tpu_embedding.core.plan import resolve
-from estimator_tpu_embedding.core.rates import DynamicRate
 from estimator_tpu_embedding.core.specs import FeatureSpec, Quantization, TableSpec, Topology
 from estimator_tpu_embedding.hosts.backend import QUEUE_CAPACITY
 

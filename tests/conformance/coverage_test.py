@@ -8,7 +8,7 @@ from harness import cases, numpy_reference
 
 from estimator_tpu_embedding.core.optimizers import OPTIMIZERS
 from estimator_tpu_embedding.core.specs import COMBINERS
-from estimator_tpu_embedding.native import layout
+from estimator_tpu_embedding.native import plan_attributes
 from estimator_tpu_embedding.ops import update_rules
 from estimator_tpu_embedding.proto.codec import Parameters
 
@@ -25,7 +25,7 @@ def test_every_optimizer_is_in_the_proto_and_has_a_rule_a_reference_and_cases_of
     fields = {field.name for field in Parameters.DESCRIPTOR.oneofs_by_name['parameters'].fields}
     assert set(OPTIMIZERS) <= fields
     assert set(update_rules.RULES) == set(numpy_reference.RULES) == set(OPTIMIZERS.values())
-    assert set(layout.RULES) == set(OPTIMIZERS.values())
+    assert set(plan_attributes.RULES) == set(OPTIMIZERS.values())
     assert not cases.uncovered(cases.all_cases())
 
 

@@ -5,6 +5,7 @@ import re
 import pytest
 from harness.work import calls_of
 
+from estimator_tpu_embedding.core.learning_rates import ConstantRate, DynamicRate, twins
 from estimator_tpu_embedding.core.optimizers import (
     Adagrad,
     Adam,
@@ -13,7 +14,6 @@ from estimator_tpu_embedding.core.optimizers import (
     StochasticGradientDescent,
 )
 from estimator_tpu_embedding.core.plan import resolve
-from estimator_tpu_embedding.core.rates import ConstantRate, DynamicRate, twins
 from estimator_tpu_embedding.core.specs import (
     FeatureSpec,
     Kernels,

@@ -7,7 +7,7 @@ from harness.processes import DEADLINE, run_etpe
 from harness.tools import load
 
 import estimator_tpu_embedding as ete
-from estimator_tpu_embedding.compat import moved, tf1
+from estimator_tpu_embedding.compat import private_names, tf1
 from estimator_tpu_embedding.compat.contrib import advice
 from estimator_tpu_embedding.doctor import oracle, verdicts
 from estimator_tpu_embedding.doctor.findings import Question
@@ -48,20 +48,20 @@ def all_questions():
     """Every name of every table, on the roads that scripts take: attributes first."""
     lost = load('make_api_table').all_lost()
     ete.install()  # The areas take names of it.
-    from estimator_tpu_embedding.compat.contrib import place
+    from estimator_tpu_embedding.compat.contrib import contrib_modules
     contrib = [f'contrib.{name}' for name in (
         *advice.REPLACEMENTS, *advice.SUCCESSORS,
-        *(f'{area}.{name}' for area, names in place.AREAS.items() for name in names))]
+        *(f'{area}.{name}' for area, names in contrib_modules.AREAS.items() for name in names))]
     return [
         *(attribute(name.removeprefix('tf.')) for name in lost if name.startswith('tf.')),
         *(attribute(name) for name in [*tf1.REPLACED, *contrib]),
         *(attribute(new.removeprefix('tf.')) for values in tf1.REPLACED.values()
           for new in values.split(', ')),
         *(imported(name) for name in lost if name.startswith('tensorflow')),
-        *(imported(f'tensorflow.python.{name}') for name in moved.TODAY),
-        *(imported(name) for name in moved.homes() if '.' in name),
-        *(imported(f'{owner}.{name}') for owner, names in moved.names().items() for name in names
-          if not owner.endswith('Builder')),
+        *(imported(f'tensorflow.python.{name}') for name in private_names.TODAY),
+        *(imported(name) for name in private_names.homes() if '.' in name),
+        *(imported(f'{owner}.{name}') for owner, names in private_names.names().items()
+          for name in names if not owner.endswith('Builder')),
         *(imported(f'tensorflow.{name}') for name in contrib)]
 
 

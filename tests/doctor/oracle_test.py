@@ -7,7 +7,7 @@ import sysconfig
 import pytest
 from harness.processes import ROOT, is_gone, run_python
 
-from estimator_tpu_embedding.doctor import answering, libraries, oracle
+from estimator_tpu_embedding.doctor import libraries, oracle, oracle_process
 from estimator_tpu_embedding.doctor.findings import Answer, Question
 
 DEADLINE = 200
@@ -164,7 +164,7 @@ def test_a_package_that_nobody_may_import_is_sought_in_folders(tmp_path, monkeyp
         (tmp_path / file).parent.mkdir(exist_ok=True)
         (tmp_path / file).write_text('raise AssertionError("nobody may import this")')
     monkeypatch.syspath_prepend(tmp_path)
-    assert answering.look_up(question).is_there is found
+    assert oracle_process.look_up(question).is_there is found
 
 
 @pytest.mark.parametrize('name', ['antigravity', 'this', 'idlelib', 'turtle', 'test', '__main__'])
@@ -173,13 +173,13 @@ def test_modules_that_do_something_when_they_are_imported_are_not(name):
 
 
 def test_what_comes_after_a_function_or_an_object_counts_as_found():
-    assert answering.look_up(Question('os', 'getcwd.of_nobody')).is_there
-    assert answering.look_up(Question('collections', 'OrderedDict.fromkeys')).is_there
-    assert not answering.look_up(Question('collections', 'OrderedDict.of_nobody')).is_there
+    assert oracle_process.look_up(Question('os', 'getcwd.of_nobody')).is_there
+    assert oracle_process.look_up(Question('collections', 'OrderedDict.fromkeys')).is_there
+    assert not oracle_process.look_up(Question('collections', 'OrderedDict.of_nobody')).is_there
 
 
 def test_questions_that_import_come_after_those_that_only_look():
     questions = [Question('a.b', 'c'), Question('a', 'b', True), Question('a.b'),
                  Question('a', 'b.c')]
-    assert sorted(questions, key=answering.order) == [
+    assert sorted(questions, key=oracle_process.order) == [
         Question('a', 'b.c'), Question('a.b', 'c'), Question('a', 'b', True), Question('a.b')]

@@ -11,7 +11,7 @@ from harness.tasks import Owners, Tasks, hosted_by
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding import defaults
 from estimator_tpu_embedding.checkpoint import profile_files
-from estimator_tpu_embedding.cluster.choice import ClusterChoice
+from estimator_tpu_embedding.cluster.worker_choice import ClusterChoice
 from estimator_tpu_embedding.defaults import Defaults
 
 pytestmark = pytest.mark.no_rerun

@@ -10,7 +10,7 @@ from harness.parts import soak_except
 from harness.tasks import Owners, Tasks
 
 from estimator_tpu_embedding import _tf, defaults
-from estimator_tpu_embedding.cluster.choice import ClusterChoice
+from estimator_tpu_embedding.cluster.worker_choice import ClusterChoice
 from estimator_tpu_embedding.compat import tpu_functions
 from estimator_tpu_embedding.compat.resolver import TPUClusterResolver
 from estimator_tpu_embedding.defaults import Defaults

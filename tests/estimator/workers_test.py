@@ -4,7 +4,7 @@ import pytest
 
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding import defaults
-from estimator_tpu_embedding.cluster.choice import ClusterChoice
+from estimator_tpu_embedding.cluster.worker_choice import ClusterChoice
 from estimator_tpu_embedding.core.specs import System, Topology
 from estimator_tpu_embedding.defaults import Defaults
 from estimator_tpu_embedding.errors import ConfigError

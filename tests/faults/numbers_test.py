@@ -11,12 +11,12 @@ from harness import graphs, jobs
 from harness.numpy_reference import ReferenceTable
 
 from estimator_tpu_embedding.core import optimizers as o
+from estimator_tpu_embedding.core.learning_rates import ConstantRate, DynamicRate
 from estimator_tpu_embedding.core.plan import problems_of, resolve
-from estimator_tpu_embedding.core.rates import ConstantRate, DynamicRate
 from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology
 from estimator_tpu_embedding.errors import ConfigError, NonFiniteCheckpointError
 from estimator_tpu_embedding.ops import update_rules
-from estimator_tpu_embedding.runner import finite
+from estimator_tpu_embedding.runner import finite_checks
 from estimator_tpu_embedding.runner.failures import DivergedError
 
 TABLE = 'dense_features/f_embedding/embedding_weights'
@@ -120,13 +120,13 @@ def test_n03_a_gradient_of_a_table_that_is_not_finite_names_it_and_what_is_left(
 
 
 def test_n03_skipping_ends_where_steps_in_a_row_change_no_table(tmp_path, monkeypatch):
-    monkeypatch.setattr(finite, 'MOST_SKIPPED', 3)
+    monkeypatch.setattr(finite_checks, 'MOST_SKIPPED', 3)
     job = Job(tmp_path, 2, save_checkpoints_steps=2, nonfinite_gradients='skip')
     with pytest.raises(DivergedError, match='E803'):  # The loss of such a step counts as ever.
         job.train(3, label=NAN)
-    finite.require_few_skipped(2, 8)
+    finite_checks.require_few_skipped(2, 8)
     with pytest.raises(DivergedError, match='E805 .*; got 3, at global step 8'):
-        finite.require_few_skipped(3, 8)
+        finite_checks.require_few_skipped(3, 8)
 
 
 @pytest.mark.parametrize('name', [f'{TABLE}/part_0', f'{TABLE}/Adagrad/part_0', 'counts'])

@@ -9,7 +9,7 @@ import pytest
 import tensorflow.compat.v1 as tf
 from harness import blocking_job, jobs
 
-from estimator_tpu_embedding.runner import ending
+from estimator_tpu_embedding.runner import signals_and_deadlines
 
 pytestmark = pytest.mark.serial  # Signals to this process, its threads and sockets.
 
@@ -125,7 +125,7 @@ def test_h12_a_failure_anywhere_leaves_no_thread_socket_or_handler(tmp_path, ver
 
 def test_h23_training_in_another_thread_works_with_one_warning(tmp_path, monkeypatch):
     warnings = []
-    ending._warn_of_thread.cache_clear()
+    signals_and_deadlines._warn_of_thread.cache_clear()
     monkeypatch.setattr(tf.logging, 'warning', lambda text, *values: warnings.append(
         text % values))
     made = estimator(tmp_path)

@@ -11,6 +11,7 @@ import numpy as np
 import tensorflow.compat.v1 as tf
 
 from estimator_tpu_embedding.core import optimizers
+from estimator_tpu_embedding.core.learning_rates import DynamicRate
 from estimator_tpu_embedding.core.optimizers import (
     Adadelta,
     Adagrad,
@@ -28,7 +29,6 @@ from estimator_tpu_embedding.core.optimizers import (
     RMSProp,
     StochasticGradientDescent,
 )
-from estimator_tpu_embedding.core.rates import DynamicRate
 from estimator_tpu_embedding.core.specs import TableSpec
 
 STEPS = 5

@@ -8,8 +8,8 @@ import sys
 import threading
 
 from estimator_tpu_embedding.cluster import heartbeats
-from estimator_tpu_embedding.cluster.choice import ClusterChoice
 from estimator_tpu_embedding.cluster.cluster import Cluster
+from estimator_tpu_embedding.cluster.worker_choice import ClusterChoice
 
 
 def main(what):

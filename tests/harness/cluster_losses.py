@@ -34,9 +34,9 @@ from harness.memory import vm_size  # noqa: E402
 
 from estimator_tpu_embedding import defaults  # noqa: E402
 from estimator_tpu_embedding.checkpoint.recover import recover  # noqa: E402
-from estimator_tpu_embedding.cluster import control, heartbeats  # noqa: E402
-from estimator_tpu_embedding.cluster.choice import ClusterChoice  # noqa: E402
+from estimator_tpu_embedding.cluster import heartbeats, worker_calls  # noqa: E402
 from estimator_tpu_embedding.cluster.cluster import current  # noqa: E402
+from estimator_tpu_embedding.cluster.worker_choice import ClusterChoice  # noqa: E402
 from estimator_tpu_embedding.estimator.tpu_addresses import choice_of  # noqa: E402
 from estimator_tpu_embedding.hosts.placement import CLIENT_JOB, device_of  # noqa: E402
 from estimator_tpu_embedding.runner import progress  # noqa: E402
@@ -82,7 +82,7 @@ class Client:
     def pid(self, host):
         """The process of a worker."""
         own, addresses = self.cluster().pids(), self.cluster().addresses()
-        return own[host] if own else int(control.ask(
+        return own[host] if own else int(worker_calls.ask(
             addresses[host], 'status', deadline=self.deadline)['pid'])
 
     def estimator(self, name, in_input=None, in_model=None, rows=ROWS, width=4, **settings):

@@ -21,8 +21,8 @@ import tensorflow.compat.v1 as tf  # noqa: E402
 from harness import jobs  # noqa: E402
 
 from estimator_tpu_embedding import defaults  # noqa: E402
-from estimator_tpu_embedding.cluster.choice import ClusterChoice  # noqa: E402
 from estimator_tpu_embedding.cluster.cluster import current  # noqa: E402
+from estimator_tpu_embedding.cluster.worker_choice import ClusterChoice  # noqa: E402
 from estimator_tpu_embedding.core.specs import System  # noqa: E402
 from estimator_tpu_embedding.defaults import Defaults  # noqa: E402
 

@@ -8,18 +8,18 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 from estimator_tpu_embedding.cluster import heartbeats
-from estimator_tpu_embedding.cluster.choice import ClusterChoice
 from estimator_tpu_embedding.cluster.cluster import current
+from estimator_tpu_embedding.cluster.worker_choice import ClusterChoice
 from estimator_tpu_embedding.core.optimizers import Adagrad
 from estimator_tpu_embedding.core.plan import resolve
 from estimator_tpu_embedding.core.specs import FeatureSpec, Kernels, TableSpec, Topology
 from estimator_tpu_embedding.estimator.enqueue import EnqueueData
 from estimator_tpu_embedding.hosts.backend import Backend
 from estimator_tpu_embedding.hosts.engine_choice import choose_engine
-from estimator_tpu_embedding.hosts.native import make_engine
+from estimator_tpu_embedding.hosts.native_engine import make_engine
 from estimator_tpu_embedding.hosts.placement import Placement, on
-from estimator_tpu_embedding.hosts.stock import StockEngine
-from estimator_tpu_embedding.hosts.tables import create_tables
+from estimator_tpu_embedding.hosts.stock_engine import StockEngine
+from estimator_tpu_embedding.hosts.table_parts import create_tables
 from estimator_tpu_embedding.native import library
 from estimator_tpu_embedding.ops.ids import IdBatch
 

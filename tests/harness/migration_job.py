@@ -31,8 +31,8 @@ from estimator_tpu_embedding.checkpoint.storage import Storage
 from estimator_tpu_embedding.cli.main import main as etpe
 from estimator_tpu_embedding.core.partition import Partition
 from estimator_tpu_embedding.errors import CorruptCheckpointError
-from estimator_tpu_embedding.migration import carry_out, from_tf1, map_file, moves
-from estimator_tpu_embedding.migration.contents import Target
+from estimator_tpu_embedding.migration import from_tf1, map_file, migrate_checkpoint, moves
+from estimator_tpu_embedding.migration.checkpoint_contents import Target
 
 ROWS, WIDTH, STEP = 11, 2, 7
 NAME = f'ckpt-{STEP}'
@@ -113,8 +113,8 @@ def planned(prefix, map, target=Target(kind='tf2')):
 
 def carried_out(prefix, map, destination, **kwargs):
     """Migrates to TF2 as the command does."""
-    return carry_out.carry_out(planned(prefix, map), str(destination),
-                               verify=lambda: verify(prefix), **kwargs)
+    return migrate_checkpoint.carry_out(
+        planned(prefix, map), str(destination), verify=lambda: verify(prefix), **kwargs)
 
 
 def run(*arguments):
@@ -168,8 +168,8 @@ def replacements(faults):
         appended(part, rows)
 
     return ((bundle_writer.Part, 'append', append),
-            (carry_out, 'Storage', lambda path: FaultyStorage(path, faults)),
-            (carry_out, '_CHUNK', 32))  # Rows of 8 bytes: so it takes several turns.
+            (migrate_checkpoint, 'Storage', lambda path: FaultyStorage(path, faults)),
+            (migrate_checkpoint, '_CHUNK', 32))  # Rows of 8 bytes: so it takes several turns.
 
 
 def killed(work):

@@ -2,8 +2,8 @@
 
 import tensorflow as tf
 
-from estimator_tpu_embedding.native import layout, library
-from estimator_tpu_embedding.native.owned import OwnedVariable
+from estimator_tpu_embedding.native import library, plan_attributes
+from estimator_tpu_embedding.native.eager_variable import OwnedVariable
 
 from .native_run import plan_of
 
@@ -17,7 +17,7 @@ class Opened:
     def __init__(self, plan=None):
         self.plan = plan_of(hosts=1) if plan is None else plan
         self.library = library.load()
-        self.handle = self.library.ete_open(**layout.attributes(self.plan, 2))
+        self.handle = self.library.ete_open(**plan_attributes.attributes(self.plan, 2))
 
     def __enter__(self):
         return self

@@ -6,7 +6,7 @@ import tensorflow.compat.v1 as tf
 from estimator_tpu_embedding.core.optimizers import Adagrad
 from estimator_tpu_embedding.core.plan import resolve
 from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology
-from estimator_tpu_embedding.native import layout, library
+from estimator_tpu_embedding.native import library, plan_attributes
 
 SAMPLES = 4
 WIDTHS = {'item': 3, 'user': 8}  # as the plan sorts them
@@ -33,7 +33,7 @@ class Operations:
         """Makes an engine of a plan with other attributes."""
         self.library = library.load()
         self.session = tf.Session()
-        attributes = {**layout.attributes(made_from or plan(), 2), **changes}
+        attributes = {**plan_attributes.attributes(made_from or plan(), 2), **changes}
         self.handle = self.run(self.library.ete_engine(**attributes))
 
     def run(self, *fetches):

@@ -7,9 +7,9 @@ from estimator_tpu_embedding.core.optimizers import StochasticGradientDescent
 from estimator_tpu_embedding.core.plan import resolve
 from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology
 from estimator_tpu_embedding.hosts.backend import Backend
-from estimator_tpu_embedding.hosts.native import make_engine
+from estimator_tpu_embedding.hosts.native_engine import make_engine
 from estimator_tpu_embedding.native import library
-from estimator_tpu_embedding.native.table_variable import in_place
+from estimator_tpu_embedding.native.graph_variable import in_place
 
 from .graphs import id_batch
 

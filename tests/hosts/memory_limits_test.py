@@ -2,7 +2,7 @@ import resource
 
 import pytest
 
-from estimator_tpu_embedding.hosts import memory
+from estimator_tpu_embedding.hosts import memory_limits
 
 MACHINE = {'/proc/meminfo': 'MemTotal:     1000 kB\nMemFree: 3 kB\nSwapTotal:  24 kB\nHuge: 9\n'}
 V2 = '0::/user.slice/job\n'
@@ -14,10 +14,10 @@ def system(monkeypatch):
     """Replaces the files of the system, and lifts the limits of this process."""
     def replace(files, **limits):
         kinds = {getattr(resource, name): value for name, value in limits.items()}
-        monkeypatch.setattr(memory, 'text_of', lambda path: files.get(path, ''))
-        monkeypatch.setattr(memory.resource, 'getrlimit', lambda kind: (
+        monkeypatch.setattr(memory_limits, 'text_of', lambda path: files.get(path, ''))
+        monkeypatch.setattr(memory_limits.resource, 'getrlimit', lambda kind: (
             kinds.get(kind, resource.RLIM_INFINITY), resource.RLIM_INFINITY))
-        return memory.limit()
+        return memory_limits.limit()
     return replace
 
 
@@ -52,4 +52,4 @@ def test_of_a_limit_of_the_process_counts_what_is_left(system, name, field):
 
 
 def test_the_real_system_has_a_limit():
-    assert memory.limit().bytes > 2**20
+    assert memory_limits.limit().bytes > 2**20

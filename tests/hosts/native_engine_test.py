@@ -15,7 +15,7 @@ from harness.waiting import until
 from estimator_tpu_embedding.checkpoint.saver import SaverBuilder
 from estimator_tpu_embedding.core.optimizers import Adagrad
 from estimator_tpu_embedding.errors import ConfigError
-from estimator_tpu_embedding.hosts.native import make_engine
+from estimator_tpu_embedding.hosts.native_engine import make_engine
 from estimator_tpu_embedding.ops.checks import message_to_problem
 
 pytestmark = [pytest.mark.no_rerun, graphs.needs_native]

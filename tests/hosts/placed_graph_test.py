@@ -7,7 +7,7 @@ from harness.tasks import Tasks
 
 from estimator_tpu_embedding.core.specs import Topology
 from estimator_tpu_embedding.errors import ConfigError
-from estimator_tpu_embedding.hosts import native, packed, placed_graph
+from estimator_tpu_embedding.hosts import native_engine, placed_graph, transfers
 from estimator_tpu_embedding.hosts.placement import Placement, on
 from estimator_tpu_embedding.native import library
 
@@ -68,7 +68,7 @@ def test_python_that_uses_a_variable_of_a_host_is_refused(graph):
 def engine_on(host):
     """The number of an engine."""
     with on(PLACEMENT.host(host)):
-        return native.make_engine(graphs.small_plan(), {'t': f'table_{host}'}, None).handle
+        return native_engine.make_engine(graphs.small_plan(), {'t': f'table_{host}'}, None).handle
 
 
 def close_engine(number):
@@ -103,7 +103,7 @@ def variable(value, device=FIRST):
 
 def run(results, *, others=(), times=1):
     """(the values of the last run of results once all is packed, the messages of that run)."""
-    packed.pack_crossings(tf.get_default_graph(), [results, *others], CLIENT)
+    transfers.pack_crossings(tf.get_default_graph(), [results, *others], CLIENT)
     tasks = Tasks(2)
     with tf.Session(tasks.target, config=tasks.config(tf.ConfigProto())) as session:
         session.run(tf.global_variables_initializer())
@@ -175,7 +175,7 @@ def test_a_branch_that_changes_variables_waits_for_their_reads():
     branch, graph = changed.op, tf.get_default_graph()
     while branch.type not in ('If', 'StatelessIf'):
         branch = branch.inputs[0].op
-    packed.pack_crossings(graph, [[before, changed]], CLIENT)
+    transfers.pack_crossings(graph, [[before, changed]], CLIENT)
     assert [each.device for each in branch.control_inputs] == [FIRST]
 
 
@@ -190,7 +190,7 @@ def test_loops_and_branches_over_tasks_still_work():
 
 
 def test_large_tensors_cross_by_themselves(monkeypatch):
-    monkeypatch.setattr(packed, '_MOST_BYTES', 8)  # two numbers
+    monkeypatch.setattr(transfers, '_MOST_BYTES', 8)  # two numbers
     numbers = [number(each, FIRST) for each in range(5)]
     with on(SECOND):
         total = tf.add_n(numbers)

@@ -5,9 +5,9 @@ import tensorflow.compat.v1 as tf
 from estimator_tpu_embedding.core.optimizers import Adagrad
 from estimator_tpu_embedding.core.plan import resolve
 from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology
-from estimator_tpu_embedding.hosts import tables
+from estimator_tpu_embedding.hosts import table_parts
 from estimator_tpu_embedding.hosts.placement import Placement
-from estimator_tpu_embedding.hosts.tables import create_tables
+from estimator_tpu_embedding.hosts.table_parts import create_tables
 
 
 def plan_of(rows, hosts, mode='training', initializer=None, strategy='div'):
@@ -113,8 +113,8 @@ def test_large_parts_begin_with_the_values_of_small_ones(monkeypatch, initialize
                                                          strategy):
     kwargs = {'initializer': initializer, 'strategy': strategy}
     small, _ = initial_values(7, hosts, **kwargs)
-    monkeypatch.setattr(tables, 'LARGE_BYTES', 0)
-    monkeypatch.setattr(tables, 'SLICE_BYTES', 16)  # Two rows of two numbers.
+    monkeypatch.setattr(table_parts, 'LARGE_BYTES', 0)
+    monkeypatch.setattr(table_parts, 'SLICE_BYTES', 16)  # Two rows of two numbers.
     large, kinds = initial_values(7, hosts, **kwargs)
     np.testing.assert_array_equal(large, small)
     assert 'Const' not in kinds
@@ -122,7 +122,7 @@ def test_large_parts_begin_with_the_values_of_small_ones(monkeypatch, initialize
 
 def test_the_python_of_a_large_constant_is_on_the_client_and_the_parts_are_on_their_hosts(
         monkeypatch):
-    monkeypatch.setattr(tables, 'LARGE_BYTES', 0)
+    monkeypatch.setattr(table_parts, 'LARGE_BYTES', 0)
     plan = plan_of(7, 2, initializer=tf.constant_initializer(np.ones([7, 2])))
     placement = Placement(plan.topology, is_remote=True)
     with tf.Graph().as_default() as graph:

@@ -14,7 +14,7 @@ import tensorflow as tf
 from harness import replicas
 
 from estimator_tpu_embedding.errors import CallError
-from estimator_tpu_embedding.midlevel.pairing import CAPACITY
+from estimator_tpu_embedding.midlevel.batch_queues import CAPACITY
 
 api = tf.tpu.experimental.embedding
 ROWS, BATCH = 64, 2

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from estimator_tpu_embedding.errors import InputShapeError
-from estimator_tpu_embedding.midlevel import inputs
+from estimator_tpu_embedding.midlevel import replica_inputs as inputs
 
 api = tf.tpu.experimental.embedding
 FAILS = tf.errors.InvalidArgumentError

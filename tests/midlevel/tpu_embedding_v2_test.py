@@ -6,7 +6,7 @@ import tensorflow as tf
 from harness import replicas
 
 from estimator_tpu_embedding import defaults
-from estimator_tpu_embedding.cluster.choice import ClusterChoice
+from estimator_tpu_embedding.cluster.worker_choice import ClusterChoice
 from estimator_tpu_embedding.defaults import Defaults
 from estimator_tpu_embedding.errors import (
     CallError,

@@ -16,9 +16,9 @@ from harness.processes import run_harness
 from estimator_tpu_embedding.checkpoint.options import CheckpointOptions
 from estimator_tpu_embedding.errors import ConfigError
 from estimator_tpu_embedding.migration import from_tf1, map_file
-from estimator_tpu_embedding.migration.agreement import compare, moved
-from estimator_tpu_embedding.migration.carry_out import carry_out
-from estimator_tpu_embedding.migration.contents import Target
+from estimator_tpu_embedding.migration.check_jobs import compare, moved
+from estimator_tpu_embedding.migration.checkpoint_contents import Target
+from estimator_tpu_embedding.migration.migrate_checkpoint import carry_out
 from estimator_tpu_embedding.migration.moves import Choices, plan, read
 
 MAP = map_file.parse(job.MAP)

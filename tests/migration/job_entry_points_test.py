@@ -5,7 +5,7 @@ import tensorflow as tf
 
 from estimator_tpu_embedding.errors import CallError
 from estimator_tpu_embedding.migration import LoopSide
-from estimator_tpu_embedding.migration.sides import problems_of
+from estimator_tpu_embedding.migration.job_entry_points import problems_of
 
 
 @pytest.mark.parametrize('stranger', [None, 3, {}, tf.Module()])

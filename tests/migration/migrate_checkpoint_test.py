@@ -20,7 +20,7 @@ from estimator_tpu_embedding.errors import (
     CheckpointWriteError,
     NonFiniteCheckpointError,
 )
-from estimator_tpu_embedding.migration import carry_out
+from estimator_tpu_embedding.migration import migrate_checkpoint
 
 pytestmark = pytest.mark.no_rerun
 DATA, INDEX, MANIFEST = '.data-00000-of-00001', '.index', '.tables.json'
@@ -104,7 +104,7 @@ def test_m05_what_is_only_staged_or_half_published_is_no_source(tmp_path, source
 @pytest.fixture
 def rotating(source, monkeypatch):
     """Lets a job delete the source, and publish a newer one, as soon as it is about to be read."""
-    write = carry_out.write
+    write = migrate_checkpoint.write
 
     def write_late(plan, prefix):
         if plan.step == job.STEP:
@@ -115,7 +115,7 @@ def rotating(source, monkeypatch):
                     removal.delete_marked(storage, name)
         write(plan, prefix)
 
-    monkeypatch.setattr(carry_out, 'write', write_late)
+    monkeypatch.setattr(migrate_checkpoint, 'write', write_late)
 
 
 def test_m05_a_source_that_a_job_deletes_is_not_called_damaged(tmp_path, source, map, rotating):
@@ -131,7 +131,7 @@ def test_m05_nor_is_one_that_a_job_begins_to_delete(tmp_path, source, map):
                 removal.mark(storage, [os.path.basename(source)])
 
     with pytest.raises(CheckpointError, match='E628'):
-        carry_out.carry_out(job.planned(source, map), str(tmp_path / 'new'), on_phase=mark)
+        migrate_checkpoint.carry_out(job.planned(source, map), str(tmp_path / 'new'), on_phase=mark)
     assert nothing_in(tmp_path / 'new')
 
 
@@ -155,7 +155,7 @@ def changed(source, content):
 def test_m05_a_source_that_changes_is_noticed(tmp_path, source, map, act, fact):
     plan = job.planned(source, map)
     with pytest.raises(CheckpointWriteError, match='E658') as caught:
-        carry_out.carry_out(plan, str(tmp_path / 'new'), on_phase=lambda phase: (
+        migrate_checkpoint.carry_out(plan, str(tmp_path / 'new'), on_phase=lambda phase: (
             act(source) if phase == 'written' else None))
     assert fact in str(caught.value)
     assert nothing_in(tmp_path / 'new')
@@ -199,16 +199,16 @@ def test_m06_a_destination_in_use_is_refused_and_stays_as_it_is(tmp_path, source
 def test_m06_one_that_was_published_between_the_look_and_the_lock_is_not_overwritten(
         tmp_path, source, map, monkeypatch):
     older = job.make(tmp_path / 'older', job.OLD)
-    claimed = carry_out.model_dir.claimed
+    claimed = migrate_checkpoint.model_dir.claimed
 
     @contextlib.contextmanager
     def late(directory):
-        monkeypatch.setattr(carry_out.model_dir, 'claimed', claimed)
+        monkeypatch.setattr(migrate_checkpoint.model_dir, 'claimed', claimed)
         job.carried_out(older, map, directory)
         with claimed(directory) as count:
             yield count
 
-    monkeypatch.setattr(carry_out.model_dir, 'claimed', late)
+    monkeypatch.setattr(migrate_checkpoint.model_dir, 'claimed', late)
     with pytest.raises(CheckpointError, match='E656'):
         job.carried_out(source, map, tmp_path / 'new')
     assert job.content(tmp_path / 'new' / job.NAME) == job.OLD
@@ -229,19 +229,19 @@ def test_m07_the_room_that_is_needed_is_compared_before_a_byte_is_written(
         tmp_path, source, map, monkeypatch):
     plan, statvfs = job.planned(source, map), os.statvfs
     room = statvfs(tmp_path)
-    needed = carry_out.size_of_files(plan)
+    needed = migrate_checkpoint.size_of_files(plan)
 
     def with_free(bytes):
-        monkeypatch.setattr(carry_out.os, 'statvfs', lambda path: os.statvfs_result(
+        monkeypatch.setattr(migrate_checkpoint.os, 'statvfs', lambda path: os.statvfs_result(
             (1, 1, *room[2:4], bytes, *room[5:])))
 
     with_free(needed - 1)
     with pytest.raises(CheckpointWriteError, match='E657') as caught:
-        carry_out.carry_out(plan, str(tmp_path / 'new'))
+        migrate_checkpoint.carry_out(plan, str(tmp_path / 'new'))
     assert f'{needed:,} bytes must be free; got {needed - 1:,}' in str(caught.value)
     assert nothing_in(tmp_path / 'new')
     with_free(needed)
-    done = carry_out.carry_out(plan, str(tmp_path / 'new'))
+    done = migrate_checkpoint.carry_out(plan, str(tmp_path / 'new'))
     written = sum(path.stat().st_size for path in (tmp_path / 'new').iterdir())
     assert os.path.basename(done.prefix) == job.NAME and written <= needed
 
@@ -277,7 +277,7 @@ def test_m08_rows_that_are_not_finite_are_refused_with_a_remedy(tmp_path, map):
         file.seek(Bundle.open(prefix).tensors['t'].pieces[0].offset)
         file.write(numbers[partition.ids_of_stored_rows(0, job.ROWS)].tobytes())
     with pytest.raises(NonFiniteCheckpointError) as caught:
-        carry_out.carry_out(plan, str(tmp_path / 'new'))
+        migrate_checkpoint.carry_out(plan, str(tmp_path / 'new'))
     text = str(caught.value)
     for fact in ('E620', job.KEYS['t'], '2 rows with NaN or infinity', 'The source has them too',
                  'Name an older checkpoint'):
@@ -290,7 +290,7 @@ def test_m08_rows_that_are_not_finite_are_refused_with_a_remedy(tmp_path, map):
 def test_rows_go_there_and_back_byte_for_byte_however_few_fit_into_a_turn(
         tmp_path, map, monkeypatch, strategy, hosts):
     prefix = job.make(tmp_path / 'source', strategy=strategy, hosts=hosts)
-    monkeypatch.setattr(carry_out, '_CHUNK', 24)  # Three rows.
+    monkeypatch.setattr(migrate_checkpoint, '_CHUNK', 24)  # Three rows.
     done = job.carried_out(prefix, map, tmp_path / 'there')
     assert job.content(done.prefix) == job.NEW and done.rows == 2 * job.ROWS + 1
     status, _, error = job.run('migrate', 'checkpoint', done.prefix, tmp_path / 'back', '--to',
@@ -313,7 +313,8 @@ def test_a_row_that_was_written_wrongly_is_found_by_its_id(tmp_path, source, map
             flip(prefix + DATA, at + 9 * 4 * job.WIDTH)
 
     with pytest.raises(CheckpointWriteError, match='E658') as caught:
-        carry_out.carry_out(job.planned(source, map), str(tmp_path / 'new'), on_phase=damage)
+        migrate_checkpoint.carry_out(
+            job.planned(source, map), str(tmp_path / 'new'), on_phase=damage)
     assert 'id 9' in str(caught.value) and job.KEYS['t'] in str(caught.value)
     assert nothing_in(tmp_path / 'new')
 
@@ -344,5 +345,5 @@ def test_the_error_of_the_verification_is_raised(tmp_path, source, map, act):
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        carry_out.carry_out(job.planned(source, map), str(tmp_path / 'new'), verify=verify)
+        migrate_checkpoint.carry_out(job.planned(source, map), str(tmp_path / 'new'), verify=verify)
     assert nothing_in(tmp_path / 'new')

@@ -3,7 +3,7 @@ import pytest
 from harness.migrations import DENSE, ROWS, USER, VALUE, config, contents_of, tf1, tf2
 
 from estimator_tpu_embedding.errors import ConfigError, IncompatibleCheckpointError
-from estimator_tpu_embedding.migration.contents import KERAS, Target
+from estimator_tpu_embedding.migration.checkpoint_contents import KERAS, Target
 from estimator_tpu_embedding.migration.map_file import parse
 from estimator_tpu_embedding.migration.moves import Choices, draft, plan
 

@@ -9,7 +9,7 @@ from estimator_tpu_embedding.checkpoint.bundle import Bundle
 from estimator_tpu_embedding.checkpoint.options import CheckpointOptions
 from estimator_tpu_embedding.errors import ConfigError, IncompatibleCheckpointError
 from estimator_tpu_embedding.migration import from_tf1, moves
-from estimator_tpu_embedding.migration.contents import Target
+from estimator_tpu_embedding.migration.checkpoint_contents import Target
 from estimator_tpu_embedding.migration.map_file import parse
 
 ROWS = np.arange(8, dtype=np.float32).reshape(4, 2)

@@ -11,7 +11,7 @@
 
 #include "engine.h"
 #include "error.h"
-#include "ids.h"
+#include "id_packing.h"
 #include "layout.h"
 
 namespace driver {
@@ -45,7 +45,7 @@ struct Batch {
   std::vector<uint32_t> grouped(const ete::Layout& layout, ete::Pool& pool) const;
 };
 
-constexpr int kSgdRule = 0, kAdagradRule = 1;  // As in native/layout.py.
+constexpr int kSgdRule = 0, kAdagradRule = 1;  // As in native/plan_attributes.py.
 
 // Some tables, features, hosts and combiners. Tables train by Adagrad or SGD.
 ete::LayoutNumbers random_numbers(Random& random);

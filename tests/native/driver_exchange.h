@@ -9,7 +9,7 @@
 #include "driver.h"
 #include "exchange.h"
 #include "message.h"
-#include "parts.h"
+#include "owner_parts.h"
 #include "split.h"
 
 namespace driver {

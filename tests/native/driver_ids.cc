@@ -4,7 +4,7 @@
 
 #include "driver.h"
 #include "grouped.h"
-#include "layouts.h"
+#include "layout_variants.h"
 
 namespace driver {
 namespace {

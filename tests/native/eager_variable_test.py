@@ -6,7 +6,7 @@ import tensorflow as tf
 from harness import graphs, processes
 from harness.native_eager import Opened, Owned
 
-from estimator_tpu_embedding.native.owned import OwnedVariable
+from estimator_tpu_embedding.native.eager_variable import OwnedVariable
 
 pytestmark = graphs.needs_native
 ROWS = [[5., 5], [6, 6], [7, 7], [8, 8], [9, 9], [4, 4]]

@@ -10,7 +10,7 @@ from estimator_tpu_embedding.core.optimizers import Adagrad
 from estimator_tpu_embedding.core.plan import resolve
 from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology
 from estimator_tpu_embedding.hosts import exchange as of_hosts
-from estimator_tpu_embedding.native import layout, library
+from estimator_tpu_embedding.native import library, plan_attributes
 from estimator_tpu_embedding.ops.ids import IdBatch
 
 SAMPLES = 4
@@ -31,7 +31,7 @@ class Owners:
             optimizer=Adagrad(learning_rate=.1))
         self.exchange = of_hosts.Exchange.of(plan)
         self.library = library.load()
-        self.engines = [self.library.ete_open(**layout.attributes(own, 1))
+        self.engines = [self.library.ete_open(**plan_attributes.attributes(own, 1))
                         for own in self.exchange.owners.values()]
         samples = tf.constant([0, 0, 2])
         batch = {'liked': IdBatch(samples, tf.constant([4, 0, 1], tf.int64), 4,
@@ -151,7 +151,7 @@ def test_grouped_ids_of_another_host_are_refused(owners):
     plan = dataclasses.replace(owners.exchange.plan, strategy='mod', tables=tuple(
         dataclasses.replace(table, vocabulary_size=4) for table in owners.exchange.plan.tables))
     first, second = [
-        owners.library.ete_open(**layout.attributes(own, 1))
+        owners.library.ete_open(**plan_attributes.attributes(own, 1))
         for own in of_hosts.Exchange.of(plan).owners.values()]
     empty = np.zeros(4, np.int32)
     grouped, lengths = owners.library.ete_group_message(engine=first, message=empty)

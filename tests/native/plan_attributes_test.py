@@ -15,7 +15,8 @@ from estimator_tpu_embedding.core import optimizers as o
 from estimator_tpu_embedding.core.partition import STRATEGIES
 from estimator_tpu_embedding.core.plan import resolve
 from estimator_tpu_embedding.core.specs import MAX_THREADS, FeatureSpec, TableSpec, Topology
-from estimator_tpu_embedding.native import layout, library
+from estimator_tpu_embedding.native import library
+from estimator_tpu_embedding.native import plan_attributes as encoded
 
 FIRST_ROW = 16  # At a multiple of this begin the rows of a host.
 
@@ -73,10 +74,10 @@ def names_in_cpp():
 
 @pytest.mark.parametrize('optimizer', OPTIMIZERS, ids=lambda value: value.field)
 def test_every_optimizer_has_a_native_rule_of_its_own(optimizer):
-    number, options = layout.RULES[type(optimizer)][0], layout.options_of(optimizer)
+    number, options = encoded.RULES[type(optimizer)][0], encoded.options_of(optimizer)
     name, function = names_in_cpp()[number]
     assert type(optimizer).__name__ == name or f'apply_{optimizer.field}' == function
-    assert len(options) == layout.OPTIONS and all(type(value) is float for value in options)
+    assert len(options) == encoded.OPTIONS and all(type(value) is float for value in options)
 
 
 def test_the_kernels_know_how_many_slots_each_rule_has():
@@ -84,7 +85,7 @@ def test_the_kernels_know_how_many_slots_each_rule_has():
     slots = re.search(r'kSlotsOfRule\[kRules\] = \{(.*)\}', header).group(1).split(', ')
     assert [int(count) for count in slots] == [
         len(optimizer.slots)
-        for optimizer in sorted(OPTIMIZERS, key=lambda value: layout.RULES[type(value)][0])]
+        for optimizer in sorted(OPTIMIZERS, key=lambda value: encoded.RULES[type(value)][0])]
 
 
 def test_the_options_of_all_rules_are_those_that_the_header_names():
@@ -95,7 +96,7 @@ def test_the_options_of_all_rules_are_those_that_the_header_names():
 
 
 def test_the_kernels_have_room_for_as_many_options():
-    assert f'constexpr int kOptions = {layout.OPTIONS};' in (SOURCES / 'options.h').read_text()
+    assert f'constexpr int kOptions = {encoded.OPTIONS};' in (SOURCES / 'options.h').read_text()
 
 
 def test_the_kernels_allow_as_many_threads_as_may_be_asked_for():

@@ -5,6 +5,7 @@ from google.protobuf import text_format
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from estimator_tpu_embedding.core.learning_rates import ConstantRate, DynamicRate
 from estimator_tpu_embedding.core.optimizers import (
     UNDOCUMENTED,
     Adagrad,
@@ -12,7 +13,6 @@ from estimator_tpu_embedding.core.optimizers import (
     StochasticGradientDescent,
 )
 from estimator_tpu_embedding.core.plan import resolve
-from estimator_tpu_embedding.core.rates import ConstantRate, DynamicRate
 from estimator_tpu_embedding.core.specs import FeatureSpec, Quantization, TableSpec, Topology
 from estimator_tpu_embedding.errors import ConfigError, UnsupportedError
 from estimator_tpu_embedding.proto.codec import (

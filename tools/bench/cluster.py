@@ -41,8 +41,8 @@ import numpy as np  # noqa: E402
 from cluster_engines import STRATEGY, HostsEngine, link_of, workload_of  # noqa: E402
 from engine import compare  # noqa: E402
 
-from estimator_tpu_embedding.cluster.choice import ClusterChoice  # noqa: E402
 from estimator_tpu_embedding.cluster.cluster import Cluster  # noqa: E402
+from estimator_tpu_embedding.cluster.worker_choice import ClusterChoice  # noqa: E402
 
 JOB = HERE.parent / 'examples' / 'census_tpu_job.py'
 HOSTS_OF_BLOCK = 2

@@ -20,8 +20,8 @@ from exchange_model import ALL, Link
 from ours import plan_of
 from sessions import Engine, config_of
 
-from estimator_tpu_embedding.cluster.choice import ClusterChoice
 from estimator_tpu_embedding.cluster.cluster import Cluster
+from estimator_tpu_embedding.cluster.worker_choice import ClusterChoice
 from estimator_tpu_embedding.core.specs import Topology
 from estimator_tpu_embedding.hosts.backend import Backend
 from estimator_tpu_embedding.hosts.engine_choice import choose_engine

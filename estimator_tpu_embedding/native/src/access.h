@@ -32,7 +32,7 @@ class Access {
   Access(const Access&) = delete;
   Access& operator=(const Access&) = delete;
 
-  // Held by threads that only read. Waiting writers go first, so one thread must not hold two.
+  // Opened by threads that only read. Waiting writers go first, so one thread must not hold two.
   class Shared {
    public:
     explicit Shared(Access& access);
@@ -44,7 +44,7 @@ class Access {
     Access& access_;
   };
 
-  // Held by a thread that writes. `table` is the table to write; < 0 is all of them. Throws Error
+  // Opened by a thread that writes. `table` is the table to write; < 0 is all of them. Throws Error
   // kFailedPrecondition when patience ends; the error names the table if it is one.
   class Exclusive {
    public:

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "grouped.h"
-#include "layouts.h"
+#include "layout_variants.h"
 #include "row_order.h"
 #include "row_ranges.h"
 #include "update.h"

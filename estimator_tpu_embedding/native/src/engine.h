@@ -16,7 +16,7 @@
 
 #include "access.h"
 #include "layout.h"
-#include "layouts.h"
+#include "layout_variants.h"
 #include "memory.h"
 #include "pool.h"
 #include "update.h"

@@ -1,4 +1,4 @@
-#include "ids.h"
+#include "id_packing.h"
 
 #include <algorithm>
 #include <limits>

@@ -1,6 +1,6 @@
 // Packs the ids of one core and step as a grouped batch (see grouped.h), and unpacks them.
-#ifndef ETE_IDS_H_
-#define ETE_IDS_H_
+#ifndef ETE_ID_PACKING_H_
+#define ETE_ID_PACKING_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -52,4 +52,4 @@ void ungroup(const Layout& layout, const uint32_t* words, size_t count, int feat
 
 }  // namespace ete
 
-#endif  // ETE_IDS_H_
+#endif  // ETE_ID_PACKING_H_

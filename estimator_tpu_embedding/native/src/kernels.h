@@ -16,7 +16,7 @@ namespace ete {
 constexpr int kMaxSlots = 3;
 constexpr int kRules = 13;
 
-// How many slots a rule needs, by its number, which is its place in native/layout.py.
+// How many slots a rule needs, by its number, which is its place in native/plan_attributes.py.
 constexpr int kSlotsOfRule[kRules] = {0, 1, 2, 1, 2, 2, 1, 2, 2, 1, 2, 3, 1};
 
 // How many further entries `SumJob::sources` must have after its last one. They point to any

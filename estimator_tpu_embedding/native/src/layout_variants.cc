@@ -1,4 +1,4 @@
-#include "layouts.h"
+#include "layout_variants.h"
 
 #include "grouped.h"
 

@@ -1,6 +1,6 @@
 // The layouts of one engine: its own, and one for each other choice of features with weights.
-#ifndef ETE_LAYOUTS_H_
-#define ETE_LAYOUTS_H_
+#ifndef ETE_LAYOUT_VARIANTS_H_
+#define ETE_LAYOUT_VARIANTS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -38,4 +38,4 @@ class Layouts {
 
 }  // namespace ete
 
-#endif  // ETE_LAYOUTS_H_
+#endif  // ETE_LAYOUT_VARIANTS_H_

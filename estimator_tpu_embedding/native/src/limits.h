@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "ids.h"
+#include "id_packing.h"
 
 namespace ete {
 

@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "ids.h"
+#include "id_packing.h"
 #include "layout.h"
 #include "memory.h"
 

@@ -6,7 +6,7 @@
 
 #include "exchange.h"
 #include "ops_inputs.h"
-#include "parts.h"
+#include "owner_parts.h"
 #include "split.h"
 
 namespace ete {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "ids.h"
+#include "id_packing.h"
 #include "ops_common.h"
 
 namespace ete {

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "ids.h"
+#include "id_packing.h"
 #include "ops_inputs.h"
 
 namespace ete {

@@ -1,4 +1,4 @@
-// The place of each option among the floats of a table, which native/layout.py makes.
+// The place of each option among the floats of a table, which native/plan_attributes.py makes.
 //
 // Included by the kernels of each instruction set: plain data only; see lanes.h.
 #ifndef ETE_OPTIONS_H_

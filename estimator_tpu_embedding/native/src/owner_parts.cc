@@ -1,4 +1,4 @@
-#include "parts.h"
+#include "owner_parts.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,6 +1,6 @@
 // Adds the parts that owners sent for the groups of a core, and takes gradients apart for them.
-#ifndef ETE_PARTS_H_
-#define ETE_PARTS_H_
+#ifndef ETE_OWNER_PARTS_H_
+#define ETE_OWNER_PARTS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -61,4 +61,4 @@ void spread(const Exchange& exchange, const std::vector<Links>& links,
 
 }  // namespace ete
 
-#endif  // ETE_PARTS_H_
+#endif  // ETE_OWNER_PARTS_H_

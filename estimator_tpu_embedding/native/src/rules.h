@@ -3,7 +3,7 @@
 // The formulas and the order of operations are those of ops/update_rules.py, in float32. `w` is a
 // vector of weights, `s` the same elements of each slot, `g` of the gradient; all are changed in
 // place or read lane by lane. Each struct is made once for many rows from the rule's own options,
-// whose order native/layout.py documents, and the rate.
+// whose order native/plan_attributes.py documents, and the rate.
 //
 // Included by kernels_isa.cc only; see lanes.h.
 #ifndef ETE_RULES_H_

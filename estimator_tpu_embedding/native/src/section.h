@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "grouped.h"
-#include "ids.h"
+#include "id_packing.h"
 #include "layout.h"
 #include "sort.h"
 

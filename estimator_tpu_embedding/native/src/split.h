@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "exchange.h"
-#include "ids.h"
+#include "id_packing.h"
 #include "memory.h"
 #include "pool.h"
 

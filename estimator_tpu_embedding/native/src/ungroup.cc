@@ -3,7 +3,7 @@
 
 #include "error.h"
 #include "grouped.h"
-#include "ids.h"
+#include "id_packing.h"
 
 namespace ete {
 

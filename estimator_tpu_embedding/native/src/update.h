@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "layouts.h"
+#include "layout_variants.h"
 #include "pool.h"
 
 namespace ete {
