@@ -3,6 +3,7 @@
 import json
 
 import pytest
+import tensorflow.compat.v1 as tf
 from harness.doctored import scanned
 from harness.processes import run_python
 
@@ -44,6 +45,40 @@ def test_a_batch_is_reported_exactly_where_a_job_refuses_it(mode):
         told = any(each.code == 'W215' for each in traps.findings_of([file]))
         message = deployed(shards, None, batch, mode=getattr(ete.InputPipelineConfig, mode))
         assert told is ('E411' in message), (shards, batch, message)
+
+
+FIXED = '''
+import tensorflow.compat.v1 as tf
+from estimator_tpu_embedding import InputPipelineConfig, TPUConfig
+config = TPUConfig(2, 2, None, InputPipelineConfig.{mode})
+
+
+def input_fn(params):
+    batch = tf.data.Dataset.from_tensors({{'id': 1.}}).repeat().batch(4, drop_remainder=True)
+    return {value}
+'''
+
+
+@pytest.mark.parametrize('mode, samples', [
+    ('PER_HOST_V1', 2), ('PER_HOST_V2', 4), ('PER_SHARD_V1', 4)])
+def test_a_fixed_batch_is_reported_exactly_where_each_core_takes_it_whole(tmp_path, mode, samples):
+    source = FIXED.format(mode=mode, value='tf.data.make_one_shot_iterator(batch).get_next()'
+                          if mode == 'PER_SHARD_V1' else 'batch')
+    written, seen = {}, []
+    exec(source, written)
+
+    def model_fn(features, labels, mode, params):
+        seen.append(features['id'].shape[0])
+        loss = tf.reduce_mean(features['id'] * tf.get_variable('weight', []))
+        optimizer = ete.CrossShardOptimizer(tf.train.GradientDescentOptimizer(.1))
+        return ete.TPUEstimatorSpec(
+            mode, loss=loss, train_op=optimizer.minimize(loss, tf.train.get_global_step()))
+
+    ete.TPUEstimator(model_fn, train_batch_size=4, config=ete.RunConfig(
+        written['config'], model_dir=str(tmp_path))).train(written['input_fn'], steps=2)
+    assert seen == [samples] * 2
+    told = any(each.code == 'W220' for each in traps.findings_of([scanned(source)]))
+    assert told is (sum(seen) > 4)
 
 
 SCRIPT = '''
