@@ -39,7 +39,6 @@ from .opened_checkpoint import Opened
 from .recover import Known, is_whole
 from .storage import Storage, free_bytes
 
-OnPhase = Callable[[str], None]
 Write = Callable[[str], None]
 
 
@@ -119,8 +118,7 @@ class Staged(NamedTuple):
 
 def commit(storage: Storage, step: int, write: Write,
            manifest: Callable[[dict[str, StoredFile]], Manifest], *,
-           saved: Sequence[Saved] = (), retention: Retention = Retention(),
-           on_phase: OnPhase = lambda phase: None) -> list[Saved]:
+           saved: Sequence[Saved] = (), retention: Retention = Retention()) -> list[Saved]:
     """Commits a checkpoint, unless the directory has a whole one of that step.
 
     Args:
@@ -130,7 +128,6 @@ def commit(storage: Storage, step: int, write: Write,
       manifest: makes the manifest from the sizes and hashes of the files.
       saved: the checkpoints that `retention` decides about, oldest first.
       retention: says which of them are deleted then.
-      on_phase: is told each phase that has ended; see the code. For tests.
 
     Returns:
       `saved` for the next commit.
@@ -145,8 +142,7 @@ def commit(storage: Storage, step: int, write: Write,
     kept = keep(storage, step, saved)
     if kept is not None:
         return kept
-    staged = stage(storage, step, write, on_phase=on_phase)
-    return publish(storage, staged, manifest, saved=saved, retention=retention, on_phase=on_phase)
+    return publish(storage, stage(storage, step, write), manifest, saved=saved, retention=retention)
 
 
 def keep(storage: Storage, step: int, saved: Sequence[Saved], *, base: str = BASE,
@@ -170,48 +166,37 @@ def point(storage: Storage, step: int, saved: Sequence[Saved], base: str) -> lis
     return ordered
 
 
-def stage(storage: Storage, step: int, write: Write, *,
-          base: str = BASE, on_phase: OnPhase = lambda phase: None) -> Staged:
+def stage(storage: Storage, step: int, write: Write, *, base: str = BASE) -> Staged:
     """Writes the files of a checkpoint into a folder of their own; see `commit`."""
     staged = Staged(file_names.new_stage(step), base, step)
     with _writing(storage, step, staged.folder):
         storage.make_folder(staged.folder)
-        on_phase('stage')
         write(storage.path(f'{staged.folder}/{staged.name}'))
-        on_phase('staged')
     return staged
 
 
 def publish(storage: Storage, staged: Staged,
             manifest: Callable[[dict[str, StoredFile]], Manifest], *,
-            saved: Sequence[Saved] = (), retention: Retention = Retention(),
-            on_phase: OnPhase = lambda phase: None) -> list[Saved]:
+            saved: Sequence[Saved] = (), retention: Retention = Retention()) -> list[Saved]:
     """Makes a checkpoint of staged files; see `commit`."""
     last = file_names.name_of(staged.base, saved[-1].step) if saved else None
     with _writing(storage, staged.step, staged.folder):
         complete = _complete_manifest(
             storage.path(f'{staged.folder}/{staged.name}'), staged.step, last, manifest)
-        on_phase('guarded')
         _sync(storage, staged, complete)
-        on_phase('synced')
         _require_places(storage, staged.name, complete)
         if removal.is_there(storage, staged.name):
-            removal.replace(storage, staged.folder, staged.name, on_phase)
+            removal.replace(storage, staged.folder, staged.name)
         else:
-            _rename_all(storage, staged, complete, on_phase)
-            on_phase('published')
+            _rename_all(storage, staged, complete)
             storage.remove_folder(staged.folder)
     with _writing(storage, staged.step):
         left, released = retention.split(_in_order(saved, Saved(staged.step, time.monotonic())))
-        on_phase('point')
         marked = removal.mark(storage, [
             file_names.name_of(staged.base, one.step) for one in released])
         _point(storage, staged.name, staged.base, left)
-        on_phase('pointed')
-        for number, name in enumerate(marked):
-            on_phase(f'retain.{number}')
+        for name in marked:
             removal.delete_marked(storage, name)
-        on_phase('retained')
     return left
 
 
@@ -238,15 +223,13 @@ def _require_places(storage: Storage, name: str, complete: Manifest) -> None:
         removal.require_kind(storage, target, stat.S_ISREG)
 
 
-def _rename_all(storage: Storage, staged: Staged, complete: Manifest, on_phase: OnPhase) -> None:
+def _rename_all(storage: Storage, staged: Staged, complete: Manifest) -> None:
     """Moves the files of a stage to their places."""
     name = staged.name
     storage.rename(f'{staged.folder}/{removal.STAGED_MANIFEST}', partial_of(name))
     storage.sync()
-    on_phase('publish.0')
-    for number, file in enumerate(complete.files, 1):
+    for file in complete.files:
         storage.rename(f'{staged.folder}/{file}', file)
-        on_phase(f'publish.{number}')
     storage.sync()
     storage.rename(partial_of(name), manifest_path(name))
     storage.sync()

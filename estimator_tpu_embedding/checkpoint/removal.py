@@ -105,15 +105,14 @@ def is_there(storage: Storage, name: str) -> bool:
     return any(storage.status(file) is not None for file in (index_of(name), manifest_path(name)))
 
 
-def replace(storage: Storage, stage: str, name: str, on_phase: Callable[[str], None]) -> None:
+def replace(storage: Storage, stage: str, name: str) -> None:
     """Replaces a checkpoint by the files of a stage and their manifest, all of them durable."""
     folder = file_names.replacement_of(name)
     if storage.status(folder) is not None:
-        _finish_one(storage, name, on_phase)
+        _finish_one(storage, name)
     storage.rename(stage, folder)
     storage.sync()
-    on_phase('replace')
-    _finish_one(storage, name, on_phase)
+    _finish_one(storage, name)
 
 
 def finish_replacements(storage: Storage) -> None:
@@ -131,31 +130,25 @@ def finish_replacements(storage: Storage) -> None:
                              storage.path(name))
 
 
-def _finish_one(storage: Storage, name: str, on_phase: Callable[[str], None] = lambda phase: None
-            ) -> None:
+def _finish_one(storage: Storage, name: str) -> None:
     folder, marker = file_names.replacement_of(name), partial_of(name)
     # As long as it is there, nothing of the new one was moved.
     if storage.status(f'{folder}/{STAGED_MANIFEST}') is not None:
         mark(storage, [name])
-        on_phase('old marked')
         # TensorFlow takes whatever has an index for a checkpoint. So it goes first and comes last.
         if storage.status(index_of(name)) is not None:
             storage.remove(index_of(name))
         if storage.status(marker) is not None:
             delete_marked(storage, name)
         storage.sync()
-        on_phase('old deleted')
         storage.rename(f'{folder}/{STAGED_MANIFEST}', marker)
         storage.sync()
     if storage.status(marker) is not None:
         listed = read_file(storage.path(marker), name).files
-        for number, file in enumerate(sorted(listed, key=lambda file: file == index_of(name))):
-            on_phase(f'publish.{number}')
+        for file in sorted(listed, key=lambda file: file == index_of(name)):
             if storage.status(f'{folder}/{file}') is not None:
                 storage.rename(f'{folder}/{file}', file)
         storage.sync()
-        on_phase('moved')
         storage.rename(marker, manifest_path(name))
         storage.sync()
-    on_phase('published')
     storage.remove_folder(folder)

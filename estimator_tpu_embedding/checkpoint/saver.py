@@ -152,8 +152,7 @@ class CommittingSaver:
                  vocabularies: Mapping[str, Vocabulary] | None = None,
                  lineage: Lineage | None = None, known: Known | None = None,
                  background: Any = None,
-                 place_at: Callable[[str], str] | None = None,
-                 on_phase: commit.OnPhase = lambda phase: None):
+                 place_at: Callable[[str], str] | None = None):
         """Wraps `saver`.
 
         Args:
@@ -170,11 +169,10 @@ class CommittingSaver:
           place_at: names the worker on a device of a cluster; `''` is the client. Left out, the job
             has no cluster. The `.meta` file names no device of a cluster, so any process can import
             the graph.
-          on_phase: see `commit.commit`.
         """
         self._saver, self._tables, self._config = saver, tables, config
         self._vocabularies = dict(vocabularies or {})
-        self._options, self._background, self._on_phase = options, background, on_phase
+        self._options, self._background = options, background
         self._place_at = place_at
         self._lineage = lineage if lineage is not None else Lineage()
         self._known = known if known is not None else Known()
@@ -238,7 +236,7 @@ class CommittingSaver:
             if kept is not None:
                 self._succeed(kept)
                 return
-            staged = commit.stage(storage, step, write, base=base, on_phase=self._on_phase)
+            staged = commit.stage(storage, step, write, base=base)
         work = functools.partial(self._publish, path, staged)
         if self._background is None:
             work()
@@ -251,7 +249,7 @@ class CommittingSaver:
         with Storage(path) as storage:
             self._succeed(commit.publish(
                 storage, staged, functools.partial(self._manifest, staged.step),
-                saved=self._saved or [], retention=self._retention, on_phase=self._on_phase))
+                saved=self._saved or [], retention=self._retention))
         prefix = os.path.join(path, staged.name)
         self._lineage.add(prefix)
         self._known.add(prefix, signature(prefix), is_own=True)

@@ -46,8 +46,7 @@ def commit_as(storage, tiny, content):
         for suffix, one in tiny.files(content).items():
             storage.write(prefix + suffix, one)
 
-    staged = commit.stage(storage, STEP, write, on_phase=storage.on_phase)
-    commit.publish(storage, staged, tiny.manifest(STEP), on_phase=storage.on_phase)
+    commit.publish(storage, commit.stage(storage, STEP, write), tiny.manifest(STEP))
 
 
 def content_in(directory, tiny):
@@ -137,7 +136,8 @@ def test_an_old_one_without_a_manifest_is_replaced_too(folder, tiny):
 
 def test_a_job_that_goes_on_after_an_error_replaces_it_at_the_next_save(folder, tiny):
     directory = folder('again', tiny)
-    faults = Faults(operations(folder, tiny).index('phase replace') + 1, 'EIO')
+    marked = f'rename {NAME}.tables.json {NAME}.tables.json.partial'
+    faults = Faults(operations(folder, tiny).index(marked) + 1, 'EIO')
     with FaultyStorage(str(directory), faults) as storage:
         with pytest.raises(CheckpointWriteError):
             commit_as(storage, tiny, NEW)

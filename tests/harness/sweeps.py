@@ -44,7 +44,7 @@ def live(storage, tiny, steps, kept=KEPT):
     for step in steps:
         saved = commits.commit(
             storage, step, tiny.write(step, storage.write), tiny.manifest(step), saved=saved,
-            retention=Retention(kept), on_phase=storage.on_phase)
+            retention=Retention(kept))
         storage.done(step)
 
 
@@ -157,7 +157,7 @@ def sweep_of_kills(tiny, parent):
             print(f'{operation}: {found}')
             if at % 4 == 0:
                 following = 1 if found is None else found + 1
-                again, _ = killed(directory, tiny, [following], 1 + at * 7 % 45)
+                again, _ = killed(directory, tiny, [following], 1 + at * 7 % 30)
                 found = check(directory, tiny, again[0] if again else found, following)
             check_goes_on(directory, tiny, found)
 
