@@ -185,11 +185,9 @@ def publish(storage: Storage, staged: Staged,
             storage.path(f'{staged.folder}/{staged.name}'), staged.step, last, manifest)
         _sync(storage, staged, complete)
         _require_places(storage, staged.name, complete)
-        if removal.is_there(storage, staged.name):
-            removal.replace(storage, staged.folder, staged.name)
-        else:
-            _rename_all(storage, staged, complete)
-            storage.remove_folder(staged.folder)
+        publish_files = (removal.replace if removal.is_there(storage, staged.name)
+                         else removal.move_in)
+        publish_files(storage, staged.folder, staged.name)
     with _writing(storage, staged.step):
         left, released = retention.split(_in_order(saved, Saved(staged.step, time.monotonic())))
         marked = removal.mark(storage, [
@@ -221,18 +219,6 @@ def _sync(storage: Storage, staged: Staged, complete: Manifest) -> None:
 def _require_places(storage: Storage, name: str, complete: Manifest) -> None:
     for target in (manifest_path(name), partial_of(name), *complete.files):
         removal.require_kind(storage, target, stat.S_ISREG)
-
-
-def _rename_all(storage: Storage, staged: Staged, complete: Manifest) -> None:
-    """Moves the files of a stage to their places."""
-    name = staged.name
-    storage.rename(f'{staged.folder}/{removal.STAGED_MANIFEST}', partial_of(name))
-    storage.sync()
-    for file in complete.files:
-        storage.rename(f'{staged.folder}/{file}', file)
-    storage.sync()
-    storage.rename(partial_of(name), manifest_path(name))
-    storage.sync()
 
 
 def _point(storage: Storage, newest: str, base: str, saved: Sequence[Saved]) -> None:

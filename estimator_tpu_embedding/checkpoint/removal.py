@@ -109,10 +109,10 @@ def replace(storage: Storage, stage: str, name: str) -> None:
     """Replaces a checkpoint by the files of a stage and their manifest, all of them durable."""
     folder = file_names.replacement_of(name)
     if storage.status(folder) is not None:
-        _finish_one(storage, name)
+        move_in(storage, folder, name)
     storage.rename(stage, folder)
     storage.sync()
-    _finish_one(storage, name)
+    move_in(storage, folder, name)
 
 
 def finish_replacements(storage: Storage) -> None:
@@ -122,7 +122,7 @@ def finish_replacements(storage: Storage) -> None:
         if name is not None:
             require_kind(storage, folder, stat.S_ISDIR)
             try:
-                _finish_one(storage, name)
+                move_in(storage, folder, name)
             except CorruptCheckpointError as error:
                 logging.warning('%s %s is left where it is.', error, storage.path(folder))
             else:
@@ -130,10 +130,13 @@ def finish_replacements(storage: Storage) -> None:
                              storage.path(name))
 
 
-def _finish_one(storage: Storage, name: str) -> None:
-    folder, marker = file_names.replacement_of(name), partial_of(name)
-    # As long as it is there, nothing of the new one was moved.
-    if storage.status(f'{folder}/{STAGED_MANIFEST}') is not None:
+def move_in(storage: Storage, folder: str, name: str) -> None:
+    """Makes a checkpoint of the durable files in a folder, in the place of one of that name.
+
+    It goes on where a killed job stopped, if the folder is that of a replacement.
+    """
+    staged, marker = f'{folder}/{STAGED_MANIFEST}', partial_of(name)
+    if storage.status(staged) is not None:  # Nothing was moved yet.
         mark(storage, [name])
         # TensorFlow takes whatever has an index for a checkpoint. So it goes first and comes last.
         if storage.status(index_of(name)) is not None:
@@ -141,7 +144,7 @@ def _finish_one(storage: Storage, name: str) -> None:
         if storage.status(marker) is not None:
             delete_marked(storage, name)
         storage.sync()
-        storage.rename(f'{folder}/{STAGED_MANIFEST}', marker)
+        storage.rename(staged, marker)
         storage.sync()
     if storage.status(marker) is not None:
         listed = read_file(storage.path(marker), name).files

@@ -142,32 +142,25 @@ def created(path: str) -> BinaryIO:
     return os.fdopen(os.open(path, _CREATE, 0o666), 'wb')
 
 
-def write_atomically(path: str, content: bytes, mode: int | None = None) -> None:
+def write_atomically(path: str, content: bytes) -> None:
     """Writes a file so that a reader, or a crash at any instant, sees all of it or none.
 
-    The directory must exist. `mode` is its permissions, if they are not those of any new file.
+    The directory must exist.
     """
-    staged = f'{path}.{os.getpid()}.tmp'
-    with contextlib.suppress(FileNotFoundError):
-        if stat.S_ISREG(os.lstat(staged).st_mode):
-            os.unlink(staged)  # Of a process with this number that was killed here.
-    file = created(staged)
-    try:
-        with file:
-            file.write(content)
-            file.flush()
-            if mode is not None:
-                os.fchmod(file.fileno(), mode)
-            os.fsync(file.fileno())
-        os.replace(staged, path)
-    except BaseException:
-        os.unlink(staged)
-        raise
-    directory = os.open(os.path.dirname(path) or '.', os.O_RDONLY)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)
+    directory, name = os.path.split(path)
+    staged = f'{name}.{os.getpid()}.tmp'
+    with Storage(directory or '.') as storage:
+        with contextlib.suppress(OSError):
+            storage.remove(staged)  # Of a process with this number that was killed here.
+        try:
+            storage.create(staged, content)
+            storage.sync(staged)
+            storage.rename(staged, name)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                storage.remove(staged)
+            raise
+        storage.sync()
 
 
 def make_writable(directory: str) -> None:

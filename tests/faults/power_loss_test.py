@@ -56,7 +56,7 @@ def test_c05_no_loss_of_power_loses_a_step_that_was_committed(memory_folder, tin
 
 
 @pytest.mark.parametrize('at', [
-    pytest.param(15, id='a stage'), pytest.param(22, id='files')])
+    pytest.param(16, id='a stage'), pytest.param(23, id='files')])
 def test_c05_nor_does_one_in_the_job_that_follows_a_kill(memory_folder, tiny, at):
     with FaultyStorage(memory_folder, Faults(at, 'EIO', lasting=True)) as storage:
         with pytest.raises(CheckpointWriteError):
