@@ -11,7 +11,8 @@ from estimator_tpu_embedding.checkpoint.commit import (
     keep_every_steps,
 )
 from estimator_tpu_embedding.checkpoint.recover import candidates, recover
-from estimator_tpu_embedding.checkpoint.saver import CommittingSaver, Lineage, default_saver
+from estimator_tpu_embedding.checkpoint.saver import CommittingSaver, Lineage
+from estimator_tpu_embedding.checkpoint.saver_builder import default_saver
 from estimator_tpu_embedding.checkpoint.storage import Storage
 from estimator_tpu_embedding.errors import CorruptCheckpointError
 

@@ -9,7 +9,7 @@ from estimator_tpu_embedding.checkpoint.file_names import manifest_path
 from estimator_tpu_embedding.checkpoint.manifest import Applied, Manifest, StoredTable
 from estimator_tpu_embedding.checkpoint.opened_checkpoint import Opened, check_order_of_ids
 from estimator_tpu_embedding.checkpoint.options import CheckpointOptions
-from estimator_tpu_embedding.checkpoint.saver import default_saver
+from estimator_tpu_embedding.checkpoint.saver_builder import default_saver
 from estimator_tpu_embedding.core.partition import Partition
 from estimator_tpu_embedding.errors import IncompatibleCheckpointError
 from estimator_tpu_embedding.proto.codec import Config
