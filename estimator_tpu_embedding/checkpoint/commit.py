@@ -37,70 +37,10 @@ from .integrity import scan
 from .manifest import Manifest, StoredFile
 from .opened_checkpoint import Opened
 from .recover import Known, is_whole
+from .retention import Retention, Saved, in_order
 from .storage import Storage, free_bytes
 
 Write = Callable[[str], None]
-
-
-class Saved(NamedTuple):
-    """A checkpoint: its step, and the time of its commit in seconds of a monotonic clock.
-
-    The step alone says which one is newer. `at` is `None` if an earlier process committed it: as in
-    `tf.train.Saver`, only the process that wrote it knows, by a clock that never jumps.
-    """
-
-    step: int
-    at: float | None = None
-
-
-Policy = Callable[[Saved], bool]
-"""Whether a checkpoint is kept forever; asked once, when newer ones displace it."""
-
-
-def keep_every_steps(steps: int) -> Policy:
-    """Keeps the checkpoints whose step is a multiple of `steps`, which is >= 1."""
-    return lambda saved: saved.step % steps == 0
-
-
-def keep_every_hours(hours: float, now: float) -> Policy:
-    """Keeps about one checkpoint in so many hours after `now`, a time of the clock of `Saved.at`.
-
-    It is `keep_checkpoint_every_n_hours`: the first checkpoint is kept that comes later than that.
-    """
-    due = now + hours * 3600
-
-    def keeps(saved: Saved) -> bool:
-        nonlocal due
-        if saved.at is None or saved.at <= due:
-            return False
-        due += hours * 3600
-        return True
-
-    return keeps
-
-
-class Retention(NamedTuple):
-    """Keeps so many of the newest checkpoints (0 for all), and others if a policy keeps them.
-
-    >>> retention = Retention(2, [keep_every_steps(10)])
-    >>> retention.split([Saved(step) for step in (10, 15, 20, 25)])
-    ([Saved(step=20, at=None), Saved(step=25, at=None)], [Saved(step=15, at=None)])
-    """
-
-    newest: int = 0
-    others: Sequence[Policy] = ()
-
-    def split(self, saved: Sequence[Saved]) -> tuple[list[Saved], list[Saved]]:
-        """Decides about checkpoints in the order of their steps.
-
-        Returns:
-          `(undecided, released)`: the checkpoints to decide about another time, and the ones to
-          delete. A checkpoint in neither list is kept forever.
-        """
-        count = len(saved) - self.newest if self.newest else 0
-        older = saved[:max(0, count)]
-        return list(saved[len(older):]), [
-            one for one in older if not any(keeps(one) for keeps in self.others)]
 
 
 class Staged(NamedTuple):
@@ -160,7 +100,7 @@ def keep(storage: Storage, step: int, saved: Sequence[Saved], *, base: str = BAS
 
 def point(storage: Storage, step: int, saved: Sequence[Saved], base: str) -> list[Saved]:
     """Makes the file `checkpoint` name the checkpoint of a step; returns as `commit`."""
-    ordered = _in_order(saved, Saved(step))
+    ordered = in_order(saved, Saved(step))
     with _writing(storage, step):
         _point(storage, file_names.name_of(base, step), base, ordered)
     return ordered
@@ -189,23 +129,13 @@ def publish(storage: Storage, staged: Staged,
                          else removal.move_in)
         publish_files(storage, staged.folder, staged.name)
     with _writing(storage, staged.step):
-        left, released = retention.split(_in_order(saved, Saved(staged.step, time.monotonic())))
+        left, released = retention.split(in_order(saved, Saved(staged.step, time.monotonic())))
         marked = removal.mark(storage, [
             file_names.name_of(staged.base, one.step) for one in released])
         _point(storage, staged.name, staged.base, left)
         for name in marked:
             removal.delete_marked(storage, name)
     return left
-
-
-def _in_order(saved: Sequence[Saved], newest: Saved) -> list[Saved]:
-    """Returns the checkpoints of lower steps in order, and the newest, which must outlive them.
-
-    A checkpoint of a higher step is damaged, or of another training; it is left alone.
-    """
-    older = {each.step: each for each in saved if each.step < newest.step}
-    same = [each for each in saved if each.step == newest.step]
-    return [*sorted(older.values()), *(same[:1] or [newest])]
 
 
 def _sync(storage: Storage, staged: Staged, complete: Manifest) -> None:

@@ -22,11 +22,11 @@ from absl import logging
 from ..errors import CheckpointError, CheckpointWriteError, Problem, shown
 from ..proto import files
 from . import commit, file_names, pointer, removal
-from .commit import Saved
 from .file_names import POINTER, index_of
 from .opened_checkpoint import Opened
 from .options import CheckpointOptions
 from .recover import Known, recover
+from .retention import Saved
 from .storage import Storage, make_writable, set_aside
 
 LOCK = '.ete-lock'

@@ -18,11 +18,11 @@ from ..core.vocabulary_digests import Vocabulary
 from ..errors import CheckpointWriteError, ConfigError, EteError, Problem, shown
 from ..version import VERSION
 from . import commit, file_names, model_dir
-from .commit import Policy, Retention, Saved, keep_every_hours, keep_every_steps
 from .concurrent_changes import signature
 from .manifest import Applied, Manifest, StoredFile, StoredTable
 from .options import CheckpointOptions
 from .recover import Known
+from .retention import Retention, Saved, retention_of
 from .storage import Storage, created, free_bytes
 
 _OF_THE_DISK = (
@@ -171,7 +171,8 @@ class CommittingSaver:
 
     def _publish(self, path: str, staged: commit.Staged) -> None:
         if self._retention is None:
-            self._retention = self._retention_of(self._saver.saver_def)
+            self._retention = retention_of(
+                self._saver.saver_def, self._options.keep_every_steps, time.monotonic())
         with Storage(path) as storage:
             self._succeed(commit.publish(
                 storage, staged, functools.partial(self._manifest, staged.step),
@@ -182,15 +183,6 @@ class CommittingSaver:
 
     def _succeed(self, saved: list[Saved]) -> None:
         self._saved, self._failures, self._failure = saved, 0, None
-
-    def _retention_of(self, definition: Any) -> Retention:
-        others: list[Policy] = []
-        if definition.keep_checkpoint_every_n_hours:
-            others.append(keep_every_hours(definition.keep_checkpoint_every_n_hours,
-                                           time.monotonic()))
-        if self._options.keep_every_steps is not None:
-            others.append(keep_every_steps(self._options.keep_every_steps))
-        return Retention(definition.max_to_keep, others)
 
     def _manifest(self, step: int, stored: dict[str, StoredFile]) -> Manifest:
         return Manifest(

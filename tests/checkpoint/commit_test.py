@@ -3,14 +3,14 @@ import tensorflow.compat.v1 as tf
 from harness.checkpoints import describe, writer
 from harness.processes import run_python
 
-from estimator_tpu_embedding.checkpoint.commit import (
+from estimator_tpu_embedding.checkpoint.commit import commit
+from estimator_tpu_embedding.checkpoint.recover import candidates, recover
+from estimator_tpu_embedding.checkpoint.retention import (
     Retention,
     Saved,
-    commit,
     keep_every_hours,
     keep_every_steps,
 )
-from estimator_tpu_embedding.checkpoint.recover import candidates, recover
 from estimator_tpu_embedding.checkpoint.saver import CommittingSaver, Lineage
 from estimator_tpu_embedding.checkpoint.saver_builder import default_saver
 from estimator_tpu_embedding.checkpoint.storage import Storage

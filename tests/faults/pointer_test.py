@@ -11,10 +11,10 @@ from harness.checkpoints import signed
 from harness.faults import Faults, FaultyStorage
 
 from estimator_tpu_embedding.checkpoint import commit, manifest, removal
-from estimator_tpu_embedding.checkpoint.commit import Retention
 from estimator_tpu_embedding.checkpoint.model_dir import claimed, continue_from, saved_in
 from estimator_tpu_embedding.checkpoint.options import CheckpointOptions
 from estimator_tpu_embedding.checkpoint.recover import recover
+from estimator_tpu_embedding.checkpoint.retention import Retention
 from estimator_tpu_embedding.errors import CheckpointError, CorruptCheckpointError
 
 pytestmark = pytest.mark.no_rerun

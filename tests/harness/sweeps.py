@@ -18,9 +18,9 @@ from harness.tiny import Tiny
 
 from estimator_tpu_embedding.checkpoint import commit as commits
 from estimator_tpu_embedding.checkpoint import pointer, removal
-from estimator_tpu_embedding.checkpoint.commit import Retention
 from estimator_tpu_embedding.checkpoint.model_dir import continue_from, saved_in
 from estimator_tpu_embedding.checkpoint.recover import recover
+from estimator_tpu_embedding.checkpoint.retention import Retention
 from estimator_tpu_embedding.errors import CheckpointWriteError
 
 KEPT = 2
