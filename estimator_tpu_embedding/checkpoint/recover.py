@@ -20,7 +20,7 @@ from absl import logging
 from ..errors import CheckpointError, CorruptCheckpointError, Problem, shown
 from . import file_names, integrity, pointer
 from .bundle import Bundle
-from .concurrent_changes import LOOKS, Signature, is_gone, rotated_away, signature, steady
+from .concurrent_changes import MOST_TRIES, Signature, is_gone, rotated_away, signature, steady
 from .file_names import BASE, GRAPH, INDEX, MANIFEST, PARTIAL, index_of, label, manifest_path
 from .manifest import digest, read_manifest
 from .opened_checkpoint import Opened, check_manifest
@@ -240,7 +240,7 @@ class Following:
         Raises:
           CheckpointError: E628 if the checkpoint was named and is gone, or each one is.
         """
-        for _ in range(LOOKS):
+        for _ in range(MOST_TRIES):
             try:
                 return look(self.opened)
             except Exception as error:

@@ -171,17 +171,17 @@ def make_writable(directory: str) -> None:
     os.unlink(probe)
 
 
-def require_room(directory: str) -> None:
+def require_free_block(directory: str) -> None:
     """Raises OSError (ENOSPC) if the file system of a directory has no free block."""
-    room = os.statvfs(directory)
-    if room.f_blocks and not room.f_bfree:
+    disk = os.statvfs(directory)
+    if disk.f_blocks and not disk.f_bfree:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), directory)
 
 
 def free_bytes(directory: str) -> int:
-    """Returns how many bytes have room on the disk of a directory; 2**63 - 1 if it does not say."""
-    room = os.statvfs(directory)
-    return room.f_bavail * room.f_frsize if room.f_blocks else 2**63 - 1
+    """Returns how many bytes are free on the disk of a directory; 2**63 - 1 if it does not say."""
+    disk = os.statvfs(directory)
+    return disk.f_bavail * disk.f_frsize if disk.f_blocks else 2**63 - 1
 
 
 def set_aside(path: str) -> str:

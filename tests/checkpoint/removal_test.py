@@ -60,10 +60,10 @@ def content_in(directory, tiny):
 def require_no_mixture(directory, tiny):
     """No index is beside files of the other one: readers who know no manifests would take them."""
     found = [path for path in directory.glob(f'{NAME}.*') if '.tables.json' not in path.name]
-    owners = {content for path in found for content in (OLD, NEW)
-              if tiny.files(content).get(path.name.removeprefix(NAME)) == path.read_bytes()
-              and path.suffix != '.meta'}
-    assert len(owners) < 2 or directory / f'{NAME}.index' not in found, os.listdir(directory)
+    contents = {content for path in found for content in (OLD, NEW)
+                if tiny.files(content).get(path.name.removeprefix(NAME)) == path.read_bytes()
+                and path.suffix != '.meta'}
+    assert len(contents) < 2 or directory / f'{NAME}.index' not in found, os.listdir(directory)
 
 
 def after_next_job(directory, tiny):
