@@ -52,24 +52,20 @@ def test_c30_a_step_that_is_half_deleted_is_not_seen(found_after):
 
 
 def test_c04_the_step_that_was_restored_is_not_written_again(memory_folder, tiny):
-    with FaultyStorage(memory_folder, Faults()) as storage:
-        sweeps.live(storage, tiny, [1, 2])
+    sweeps.live_in(memory_folder, tiny, [1, 2])
     before = [sweeps.marks(memory_folder, step) for step in (1, 2)]
     faults = Faults(1, 'EIO')  # There is to be no first operation.
-    with FaultyStorage(memory_folder, faults) as storage:
-        sweeps.live(storage, tiny, [2])
+    sweeps.live_in(memory_folder, tiny, [2], faults)
     assert not faults.log
     assert before == [sweeps.marks(memory_folder, step) for step in (1, 2)]
 
 
 @pytest.mark.parametrize('suffix', ['.index', '.data-00001-of-00002', '.meta', '.tables.json'])
 def test_c04_unless_it_is_damaged(memory_folder, tiny, suffix):
-    with FaultyStorage(memory_folder, Faults()) as storage:
-        sweeps.live(storage, tiny, [1, 2])
+    sweeps.live_in(memory_folder, tiny, [1, 2])
     os.truncate(f'{memory_folder}/model.ckpt-2{suffix}', 10)
     assert recover(memory_folder).step == 1
-    with FaultyStorage(memory_folder, Faults()) as storage:
-        sweeps.live(storage, tiny, [2])
+    sweeps.live_in(memory_folder, tiny, [2])
     assert sweeps.check(memory_folder, tiny, 2) == 2
 
 

@@ -7,7 +7,6 @@ import shutil
 
 import pytest
 from harness import sweeps
-from harness.faults import Faults, FaultyStorage
 
 from estimator_tpu_embedding.checkpoint.options import CheckpointOptions
 from estimator_tpu_embedding.checkpoint.recover import recover, verify
@@ -21,8 +20,7 @@ TENSORS = [suffix for suffix in SUFFIXES if suffix not in ('.meta', '.tables.jso
 @pytest.fixture
 def committed(memory_folder, tiny):
     """A directory with the checkpoints of steps 1 and 2."""
-    with FaultyStorage(memory_folder, Faults()) as storage:
-        sweeps.live(storage, tiny, [1, 2])
+    sweeps.live_in(memory_folder, tiny, [1, 2])
     return memory_folder
 
 

@@ -27,14 +27,9 @@ def folders(memory_folder, tiny):
     for name, steps in (('mine', [1, 2]), ('other', [2, 3])):
         path = pathlib.Path(memory_folder, name)
         path.mkdir()
-        live(path, tiny, steps)
+        sweeps.live_in(path, tiny, steps)
         paths.append(path)
     return paths
-
-
-def live(path, tiny, steps):
-    with FaultyStorage(str(path), Faults()) as storage:
-        sweeps.live(storage, tiny, steps)
 
 
 def contents(path):
@@ -165,7 +160,7 @@ def test_c17_stages_that_are_links_are_not_followed_when_a_job_cleans_up(folders
 def test_c17_model_dir_itself_may_be_a_link(folders, tiny):
     mine, other = folders
     (other / 'link').symlink_to(mine)
-    live(other / 'link', tiny, [3])
+    sweeps.live_in(other / 'link', tiny, [3])
     assert sweeps.check(str(other / 'link'), tiny, 3) == 3
 
 

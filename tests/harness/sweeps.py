@@ -48,6 +48,12 @@ def live(storage, tiny, steps, kept=KEPT):
         storage.done(step)
 
 
+def live_in(directory, tiny, steps, faults=None):
+    """Lets a job live in a directory, whose operations may meet faults."""
+    with FaultyStorage(str(directory), faults or Faults()) as storage:
+        live(storage, tiny, steps)
+
+
 def steps_in(directory):
     """Returns the steps that have a manifest, in order."""
     found = [re.fullmatch(r'model\.ckpt-(\d+)\.tables\.json', name)
@@ -85,8 +91,7 @@ def check_goes_on(directory, tiny, found):
     """Asserts that the next job commits, changes nothing that is kept, and cleans up."""
     following = 1 if found is None else found + 1
     before = marks(directory, found)
-    with FaultyStorage(directory, Faults()) as storage:
-        live(storage, tiny, [following])
+    live_in(directory, tiny, [following])
     assert check(directory, tiny, following) == following
     assert marks(directory, found) == before, 'a checkpoint was written again'
     kept = steps_in(directory)
@@ -138,8 +143,8 @@ def killed(directory, tiny, steps, at):
 def operations(tiny, parent, steps):
     """Returns the operations of a job that nothing disturbs, in words."""
     faults = Faults()
-    with folder(parent) as directory, FaultyStorage(directory, faults) as storage:
-        live(storage, tiny, steps)
+    with folder(parent) as directory:
+        live_in(directory, tiny, steps, faults)
     return faults.log
 
 
