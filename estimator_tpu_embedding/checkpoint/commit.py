@@ -6,13 +6,14 @@ A commit has these stages:
     guard    checks that shapes are those of the plan and that every number is finite
     sync     makes every file and the manifest durable, then the folder
     publish  renames all files into the directory: first the manifest, to a name that ends in
-             `.partial`; last the manifest again, to its own name. Now the checkpoint exists
+             `.partial`; then the others, the index last; last the manifest again, to its own name.
+             Now the checkpoint exists
     point    renames the manifests of old checkpoints to `.partial`, then replaces the file
              `checkpoint`
     retain   deletes the files of these old checkpoints
 
-A checkpoint of the same name, which is damaged or of another training, is replaced by
-`removal.replace` instead of `publish`.
+`removal` renames and deletes. It also replaces a checkpoint of the same name, which is damaged or
+of another training.
 
 A `.partial` lists files that belong to no checkpoint: a job was publishing or deleting them. The
 next job in the directory deletes them. A file of a published checkpoint is never written again.
@@ -124,10 +125,12 @@ def publish(storage: Storage, staged: Staged,
         complete = _complete_manifest(
             storage.path(f'{staged.folder}/{staged.name}'), staged.step, last, manifest)
         _sync(storage, staged, complete)
-        _require_places(storage, staged.name, complete)
-        publish_files = (removal.replace if removal.is_there(storage, staged.name)
-                         else removal.move_in)
-        publish_files(storage, staged.folder, staged.name)
+        for target in (manifest_path(staged.name), partial_of(staged.name), *complete.files):
+            removal.require_kind(storage, target, stat.S_ISREG)
+        if removal.is_there(storage, staged.name):
+            removal.replace(storage, staged.folder, staged.name)
+        else:
+            removal.move_in(storage, staged.folder, staged.name)
     with _writing(storage, staged.step):
         left, released = retention.split(in_order(saved, Saved(staged.step, time.monotonic())))
         marked = removal.mark(storage, [
@@ -144,11 +147,6 @@ def _sync(storage: Storage, staged: Staged, complete: Manifest) -> None:
     for name in (*complete.files, removal.STAGED_MANIFEST):
         storage.sync(f'{staged.folder}/{name}')
     storage.sync(staged.folder)
-
-
-def _require_places(storage: Storage, name: str, complete: Manifest) -> None:
-    for target in (manifest_path(name), partial_of(name), *complete.files):
-        removal.require_kind(storage, target, stat.S_ISREG)
 
 
 def _point(storage: Storage, newest: str, base: str, saved: Sequence[Saved]) -> None:

@@ -73,8 +73,9 @@ def recover(directory: str, options: CheckpointOptions = CheckpointOptions(),
 
 
 def _recovered(directory: str, options: CheckpointOptions, known: Known) -> Opened | None:
-    elsewhere = _named_elsewhere(directory)
-    if elsewhere is not None:
+    named = pointer.read(directory)
+    if named is not None and named.name_in(directory) is None:
+        elsewhere = os.path.join(directory, named.newest)
         if not options.follow_pointer:
             raise CorruptCheckpointError(Problem(
                 'E619', f'model_dir {directory}', 'its file "checkpoint" must name a checkpoint '
@@ -195,14 +196,6 @@ def _newest_whole(directory: str, names: Sequence[str], options: CheckpointOptio
             'E612', f'model_dir {directory}', 'one of its checkpoints must be whole',
             f'none of {", ".join(map(shown, names[-5:]))}', remedy), *skipped)
     return None
-
-
-def _named_elsewhere(directory: str) -> str | None:
-    """Returns the path in the file `checkpoint`, if it leads out of the directory."""
-    named = pointer.read(directory)
-    if named is None:
-        return None
-    return os.path.join(directory, named.newest) if named.name_in(directory) is None else None
 
 
 def _check_digest(checkpoint: str, expected: str) -> None:

@@ -1,4 +1,4 @@
-"""Deletes and replaces checkpoints so that no crash leaves half of one unnoticed.
+"""Moves in, replaces and deletes checkpoints so that no crash leaves half of one unnoticed.
 
 A job first renames the manifest of a checkpoint to `.partial`: from then on the checkpoint does
 not count. Then it deletes the files that the manifest lists, and the `.partial` last. If the job
