@@ -6,7 +6,6 @@ import pathlib
 
 import pytest
 from harness import power_loss
-from harness import tiny as tinies
 from harness.faults import Faults, FaultyStorage
 from harness.power_loss import RecordingStorage
 
@@ -20,12 +19,6 @@ STEP, OLD, NEW = 2, 2, 3
 """The step of both, and the steps of `Tiny` whose content they have."""
 NAME = f'model.ckpt-{STEP}'
 KEPT = ('.ete-lock', 'checkpoint')
-
-
-@pytest.fixture(scope='module')
-def tiny(tmp_path_factory):
-    """Checkpoints of a few hundred bytes."""
-    return tinies.make(tmp_path_factory.mktemp('tiny'))
 
 
 @pytest.fixture
