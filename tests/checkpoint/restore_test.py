@@ -125,13 +125,14 @@ def problems_of(job, path, **options):
     return [problem.code for problem in caught.value.problems], str(caught.value)
 
 
-def test_c20_without_manifest_the_order_of_mod_rows_must_be_said(tmp_path):
-    path = Job('mod', 2).fill().save(tmp_path, manifest=False)
+@pytest.mark.parametrize('there, assume', [('mod', 'mod:2'), ('div', 'div')])
+def test_c20_without_manifest_the_order_of_mod_rows_must_be_said(tmp_path, there, assume):
+    path = Job(there, 2).fill().save(tmp_path, manifest=False)
     codes, text = problems_of(Job('mod', 2), path)
     assert codes == ['E608'] and '--assume mod:H' in text
     for strategy, hosts in (('mod', 2), ('mod', 3), ('div', 2)):
         job = Job(strategy, hosts)
-        job.restore(path, assume='mod:2')
+        job.restore(path, assume=assume)
         job.check()
 
 
@@ -170,14 +171,6 @@ def test_c20_one_that_was_trained_without_a_tpu_after_a_mod_one_is_in_the_order_
     job = Job('div', 2)
     fact, = job.restore(path).facts
     assert fact.startswith('it has no manifest, and its rows are taken in the order of ids')
-    job.check()
-
-
-@pytest.mark.parametrize('strategy', ['div', 'mod'])
-def test_c20_rows_in_the_order_of_ids_need_no_manifest_but_the_word_for_mod(tmp_path, strategy):
-    path = Job('div', 2).fill().save(tmp_path, manifest=False)
-    job = Job(strategy, 3)
-    job.restore(path, **({'assume': 'div'} if strategy == 'mod' else {}))
     job.check()
 
 
