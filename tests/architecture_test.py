@@ -105,7 +105,8 @@ HOMES = {
     'files that change': (
         uses,
         {'os.rename', 'os.replace', 'os.remove', 'os.unlink', 'shutil.rmtree', 'tf.train.Saver'},
-        {'checkpoint/storage.py', 'checkpoint/saver.py', 'checkpoint/restore.py'}),
+        {f'checkpoint/{name}.py' for name in (
+            'storage', 'saver', 'saver_builder', 'iterator_states', 'restore')}),
     'threads and signals': (
         uses, {'threading.Thread', 'threading.Timer', 'signal.signal', 'signal.set_wakeup_fd'},
         {f'runner/{name}.py' for name in (

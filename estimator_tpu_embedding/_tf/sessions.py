@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
+
+_FROM_TASK = re.compile(r'From (/job:\S+/task:\d+):\n([^\n]+)')
+_AT_TASK = re.compile(r'^OOM .* on (/job:\S+/task:\d+)/')
+_AFTER_NODE = re.compile(r"Node: '[^\n]*'\n(?!Detected at node|=====)([^\n]+)")
 
 
 def pass_calls_through(session: Any, wrap: Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -276,3 +281,25 @@ def saver_builder() -> Any:
             return [(device, shard) for device, group in groups for shard in self.shards(group)]
 
     return Builder
+
+
+def cause_of(error: Any) -> tuple[str, str]:
+    """Returns (device, text) of an error of TensorFlow: of the task that raised it, without stacks.
+
+    The device is `''` if it was this process.
+
+    >>> import tensorflow.compat.v1 as tf
+    >>> message = "Node: 'save/SaveV2'\\nD/model.ckpt-7; No such file or directory\\n\\t [[...]]"
+    >>> cause_of(tf.errors.NotFoundError(None, None, message))
+    ('', 'D/model.ckpt-7; No such file or directory')
+    """
+    device, text = '', error.message
+    if (from_task := _FROM_TASK.search(text)) is not None:
+        device, text = from_task[1], from_task[2].strip()
+    elif (after_node := _AFTER_NODE.search(text)) is not None:
+        text = after_node[1].strip()
+    if error.op is not None:  # The text may name another task, which waited for the first.
+        device = error.op.device
+    if (at_task := _AT_TASK.search(text)) is not None:
+        device = at_task[1]
+    return device, text

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import bisect
 import contextlib
+import functools
 import math
 import os
 import struct
@@ -130,13 +131,10 @@ class Bundle:
                           f'{_MAX_TEXT_BYTES:,} bytes', f'{tensor.kind} {list(tensor.shape)} of '
                           f'{tensor.size:,} bytes')
         piece, = tensor.pieces
-        with opened(self.prefix, piece.file) as file:
-            file.seek(piece.offset)
-            content = file.read(piece.size)
-            file.seek(piece.offset)
-            if not holds(file, piece, tensor):
-                raise corrupt(self.prefix, f'the checksum of tensor "{shown(name)}" must hold',
-                              'another one')
+        if not self.holds(piece, tensor):
+            raise corrupt(self.prefix, f'the checksum of tensor "{shown(name)}" must hold',
+                          'another one')
+        content = b''.join(self.content(piece))
         length, _ = Wire(content).varint(0, len(content))
         return content[len(content) - length:]
 
@@ -150,6 +148,17 @@ class Bundle:
                 if len(content) != size:
                     raise shortened(self.prefix, piece.file)
                 yield content
+
+    def holds(self, piece: Piece, tensor: Tensor) -> bool:
+        """Whether a piece of a tensor, which `is_checkable`, has the bytes that were written."""
+        if tensor.code:
+            crc = functools.reduce(google_crc32c.extend, self.content(piece), 0)
+        else:
+            try:
+                crc = _of_strings(b''.join(self.content(piece)), _strings_in(piece, tensor))
+            except Malformed:
+                return False
+        return sstable.masked(crc) == piece.crc
 
     def chunks(self, name: str, most: int = 2**24) -> Iterator[tuple[int, np.ndarray]]:
         """Yields (first row, rows) of all rows, as `read` gives them, some `most` bytes at once."""
@@ -209,31 +218,15 @@ def opened(prefix: str, name: str) -> Iterator[BinaryIO]:
                       shown(error.strerror or error)) from error
 
 
-def holds(file: BinaryIO, piece: Piece, tensor: Tensor) -> bool | None:
-    """Whether a piece of a tensor has the bytes that were written.
-
-    `None` if that cannot be told: the tensor is of a kind that is not understood here, or its
-    strings are too large.
-    """
-    file.seek(piece.offset)
-    if tensor.code:
-        return sstable.masked(_extended(0, file, piece.size)) == piece.crc
-    count = piece.rows * math.prod(tensor.shape[1:])
-    if tensor.dtype != STRING or piece.first_row == NO_ROW or (
-            count > _MOST_STRINGS or piece.size > _MAX_TEXT_BYTES):
-        return None
-    try:
-        return sstable.masked(_of_strings(file.read(piece.size), count)) == piece.crc
-    except Malformed:
-        return False
+def is_checkable(piece: Piece, tensor: Tensor) -> bool:
+    """Whether the checksum of a piece is understood here, as of numbers and of few strings."""
+    return bool(tensor.code) or (
+        tensor.dtype == STRING and piece.first_row != NO_ROW and piece.size <= _MAX_TEXT_BYTES
+        and _strings_in(piece, tensor) <= _MOST_STRINGS)
 
 
-def _extended(crc: int, file: BinaryIO, size: int) -> int:
-    """Returns a checksum continued over the next `size` bytes of a file, or up to its end."""
-    while size > 0 and (chunk := file.read(min(size, _CHUNK))):
-        crc = google_crc32c.extend(crc, chunk)
-        size -= len(chunk)
-    return crc
+def _strings_in(piece: Piece, tensor: Tensor) -> int:
+    return piece.rows * math.prod(tensor.shape[1:])
 
 
 def _of_strings(content: bytes, count: int) -> int:

@@ -6,13 +6,14 @@ A commit has these stages:
     guard    checks that shapes are those of the plan and that every number is finite
     sync     makes every file and the manifest durable, then the folder
     publish  renames all files into the directory: first the manifest, to a name that ends in
-             `.partial`; last the manifest again, to its own name. Now the checkpoint exists
+             `.partial`; then the others, the index last; last the manifest again, to its own name.
+             Now the checkpoint exists
     point    renames the manifests of old checkpoints to `.partial`, then replaces the file
              `checkpoint`
     retain   deletes the files of these old checkpoints
 
-A checkpoint of the same name, which is damaged or of another training, is replaced by
-`removal.replace` instead of `publish`.
+`removal` renames and deletes. It also replaces a checkpoint of the same name, which is damaged or
+of another training.
 
 A `.partial` lists files that belong to no checkpoint: a job was publishing or deleting them. The
 next job in the directory deletes them. A file of a published checkpoint is never written again.
@@ -37,71 +38,10 @@ from .integrity import scan
 from .manifest import Manifest, StoredFile
 from .opened_checkpoint import Opened
 from .recover import Known, is_whole
+from .retention import Retention, Saved, in_order
 from .storage import Storage, free_bytes
 
-OnPhase = Callable[[str], None]
 Write = Callable[[str], None]
-
-
-class Saved(NamedTuple):
-    """A checkpoint: its step, and the time of its commit in seconds of a monotonic clock.
-
-    The step alone says which one is newer. `at` is `None` if an earlier process committed it: as in
-    `tf.train.Saver`, only the process that wrote it knows, by a clock that never jumps.
-    """
-
-    step: int
-    at: float | None = None
-
-
-Policy = Callable[[Saved], bool]
-"""Whether a checkpoint is kept forever; asked once, when newer ones displace it."""
-
-
-def keep_every_steps(steps: int) -> Policy:
-    """Keeps the checkpoints whose step is a multiple of `steps`, which is >= 1."""
-    return lambda saved: saved.step % steps == 0
-
-
-def keep_every_hours(hours: float, now: float) -> Policy:
-    """Keeps about one checkpoint in so many hours after `now`, a time of the clock of `Saved.at`.
-
-    It is `keep_checkpoint_every_n_hours`: the first checkpoint is kept that comes later than that.
-    """
-    due = now + hours * 3600
-
-    def keeps(saved: Saved) -> bool:
-        nonlocal due
-        if saved.at is None or saved.at <= due:
-            return False
-        due += hours * 3600
-        return True
-
-    return keeps
-
-
-class Retention(NamedTuple):
-    """Keeps so many of the newest checkpoints (0 for all), and others if a policy keeps them.
-
-    >>> retention = Retention(2, [keep_every_steps(10)])
-    >>> retention.split([Saved(step) for step in (10, 15, 20, 25)])
-    ([Saved(step=20, at=None), Saved(step=25, at=None)], [Saved(step=15, at=None)])
-    """
-
-    newest: int = 0
-    others: Sequence[Policy] = ()
-
-    def split(self, saved: Sequence[Saved]) -> tuple[list[Saved], list[Saved]]:
-        """Decides about checkpoints in the order of their steps.
-
-        Returns:
-          `(undecided, released)`: the checkpoints to decide about another time, and the ones to
-          delete. A checkpoint in neither list is kept forever.
-        """
-        count = len(saved) - self.newest if self.newest else 0
-        older = saved[:max(0, count)]
-        return list(saved[len(older):]), [
-            one for one in older if not any(keeps(one) for keeps in self.others)]
 
 
 class Staged(NamedTuple):
@@ -119,8 +59,7 @@ class Staged(NamedTuple):
 
 def commit(storage: Storage, step: int, write: Write,
            manifest: Callable[[dict[str, StoredFile]], Manifest], *,
-           saved: Sequence[Saved] = (), retention: Retention = Retention(),
-           on_phase: OnPhase = lambda phase: None) -> list[Saved]:
+           saved: Sequence[Saved] = (), retention: Retention = Retention()) -> list[Saved]:
     """Commits a checkpoint, unless the directory has a whole one of that step.
 
     Args:
@@ -130,7 +69,6 @@ def commit(storage: Storage, step: int, write: Write,
       manifest: makes the manifest from the sizes and hashes of the files.
       saved: the checkpoints that `retention` decides about, oldest first.
       retention: says which of them are deleted then.
-      on_phase: is told each phase that has ended; see the code. For tests.
 
     Returns:
       `saved` for the next commit.
@@ -145,8 +83,7 @@ def commit(storage: Storage, step: int, write: Write,
     kept = keep(storage, step, saved)
     if kept is not None:
         return kept
-    staged = stage(storage, step, write, on_phase=on_phase)
-    return publish(storage, staged, manifest, saved=saved, retention=retention, on_phase=on_phase)
+    return publish(storage, stage(storage, step, write), manifest, saved=saved, retention=retention)
 
 
 def keep(storage: Storage, step: int, saved: Sequence[Saved], *, base: str = BASE,
@@ -164,65 +101,44 @@ def keep(storage: Storage, step: int, saved: Sequence[Saved], *, base: str = BAS
 
 def point(storage: Storage, step: int, saved: Sequence[Saved], base: str) -> list[Saved]:
     """Makes the file `checkpoint` name the checkpoint of a step; returns as `commit`."""
-    ordered = _in_order(saved, Saved(step))
+    ordered = in_order(saved, Saved(step))
     with _writing(storage, step):
         _point(storage, file_names.name_of(base, step), base, ordered)
     return ordered
 
 
-def stage(storage: Storage, step: int, write: Write, *,
-          base: str = BASE, on_phase: OnPhase = lambda phase: None) -> Staged:
+def stage(storage: Storage, step: int, write: Write, *, base: str = BASE) -> Staged:
     """Writes the files of a checkpoint into a folder of their own; see `commit`."""
     staged = Staged(file_names.new_stage(step), base, step)
     with _writing(storage, step, staged.folder):
         storage.make_folder(staged.folder)
-        on_phase('stage')
         write(storage.path(f'{staged.folder}/{staged.name}'))
-        on_phase('staged')
     return staged
 
 
 def publish(storage: Storage, staged: Staged,
             manifest: Callable[[dict[str, StoredFile]], Manifest], *,
-            saved: Sequence[Saved] = (), retention: Retention = Retention(),
-            on_phase: OnPhase = lambda phase: None) -> list[Saved]:
+            saved: Sequence[Saved] = (), retention: Retention = Retention()) -> list[Saved]:
     """Makes a checkpoint of staged files; see `commit`."""
     last = file_names.name_of(staged.base, saved[-1].step) if saved else None
     with _writing(storage, staged.step, staged.folder):
         complete = _complete_manifest(
             storage.path(f'{staged.folder}/{staged.name}'), staged.step, last, manifest)
-        on_phase('guarded')
         _sync(storage, staged, complete)
-        on_phase('synced')
-        _require_places(storage, staged.name, complete)
+        for target in (manifest_path(staged.name), partial_of(staged.name), *complete.files):
+            removal.require_kind(storage, target, stat.S_ISREG)
         if removal.is_there(storage, staged.name):
-            removal.replace(storage, staged.folder, staged.name, on_phase)
+            removal.replace(storage, staged.folder, staged.name)
         else:
-            _rename_all(storage, staged, complete, on_phase)
-            on_phase('published')
-            storage.remove_folder(staged.folder)
+            removal.move_in(storage, staged.folder, staged.name)
     with _writing(storage, staged.step):
-        left, released = retention.split(_in_order(saved, Saved(staged.step, time.monotonic())))
-        on_phase('point')
+        left, released = retention.split(in_order(saved, Saved(staged.step, time.monotonic())))
         marked = removal.mark(storage, [
             file_names.name_of(staged.base, one.step) for one in released])
         _point(storage, staged.name, staged.base, left)
-        on_phase('pointed')
-        for number, name in enumerate(marked):
-            on_phase(f'retain.{number}')
+        for name in marked:
             removal.delete_marked(storage, name)
-        on_phase('retained')
     return left
-
-
-def _in_order(saved: Sequence[Saved], newest: Saved) -> list[Saved]:
-    """Returns the checkpoints of lower steps in order, and the newest, which must outlive them.
-
-    A checkpoint of a higher step is damaged, or of another training; it is left alone.
-    """
-    older = {each.step: each for each in saved if each.step < newest.step}
-    same = [each for each in saved if each.step == newest.step]
-    return [*sorted(older.values()), *(same[:1] or [newest])]
 
 
 def _sync(storage: Storage, staged: Staged, complete: Manifest) -> None:
@@ -231,25 +147,6 @@ def _sync(storage: Storage, staged: Staged, complete: Manifest) -> None:
     for name in (*complete.files, removal.STAGED_MANIFEST):
         storage.sync(f'{staged.folder}/{name}')
     storage.sync(staged.folder)
-
-
-def _require_places(storage: Storage, name: str, complete: Manifest) -> None:
-    for target in (manifest_path(name), partial_of(name), *complete.files):
-        removal.require_kind(storage, target, stat.S_ISREG)
-
-
-def _rename_all(storage: Storage, staged: Staged, complete: Manifest, on_phase: OnPhase) -> None:
-    """Moves the files of a stage to their places."""
-    name = staged.name
-    storage.rename(f'{staged.folder}/{removal.STAGED_MANIFEST}', partial_of(name))
-    storage.sync()
-    on_phase('publish.0')
-    for number, file in enumerate(complete.files, 1):
-        storage.rename(f'{staged.folder}/{file}', file)
-        on_phase(f'publish.{number}')
-    storage.sync()
-    storage.rename(partial_of(name), manifest_path(name))
-    storage.sync()
 
 
 def _point(storage: Storage, newest: str, base: str, saved: Sequence[Saved]) -> None:

@@ -158,7 +158,7 @@ class _Comparison:
                 self._compare_variable(name, shape)
         if self._needed.trains:
             self._facts += [f'{done} was done before it was saved' for done in self._choices.done]
-            self._look_for_tables_left_over()
+            self._check_tables_left_over()
         if self._problems or self._needed.trains:
             self._problems += self._choices.problems
         if self._problems:
@@ -302,7 +302,7 @@ class _Comparison:
             'E606', self._opened.where, f'it must hold the variable "{name}" {shape}',
             'no variable of that name', remedy))
 
-    def _look_for_tables_left_over(self) -> None:
+    def _check_tables_left_over(self) -> None:
         """Adds a problem for each table that the next checkpoint would lack."""
         taken = {self._choices.source_of(name) for name in self._needed.tables}
         gone = {name: table for name, table in self._opened.tables.items()
@@ -312,9 +312,9 @@ class _Comparison:
                         for name in sorted(gone.keys() - left.keys())]
         for name, table in sorted(left.items()):
             remedy = f'If it is not needed any more: --drop {name}, or CheckpointOptions(drop=...).'
-            twins = [new for new in self._new if self._is_alike(self._needed.tables[new], table)]
-            if twins:
-                remedy = f'If it was renamed: --rename {name}={twins[0]}. {remedy}'
+            alike = [new for new in self._new if self._is_alike(self._needed.tables[new], table)]
+            if alike:
+                remedy = f'If it was renamed: --rename {name}={alike[0]}. {remedy}'
             self._problems.append(Problem(
                 'E632', self._opened.where, f'the job must have its table "{name}", which training '
                 'would lose', f'tables {quoted(sorted(self._needed.tables))}', remedy))

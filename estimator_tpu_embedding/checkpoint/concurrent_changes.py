@@ -28,8 +28,8 @@ from .file_names import (
 
 _T = TypeVar('_T')
 
-LOOKS = 50
-"""The most looks at something that a job keeps changing, as it saves and deletes."""
+MOST_TRIES = 50
+"""How often something is read that a job keeps changing, as it saves and deletes."""
 
 GONE = 'E628'
 
@@ -65,28 +65,28 @@ def rotated_away(checkpoint: str) -> CheckpointError:
         'RunConfig.'))
 
 
-def steady(look: Callable[[], _T], state: Callable[[], object],
+def steady(read: Callable[[], _T], state: Callable[[], object],
            is_doubtful: Callable[[_T], object]) -> _T:
     """Looks at something, and again as long as a job changes it and may so have spoilt the look.
 
     What a job deleted is not damaged, so nobody may report it as damaged.
 
     Args:
-      look: returns a result; a change may explain an error of `SPOILT`.
+      read: returns a result; a change may explain an error of `SPOILT`.
       state: returns something that differs when a job has changed what is looked at.
       is_doubtful: whether a change may explain a result; any other is returned at once.
     """
-    for _ in range(LOOKS - 1):
+    for _ in range(MOST_TRIES - 1):
         before = state()
         try:
-            found = look()
+            found = read()
         except SPOILT:
             if before == state():
                 raise
         else:
             if not is_doubtful(found) or before == state():
                 return found
-    return look()
+    return read()
 
 
 def watch(path: str) -> Callable[[], object]:
@@ -98,7 +98,7 @@ def watch(path: str) -> Callable[[], object]:
 
     def state() -> object:
         if os.path.isdir(path):
-            with contextlib.suppress(OSError):  # The look says that it cannot be read.
+            with contextlib.suppress(OSError):  # `read` says that it cannot be.
                 return sorted(name for name in os.listdir(path) if name.endswith((MANIFEST, INDEX)))
         now = signature(path)
         folder, name = os.path.split(path)
@@ -110,13 +110,13 @@ def watch(path: str) -> Callable[[], object]:
     return state
 
 
-def steady_each(checkpoints: Iterable[str], look: Callable[[str], _T],
+def steady_each(checkpoints: Iterable[str], read: Callable[[str], _T],
                 is_doubtful: Callable[[_T], object]) -> tuple[list[_T], list[str]]:
     """Looks at several checkpoints that are there; returns results, and those deleted meanwhile."""
     found, deleted = [], []
     for checkpoint in checkpoints:
         try:
-            found.append(steady(lambda: look(checkpoint), watch(checkpoint), is_doubtful))
+            found.append(steady(lambda: read(checkpoint), watch(checkpoint), is_doubtful))
         except CheckpointError as error:
             if error.code != GONE:
                 raise

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from ..errors import CorruptCheckpointError, Problem, shown
 from ..proto import files
-from .bundle import Bundle, corrupt, holds, opened, shortened
+from .bundle import Bundle, corrupt, is_checkable, opened, shortened
 from .file_names import DATA, graph_of, label, parse
 from .manifest import StoredFile
 from .tensors import BFLOAT16, Piece, Tensor
@@ -161,17 +161,18 @@ def check_crcs(bundle: Bundle) -> list[str]:
       CorruptCheckpointError: E613 for each file that cannot be read, or whose bytes are not as they
         were written, with the names of its damaged tensors.
     """
-    unknown: set[str] = set()
+    segments = bundle.segments()
     problems: list[Problem] = []
-    for name, segments in bundle.segments().items():
-        damaged = _damaged(bundle.prefix, name, segments, unknown)
+    for name, pieces in segments.items():
+        damaged = _damaged(bundle, pieces)
         if damaged:
             problems += corrupt(
                 bundle.prefix, f'the bytes in its file {shown(name, 255)} must be those that were '
-                'written', _tensors_text(damaged)).problems
+                'written', damaged).problems
     if problems:
         raise CorruptCheckpointError(*problems)
-    return sorted(unknown)
+    return sorted({tensor.name for pieces in segments.values() for piece, tensor in pieces
+                   if not is_checkable(piece, tensor)})
 
 
 def check_files(prefix: str, files: Mapping[str, StoredFile], how: str) -> Bundle:
@@ -228,30 +229,18 @@ def _culprits(prefix: str, name: str) -> str:
     """Returns the end of a message: the damaged tensors of a file, if that can be told."""
     try:
         bundle = Bundle.open(prefix)
-        damaged = _damaged(prefix, name, bundle.segments().get(name, []), set())
+        damaged = _damaged(bundle, bundle.segments().get(name, []))
     except CorruptCheckpointError:
         return ''
-    return f', damaged is {_tensors_text(damaged)}' if damaged else ''
+    return f', damaged is {damaged}' if damaged else ''
 
 
-def _tensors_text(names: list[str]) -> str:
+def _damaged(bundle: Bundle, pieces: list[tuple[Piece, Tensor]]) -> str:
+    """Returns the tensors whose checksum does not hold, for people; `''` if there is none."""
+    names = sorted({tensor.name for piece, tensor in pieces
+                    if is_checkable(piece, tensor) and not bundle.holds(piece, tensor)})
+    if not names:
+        return ''
     text = ', '.join(f'"{shown(name)}"' for name in names[:_MOST_NAMED])
     more = len(names) - _MOST_NAMED
     return f'tensor {text}' + (f' and {more} more' if more > 0 else '')
-
-
-def _damaged(prefix: str, name: str, segments: list[tuple[Piece, Tensor]], unknown: set[str]
-             ) -> list[str]:
-    """Returns the tensors in a data file whose checksum does not hold, sorted.
-
-    The names of those that cannot be checked are added to `unknown`.
-    """
-    damaged = set()
-    with opened(prefix, name) as file:
-        for piece, tensor in segments:
-            is_right = holds(file, piece, tensor)
-            if is_right is None:
-                unknown.add(tensor.name)
-            elif not is_right:
-                damaged.add(tensor.name)
-    return sorted(damaged)

@@ -1,7 +1,7 @@
 """Prepares a model_dir for a training job: locks it, cleans it, and says where training begins.
 
-The system releases the lock when a process ends, in whatever way. A note in the file then tells the
-next process who had it.
+The system releases the lock when a process ends, in whatever way. A record in the file then tells
+the next process who had it.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from absl import logging
 from ..errors import CheckpointError, CheckpointWriteError, Problem, shown
 from ..proto import files
 from . import commit, file_names, pointer, removal
-from .commit import Saved
 from .file_names import POINTER, index_of
 from .opened_checkpoint import Opened
 from .options import CheckpointOptions
 from .recover import Known, recover
+from .retention import Saved
 from .storage import Storage, make_writable, set_aside
 
 LOCK = '.ete-lock'
-_MOST_OF_NOTE = 4096
+_MOST_BYTES = 4096
 _open: set[FileIO] = set()
 
 
@@ -174,18 +174,18 @@ def _locked(directory: str) -> Iterator[None]:
         if not _is_taken(file, directory):
             yield  # Some network file systems have no locks; there nothing can be promised.
             return
-        before = file.read(_MOST_OF_NOTE)
+        before = file.read(_MOST_BYTES)
         if before:
             logging.warning('%s was left by a job that did not end in order: %s', directory,
                             _who(before))
-        _note(file, json.dumps({
+        _write_record(file, json.dumps({
             'pid': os.getpid(), 'host': socket.gethostname(),
             'since': datetime.datetime.now().astimezone().isoformat(timespec='seconds'),
         }).encode())
         try:
             yield
         finally:
-            _note(file, b'')
+            _write_record(file, b'')
 
 
 @contextlib.contextmanager
@@ -229,7 +229,7 @@ def _is_taken(file: FileIO, directory: str) -> bool:
         if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
             raise CheckpointError(Problem(
                 'E622', f'model_dir {directory}', 'one job at a time may train in it',
-                f'another one: {_who(file.read(_MOST_OF_NOTE))}',
+                f'another one: {_who(file.read(_MOST_BYTES))}',
                 'Wait for its end, stop it, or use another model_dir.')) from None
         logging.warning('%s cannot be locked (%s): make sure that no other job trains in it.',
                         directory, error.strerror)
@@ -237,8 +237,8 @@ def _is_taken(file: FileIO, directory: str) -> bool:
     return True
 
 
-def _note(file: FileIO, content: bytes) -> None:
-    """Writes who holds the lock, if there is room; the lock is held in any case."""
+def _write_record(file: FileIO, content: bytes) -> None:
+    """Writes who holds the lock, if the disk is not full; the lock is held in any case."""
     with contextlib.suppress(OSError, ValueError):  # In a child of a fork it is closed.
         file.seek(0)
         file.truncate()
@@ -251,10 +251,10 @@ def _close_all() -> None:
         file.close()
 
 
-def _who(note: bytes) -> str:
-    """Returns the note in the file of a lock, safe to print."""
+def _who(record: bytes) -> str:
+    """Returns who wrote the record in the file of a lock, safe to print."""
     try:
-        fields = json.loads(note)
+        fields = json.loads(record)
         return (f'pid {int(fields["pid"])} on {shown(fields["host"])} since '
                 f'{shown(fields["since"])}')
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError):

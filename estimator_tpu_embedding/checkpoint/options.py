@@ -20,7 +20,6 @@ from .manifest import Applied
 
 VERIFY = ('sha256', 'crc32c', 'size')
 """How the files of a checkpoint are verified: the surest way first, the quickest last."""
-_NAMES = ('grow', 'drop', 'reset_slots')
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -91,7 +90,7 @@ class CheckpointOptions:
         return strategy, int(hosts or 1)
 
     def _problems(self) -> Iterator[Problem]:
-        for field in _NAMES:
+        for field in ('grow', 'drop', 'reset_slots'):
             names = getattr(self, field)
             if isinstance(names, str) or not all(isinstance(name, str) for name in names):
                 yield _problem(field, 'it must be a sequence of names of tables', names)
@@ -116,11 +115,9 @@ class CheckpointOptions:
 
     @staticmethod
     def _is_order(text: object) -> bool:
-        found = re.fullmatch(r'([a-z]+)(?::([1-9][0-9]{0,9}))?', str(text))
-        if found is None or found.group(1) not in STRATEGIES:
-            return False
-        return found.group(2) is None and text == STRATEGIES[0] or (
-            found.group(2) is not None and int(found.group(2)) <= limits.MAX_HOSTS)
+        found = re.fullmatch(r'([a-z]+):([1-9][0-9]{0,9})', str(text))
+        return text == STRATEGIES[0] or found is not None and (
+            found[1] in STRATEGIES and int(found[2]) <= limits.MAX_HOSTS)
 
 
 def renames(texts: Iterable[str]) -> dict[str, str]:

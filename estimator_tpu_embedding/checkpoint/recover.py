@@ -20,7 +20,7 @@ from absl import logging
 from ..errors import CheckpointError, CorruptCheckpointError, Problem, shown
 from . import file_names, integrity, pointer
 from .bundle import Bundle
-from .concurrent_changes import LOOKS, Signature, is_gone, rotated_away, signature, steady
+from .concurrent_changes import MOST_TRIES, Signature, is_gone, rotated_away, signature, steady
 from .file_names import BASE, GRAPH, INDEX, MANIFEST, PARTIAL, index_of, label, manifest_path
 from .manifest import digest, read_manifest
 from .opened_checkpoint import Opened, check_manifest
@@ -73,8 +73,9 @@ def recover(directory: str, options: CheckpointOptions = CheckpointOptions(),
 
 
 def _recovered(directory: str, options: CheckpointOptions, known: Known) -> Opened | None:
-    elsewhere = _named_elsewhere(directory)
-    if elsewhere is not None:
+    named = pointer.read(directory)
+    if named is not None and named.name_in(directory) is None:
+        elsewhere = os.path.join(directory, named.newest)
         if not options.follow_pointer:
             raise CorruptCheckpointError(Problem(
                 'E619', f'model_dir {directory}', 'its file "checkpoint" must name a checkpoint '
@@ -197,14 +198,6 @@ def _newest_whole(directory: str, names: Sequence[str], options: CheckpointOptio
     return None
 
 
-def _named_elsewhere(directory: str) -> str | None:
-    """Returns the path in the file `checkpoint`, if it leads out of the directory."""
-    named = pointer.read(directory)
-    if named is None:
-        return None
-    return os.path.join(directory, named.newest) if named.name_in(directory) is None else None
-
-
 def _check_digest(checkpoint: str, expected: str) -> None:
     try:
         found = digest(checkpoint)
@@ -240,7 +233,7 @@ class Following:
         Raises:
           CheckpointError: E628 if the checkpoint was named and is gone, or each one is.
         """
-        for _ in range(LOOKS):
+        for _ in range(MOST_TRIES):
             try:
                 return look(self.opened)
             except Exception as error:

@@ -1,4 +1,4 @@
-"""Deletes and replaces checkpoints so that no crash leaves half of one unnoticed.
+"""Moves in, replaces and deletes checkpoints so that no crash leaves half of one unnoticed.
 
 A job first renames the manifest of a checkpoint to `.partial`: from then on the checkpoint does
 not count. Then it deletes the files that the manifest lists, and the `.partial` last. If the job
@@ -105,15 +105,14 @@ def is_there(storage: Storage, name: str) -> bool:
     return any(storage.status(file) is not None for file in (index_of(name), manifest_path(name)))
 
 
-def replace(storage: Storage, stage: str, name: str, on_phase: Callable[[str], None]) -> None:
+def replace(storage: Storage, stage: str, name: str) -> None:
     """Replaces a checkpoint by the files of a stage and their manifest, all of them durable."""
     folder = file_names.replacement_of(name)
     if storage.status(folder) is not None:
-        _finish_one(storage, name, on_phase)
+        move_in(storage, folder, name)
     storage.rename(stage, folder)
     storage.sync()
-    on_phase('replace')
-    _finish_one(storage, name, on_phase)
+    move_in(storage, folder, name)
 
 
 def finish_replacements(storage: Storage) -> None:
@@ -123,7 +122,7 @@ def finish_replacements(storage: Storage) -> None:
         if name is not None:
             require_kind(storage, folder, stat.S_ISDIR)
             try:
-                _finish_one(storage, name)
+                move_in(storage, folder, name)
             except CorruptCheckpointError as error:
                 logging.warning('%s %s is left where it is.', error, storage.path(folder))
             else:
@@ -131,31 +130,28 @@ def finish_replacements(storage: Storage) -> None:
                              storage.path(name))
 
 
-def _finish_one(storage: Storage, name: str, on_phase: Callable[[str], None] = lambda phase: None
-            ) -> None:
-    folder, marker = file_names.replacement_of(name), partial_of(name)
-    # As long as it is there, nothing of the new one was moved.
-    if storage.status(f'{folder}/{STAGED_MANIFEST}') is not None:
+def move_in(storage: Storage, folder: str, name: str) -> None:
+    """Makes a checkpoint of the durable files in a folder, in the place of one of that name.
+
+    It goes on where a killed job stopped, if the folder is that of a replacement.
+    """
+    staged, marker = f'{folder}/{STAGED_MANIFEST}', partial_of(name)
+    if storage.status(staged) is not None:  # Nothing was moved yet.
         mark(storage, [name])
-        on_phase('old marked')
         # TensorFlow takes whatever has an index for a checkpoint. So it goes first and comes last.
         if storage.status(index_of(name)) is not None:
             storage.remove(index_of(name))
         if storage.status(marker) is not None:
             delete_marked(storage, name)
         storage.sync()
-        on_phase('old deleted')
-        storage.rename(f'{folder}/{STAGED_MANIFEST}', marker)
+        storage.rename(staged, marker)
         storage.sync()
     if storage.status(marker) is not None:
         listed = read_file(storage.path(marker), name).files
-        for number, file in enumerate(sorted(listed, key=lambda file: file == index_of(name))):
-            on_phase(f'publish.{number}')
+        for file in sorted(listed, key=lambda file: file == index_of(name)):
             if storage.status(f'{folder}/{file}') is not None:
                 storage.rename(f'{folder}/{file}', file)
         storage.sync()
-        on_phase('moved')
         storage.rename(marker, manifest_path(name))
         storage.sync()
-    on_phase('published')
     storage.remove_folder(folder)

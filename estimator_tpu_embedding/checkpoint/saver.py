@@ -1,68 +1,29 @@
-"""Saves checkpoints: TensorFlow's Saver writes the files, and `commit` publishes them.
-
-A table is stored in small pieces, so that a restore needs little memory: to restore a slice of a
-stored tensor, TensorFlow copies every stored piece that the slice touches, and it never releases
-that memory. So each part of a table is stored as many pieces of one tensor. Any number of hosts can
-restore them. For example part 1 of a table `t` of 70 rows of width 2 on 2 hosts is stored so, with
-16 rows in a piece:
-
-    t   70 2 35,16:0,2      rows 35 to 50
-    t   70 2 51,16:0,2      rows 51 to 66
-    t   70 2 67,3:0,2       rows 67 to 69
-
-The states of the iterators of an input are saved beside the checkpoints.
-"""
+"""Saves checkpoints: TensorFlow's Saver writes the files, and `commit` publishes them."""
 
 from __future__ import annotations
 
 import contextlib
 import functools
 import hashlib
-import math
 import os
 import pathlib
-import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import tensorflow.compat.v1 as tf
 
 from .. import _tf
 from ..core.vocabulary_digests import Vocabulary
-from ..errors import (
-    CheckpointWriteError,
-    ConfigError,
-    CorruptCheckpointError,
-    EteError,
-    Problem,
-    shown,
-)
-from ..native.graph_variable import is_of_engine
-from ..proto import files
+from ..errors import CheckpointWriteError, ConfigError, EteError, Problem, shown
 from ..version import VERSION
-from . import commit, file_names, model_dir, pointer
-from .commit import Policy, Retention, Saved, keep_every_hours, keep_every_steps
+from . import commit, file_names, model_dir
 from .concurrent_changes import signature
 from .manifest import Applied, Manifest, StoredFile, StoredTable
 from .options import CheckpointOptions
 from .recover import Known
+from .retention import Retention, Saved, retention_of
 from .storage import Storage, created, free_bytes
-
-PIECE_BYTES = 2**22
-"""The approximate size of a piece, unless a part would have more than `MOST_PIECES`."""
-
-MOST_PIECES = 128
-
-SHARD_BYTES = 2**26
-"""Tables that are smaller together are saved into one file."""
-
-MOST_SHARDS = 4
-
-_ALIGNED = 16
-"""A piece has a multiple of so many rows: TensorFlow copies slices that begin elsewhere."""
-
-_TensorFlowsBuilder: Any = _tf.saver_builder()
 
 _OF_THE_DISK = (
     tf.errors.ResourceExhaustedError, tf.errors.PermissionDeniedError, tf.errors.NotFoundError,
@@ -75,20 +36,6 @@ _MOST_BYTES = 2**31
 
 _OF_A_LOST_TASK = (tf.errors.UnavailableError, tf.errors.AbortedError)
 """Those of them that mean in a cluster that a task is gone; a new session goes on then."""
-
-
-_FROM_TASK = re.compile(r'From (/job:\S+/task:\d+):\n([^\n]+)')
-_AT_TASK = re.compile(r'^OOM .* on (/job:\S+/task:\d+)/')
-_AFTER_NODE = re.compile(r"Node: '[^\n]*'\n(?!Detected at node|=====)([^\n]+)")
-
-
-def default_saver(max_to_keep: int, keep_every_n_hours: float, client: str = ''
-                  ) -> tf.train.Saver:
-    """Returns a saver of all variables, with the names and layout of the original."""
-    return tf.train.Saver(sharded=True, max_to_keep=max_to_keep,
-                          keep_checkpoint_every_n_hours=keep_every_n_hours,
-                          builder=SaverBuilder(client), defer_build=True,
-                          save_relative_paths=True)
 
 
 @contextlib.contextmanager
@@ -119,27 +66,6 @@ class Lineage:
         return os.path.realpath(prefix) in self._prefixes
 
 
-def cause_of(error: tf.errors.OpError) -> tuple[str, str]:
-    """Returns (device, text) of an error of TensorFlow: of the task that raised it, without stacks.
-
-    The device is `''` if it was this process.
-
-    >>> message = "Node: 'save/SaveV2'\\nD/model.ckpt-7; No such file or directory\\n\\t [[...]]"
-    >>> cause_of(tf.errors.NotFoundError(None, None, message))
-    ('', 'D/model.ckpt-7; No such file or directory')
-    """
-    device, text = '', error.message
-    if (from_task := _FROM_TASK.search(text)) is not None:
-        device, text = from_task[1], from_task[2].strip()
-    elif (after_node := _AFTER_NODE.search(text)) is not None:
-        text = after_node[1].strip()
-    if error.op is not None:  # The text may name another task, which waited for the first.
-        device = error.op.device
-    if (at_task := _AT_TASK.search(text)) is not None:
-        device = at_task[1]
-    return device, text
-
-
 class CommittingSaver:
     """Stands for a `tf.train.Saver` in `tf.train.CheckpointSaverHook(saver=...)`.
 
@@ -152,8 +78,7 @@ class CommittingSaver:
                  vocabularies: Mapping[str, Vocabulary] | None = None,
                  lineage: Lineage | None = None, known: Known | None = None,
                  background: Any = None,
-                 place_at: Callable[[str], str] | None = None,
-                 on_phase: commit.OnPhase = lambda phase: None):
+                 place_at: Callable[[str], str] | None = None):
         """Wraps `saver`.
 
         Args:
@@ -170,11 +95,10 @@ class CommittingSaver:
           place_at: names the worker on a device of a cluster; `''` is the client. Left out, the job
             has no cluster. The `.meta` file names no device of a cluster, so any process can import
             the graph.
-          on_phase: see `commit.commit`.
         """
         self._saver, self._tables, self._config = saver, tables, config
         self._vocabularies = dict(vocabularies or {})
-        self._options, self._background, self._on_phase = options, background, on_phase
+        self._options, self._background = options, background
         self._place_at = place_at
         self._lineage = lineage if lineage is not None else Lineage()
         self._known = known if known is not None else Known()
@@ -238,7 +162,7 @@ class CommittingSaver:
             if kept is not None:
                 self._succeed(kept)
                 return
-            staged = commit.stage(storage, step, write, base=base, on_phase=self._on_phase)
+            staged = commit.stage(storage, step, write, base=base)
         work = functools.partial(self._publish, path, staged)
         if self._background is None:
             work()
@@ -247,26 +171,18 @@ class CommittingSaver:
 
     def _publish(self, path: str, staged: commit.Staged) -> None:
         if self._retention is None:
-            self._retention = self._retention_of(self._saver.saver_def)
+            self._retention = retention_of(
+                self._saver.saver_def, self._options.keep_every_steps, time.monotonic())
         with Storage(path) as storage:
             self._succeed(commit.publish(
                 storage, staged, functools.partial(self._manifest, staged.step),
-                saved=self._saved or [], retention=self._retention, on_phase=self._on_phase))
+                saved=self._saved or [], retention=self._retention))
         prefix = os.path.join(path, staged.name)
         self._lineage.add(prefix)
         self._known.add(prefix, signature(prefix), is_own=True)
 
     def _succeed(self, saved: list[Saved]) -> None:
         self._saved, self._failures, self._failure = saved, 0, None
-
-    def _retention_of(self, definition: Any) -> Retention:
-        others: list[Policy] = []
-        if definition.keep_checkpoint_every_n_hours:
-            others.append(keep_every_hours(definition.keep_checkpoint_every_n_hours,
-                                           time.monotonic()))
-        if self._options.keep_every_steps is not None:
-            others.append(keep_every_steps(self._options.keep_every_steps))
-        return Retention(definition.max_to_keep, others)
 
     def _manifest(self, step: int, stored: dict[str, StoredFile]) -> Manifest:
         return Manifest(
@@ -307,7 +223,7 @@ class CommittingSaver:
 
     def _told(self, error: tf.errors.OpError) -> str:
         """Returns what an error says, and on which worker it happened."""
-        device, text = cause_of(error)
+        device, text = _tf.cause_of(error)
         place = self._place_at(device) if self._place_at is not None else ''
         return f'{place}: {text}' if place else text
 
@@ -319,189 +235,3 @@ def _without_devices(meta_graph: Any) -> Any:
         for node in nodes:
             node.device = ''
     return meta_graph
-
-
-class SaverBuilder(_TensorFlowsBuilder):
-    """A builder for `tf.train.Saver(builder=...)` with the same format as TensorFlow's own.
-
-    Once rows of a variable were read or written, the variable is in a mode in which TensorFlow
-    copies it at each read of its whole value. TensorFlow's own savers leave the mode, but in a
-    graph their reads do not wait for that. So they hold a copy of every table at once. Here a read
-    waits. The next look-up enters the mode again. That copies nothing, because the run that saved
-    has ended by then, and nobody else holds the tensor.
-
-    Each task of a cluster writes files of its own variables, so no table leaves its task. The
-    client merges their indices into one.
-    """
-
-    def __init__(self, client: str = ''):
-        """Takes the device of the client of a cluster; `''` without one."""
-        super().__init__()
-        self.merging_device = client
-
-    def shards(self, saveables: Sequence[Any]) -> list[list[Any]]:
-        """Returns the saveables of each file; parts of large tables are spread over several files.
-
-        TensorFlow writes a file and computes its checksums in one thread. The hash of a file can
-        only be computed from its beginning to its end. So one file keeps one core busy.
-        """
-        sizes = [_bytes_of_part(saveable) for saveable in saveables]
-        count = min(MOST_SHARDS, sum(size > 0 for size in sizes))
-        if sum(sizes) < SHARD_BYTES or count < 2:
-            return [list(saveables)]
-        shards: list[list[Any]] = [[] for _ in range(count)]
-        filled = [0] * count
-        for size, number in sorted(zip(sizes, range(len(sizes))), key=lambda one: -one[0]):
-            smallest = filled.index(min(filled))
-            shards[smallest].append(saveables[number])
-            filled[smallest] += size
-        return shards
-
-    def save_op(self, filename_tensor: tf.Tensor, saveables: Sequence[Any]) -> tf.Operation:
-        """Saves all `saveables` under a prefix."""
-        names, slices, tensors = zip(*[
-            piece for saveable in saveables for spec in saveable.specs
-            for piece in _pieces(spec.name, spec.slice_spec, self._value(saveable, spec))])
-        return tf.raw_ops.SaveV2(prefix=filename_tensor, tensor_names=names,
-                                 shape_and_slices=slices, tensors=tensors)
-
-    def _value(self, saveable: Any, spec: Any) -> tf.Tensor:
-        """Returns the tensor to save; a variable is read in place."""
-        if not isinstance(saveable, self.ResourceVariableSaveable):
-            return spec.tensor
-        if is_of_engine(saveable.op):
-            return spec.tensor  # It can be read while a step runs, and copies nothing.
-        with tf.control_dependencies([
-                tf.raw_ops.DisableCopyOnRead(resource=saveable.handle_op)]):
-            return tf.raw_ops.ReadVariableOp(resource=saveable.handle_op, dtype=spec.dtype)
-
-
-def _bytes_of_part(saveable: Any) -> int:
-    """Returns the bytes of a part of a float32 table; 0 for anything else.
-
-    The end of its slice says it, as in `'70 2 35,35:0,2'`.
-    """
-    slice_spec = saveable.specs[0].slice_spec
-    extents = slice_spec.split()[-1].split(':') if slice_spec else []
-    return 4 * math.prod(int(extent.split(',')[1]) for extent in extents) if extents else 0
-
-
-def _pieces(name: str, slice_spec: str, part: tf.Tensor
-            ) -> Iterator[tuple[str, str, tf.Tensor]]:
-    """Yields (name, slice, value) of the pieces of a part, which share its memory.
-
-    The slice of a part is such as `'70 2 35,35:0,2'`, and empty for all of a tensor.
-    """
-    if not slice_spec or part.shape.rank != 2:
-        yield name, slice_spec, part
-        return
-    *full_shape, extents = slice_spec.split()
-    own_rows, own_columns = extents.split(':')
-    first = int(own_rows.split(',')[0])
-    rows, width = part.shape.as_list()
-    step = max(PIECE_BYTES // (4 * width), -(-rows // MOST_PIECES))
-    step += -step % _ALIGNED
-    numbers = tf.reshape(part, [-1])
-    for start in range(0, rows, step):
-        count = min(step, rows - start)
-        piece = tf.slice(numbers, tf.constant([start * width], tf.int64),
-                         tf.constant([count * width], tf.int64))
-        yield (name, f'{" ".join(full_shape)} {first + start},{count}:{own_columns}',
-               tf.reshape(piece, [count, width]))
-
-
-class IteratorStates:
-    """The states beside the checkpoints of a model: `input.ckpt-7` belongs to `model.ckpt-7`.
-
-    The file `checkpoint_input` lists them, as `checkpoint` lists the checkpoints of the model.
-    """
-
-    def __init__(self, directory: str, name: str, max_to_keep: int):
-        """Names the files.
-
-        `name` is `'input'`, or another one for each process that has an input. So many states are
-        kept; older ones are deleted.
-        """
-        self._directory = directory
-        self._prefix = os.path.join(directory, file_names.base_of_states(name))
-        self._pointer = file_names.pointer_to_states(name)
-        # One more than models, since a state is saved before its model.
-        self._keep = max_to_keep + 1 if max_to_keep else max_to_keep
-        self._saver: Any = None
-        self._last: int | None = None
-        self._seen: tuple[int, ...] = ()
-
-    def build(self, saveables: Sequence[Any]) -> None:
-        """Adds the operations that save and restore, one saveable per iterator."""
-        self._saver = tf.train.Saver(
-            saveables, sharded=True, max_to_keep=self._keep, save_relative_paths=True)
-
-    def restore(self, session: tf.Session, step: int) -> bool:
-        """Restores the state of a step, or the newest one if that step has none, if there is any.
-
-        E627 if one of its files is no regular file.
-        """
-        state = pointer.read(self._directory, self._pointer)
-        wanted = file_names.name_of(self._prefix, step)
-        others = self._own([state.newest] if state else ())
-        path = next((path for path in (wanted, *others) if _has_state(path)), None)
-        if path is None:
-            if step:
-                tf.logging.warning('The model is at step %d, but there is no state of its input, '
-                                   'which starts from its beginning.', step)
-            return False
-        if state is not None:
-            self._saver.recover_last_checkpoints(self._own(state.all))
-        self._last = step if path == wanted else None
-        if path != wanted:
-            tf.logging.warning('The model is at step %d, but the newest state of its input is '
-                               '%s: some batches come twice, or not at all.', step, path)
-        self._saver.restore(session, path)
-        return True
-
-    def _own(self, paths: Sequence[str]) -> list[str]:
-        """Returns the paths that are states of these iterators; others must not be touched."""
-        base = os.path.basename(self._prefix)
-        names = [pointer.Pointer(path, ()).name_in(self._directory) for path in paths]
-        return [os.path.join(self._directory, name) for name in names
-                if name is not None and file_names.base_of(name) == base
-                and file_names.step_of(name) is not None]
-
-    def save(self, session: tf.Session, step: int) -> None:
-        """Saves, unless that step is saved already."""
-        if step == self._last:
-            return
-        tf.logging.info('Saving the state of the input for %d into %s.', step, self._prefix)
-        self._saver.save(session, self._prefix, global_step=step,
-                         latest_filename=self._pointer, write_meta_graph=False)
-        self._last = step
-
-    def has_new_model(self) -> bool:
-        """Whether a checkpoint of the model was written since the last call."""
-        try:
-            status = os.stat(os.path.join(self._directory, file_names.POINTER))
-        except FileNotFoundError:
-            return False
-        before, self._seen = self._seen, (status.st_ino, status.st_mtime_ns, status.st_size)
-        return self._seen != before
-
-
-def _has_state(prefix: str) -> bool:
-    """Whether there is a state.
-
-    E627 if one of its files is a pipe or the like. TensorFlow would wait for it when it reads the
-    state, or saves that step again.
-    """
-    directory, base = os.path.split(prefix)
-    names = [name for name in os.listdir(directory or '.')
-             if name.startswith(file_names.beginning_of_files(base))]
-    for name in names:
-        try:
-            files.open_regular(os.path.join(directory, name), follow=False).close()
-        except OSError as error:
-            raise CorruptCheckpointError(Problem(
-                'E627', f'state of the input {shown(base, 255)}',
-                f'its file {shown(name, 255)} must be a regular file that can be read',
-                shown(error.strerror or error), 'Remove it: the input then starts from another '
-                'state, or from its beginning.')) from error
-    return file_names.index_of(base) in names

@@ -142,32 +142,25 @@ def created(path: str) -> BinaryIO:
     return os.fdopen(os.open(path, _CREATE, 0o666), 'wb')
 
 
-def write_atomically(path: str, content: bytes, mode: int | None = None) -> None:
+def write_atomically(path: str, content: bytes) -> None:
     """Writes a file so that a reader, or a crash at any instant, sees all of it or none.
 
-    The directory must exist. `mode` is its permissions, if they are not those of any new file.
+    The directory must exist.
     """
-    staged = f'{path}.{os.getpid()}.tmp'
-    with contextlib.suppress(FileNotFoundError):
-        if stat.S_ISREG(os.lstat(staged).st_mode):
-            os.unlink(staged)  # Of a process with this number that was killed here.
-    file = created(staged)
-    try:
-        with file:
-            file.write(content)
-            file.flush()
-            if mode is not None:
-                os.fchmod(file.fileno(), mode)
-            os.fsync(file.fileno())
-        os.replace(staged, path)
-    except BaseException:
-        os.unlink(staged)
-        raise
-    directory = os.open(os.path.dirname(path) or '.', os.O_RDONLY)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)
+    directory, name = os.path.split(path)
+    staged = f'{name}.{os.getpid()}.tmp'
+    with Storage(directory or '.') as storage:
+        with contextlib.suppress(OSError):
+            storage.remove(staged)  # Of a process with this number that was killed here.
+        try:
+            storage.create(staged, content)
+            storage.sync(staged)
+            storage.rename(staged, name)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                storage.remove(staged)
+            raise
+        storage.sync()
 
 
 def make_writable(directory: str) -> None:
@@ -178,17 +171,17 @@ def make_writable(directory: str) -> None:
     os.unlink(probe)
 
 
-def require_room(directory: str) -> None:
+def require_free_block(directory: str) -> None:
     """Raises OSError (ENOSPC) if the file system of a directory has no free block."""
-    room = os.statvfs(directory)
-    if room.f_blocks and not room.f_bfree:
+    disk = os.statvfs(directory)
+    if disk.f_blocks and not disk.f_bfree:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), directory)
 
 
 def free_bytes(directory: str) -> int:
-    """Returns how many bytes have room on the disk of a directory; 2**63 - 1 if it does not say."""
-    room = os.statvfs(directory)
-    return room.f_bavail * room.f_frsize if room.f_blocks else 2**63 - 1
+    """Returns how many bytes are free on the disk of a directory; 2**63 - 1 if it does not say."""
+    disk = os.statvfs(directory)
+    return disk.f_bavail * disk.f_frsize if disk.f_blocks else 2**63 - 1
 
 
 def set_aside(path: str) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 
 from ..checkpoint import integrity
 from ..checkpoint.bundle import Bundle
-from ..checkpoint.concurrent_changes import LOOKS, rotated_away, steady_each
+from ..checkpoint.concurrent_changes import MOST_TRIES, rotated_away, steady_each
 from ..checkpoint.file_names import label
 from ..checkpoint.manifest import StoredFile, read_manifest
 from ..checkpoint.opened_checkpoint import Opened, check_manifest
@@ -59,7 +59,7 @@ def _all_verified(path: str) -> tuple[list[dict[str, Any]], list[str]]:
     deleted before they were read.
     """
     deleted: list[str] = []
-    for _ in range(LOOKS if os.path.isdir(path) else 1):
+    for _ in range(MOST_TRIES if os.path.isdir(path) else 1):
         there = prefixes(path)
         found, gone = steady_each(there, _verified, lambda one: one['findings'])
         deleted += map(os.path.basename, gone)

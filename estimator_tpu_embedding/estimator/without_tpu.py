@@ -20,7 +20,8 @@ from ..checkpoint.compare import check_words, stored_words
 from ..checkpoint.opened_checkpoint import Opened
 from ..checkpoint.options import CheckpointOptions
 from ..checkpoint.recover import Following, Known
-from ..checkpoint.saver import CommittingSaver, Lineage, default_saver
+from ..checkpoint.saver import CommittingSaver, Lineage
+from ..checkpoint.saver_builder import default_saver
 from ..columns import columns_without_engine
 from ..core.budget import Need, require_fit
 from ..errors import CheckpointWriteError, Problem, UnsupportedError

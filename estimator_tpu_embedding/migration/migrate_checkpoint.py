@@ -88,7 +88,7 @@ def migrate(prefix: str, destination: str, target: Target, choices: Choices = Ch
 
 def carry_out(plan: Plan, destination: str, *, overwrite: bool = False,
               verify: Callable[[], object] = lambda: None,
-              on_phase: commit.OnPhase = lambda phase: None) -> Done:
+              on_phase: Callable[[str], None] = lambda phase: None) -> Done:
     """Writes and commits the checkpoint of a plan.
 
     SIGTERM ends it as Ctrl-C does: what was begun is removed.
@@ -99,7 +99,7 @@ def carry_out(plan: Plan, destination: str, *, overwrite: bool = False,
       overwrite: whether a checkpoint of that name is replaced.
       verify: raises an error if the source is damaged. It runs in another thread while the source
         is copied, and nothing is published before it has returned.
-      on_phase: is told each phase that has ended, as by `commit.commit`. For tests.
+      on_phase: is told `'stage'`, `'written'` and `'compared'`. For tests.
 
     Raises:
       CheckpointError: E656 if the destination is in use.
@@ -122,6 +122,7 @@ def carry_out(plan: Plan, destination: str, *, overwrite: bool = False,
 
         def write_and_compare(path: str) -> None:
             nonlocal compared
+            on_phase('stage')
             write(plan, path)
             on_phase('written')
             compared = pool.submit(compare, plan, Bundle.open(path))
@@ -136,9 +137,8 @@ def carry_out(plan: Plan, destination: str, *, overwrite: bool = False,
             return _manifest(plan, files)
 
         try:
-            staged = commit.stage(
-                storage, plan.step, write_and_compare, base=base, on_phase=on_phase)
-            commit.publish(storage, staged, manifest, on_phase=on_phase)
+            staged = commit.stage(storage, plan.step, write_and_compare, base=base)
+            commit.publish(storage, staged, manifest)
         except Exception as error:
             verified.result()  # If the source is damaged, that is why.
             _refuse(error)

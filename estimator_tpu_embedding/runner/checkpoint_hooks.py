@@ -10,7 +10,8 @@ import tensorflow.compat.v1 as tf
 from absl import logging
 
 from .. import _tf
-from ..checkpoint.saver import CommittingSaver, IteratorStates, graph_written
+from ..checkpoint.iterator_states import IteratorStates
+from ..checkpoint.saver import CommittingSaver, graph_written
 from ..hosts.placement import on
 from ..proto.text import graph_text
 

@@ -22,7 +22,6 @@ from .. import _tf
 from ..checkpoint import restore, warm_start
 from ..checkpoint.compare import check_words
 from ..checkpoint.recover import Following
-from ..checkpoint.saver import cause_of
 from ..cluster import preflight
 from ..cluster.cluster import Cluster
 from ..cluster.worker_errors import HostUnavailableError
@@ -104,7 +103,7 @@ class SessionCreator(tf.train.SessionCreator):
                 cluster.guard, self._scaffold, cluster.target, cluster.config(config),
                 checkpoint_filename_with_path=prefix).create_session()
         except tf.errors.ResourceExhaustedError as error:  # A limit that its machine does not tell.
-            device, text = cause_of(error)
+            device, text = _tf.cause_of(error)
             raise ConfigError(preflight.too_large(
                 worker_at(device, cluster.addresses()) or 'cluster', shown(text, 300))) from None
 

@@ -10,7 +10,7 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from .. import _tf
-from ..checkpoint.storage import require_room
+from ..checkpoint.storage import require_free_block
 from ..core.names import legal
 from ..core.plan import Plan
 from ..errors import Problem, shown
@@ -77,7 +77,7 @@ class SurvivingWriter:
 
     def _require_room(self) -> None:
         with contextlib.suppress(FileNotFoundError):  # It may be a URL.
-            require_room(self.get_logdir())
+            require_free_block(self.get_logdir())
 
     def _try(self, call: Callable[[], None]) -> None:
         if self.has_failed:

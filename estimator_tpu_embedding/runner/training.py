@@ -13,7 +13,8 @@ from .. import _tf
 from ..checkpoint import model_dir, restore
 from ..checkpoint.compare import stored_words
 from ..checkpoint.recover import Following, recover
-from ..checkpoint.saver import CommittingSaver, Lineage, default_saver
+from ..checkpoint.saver import CommittingSaver, Lineage
+from ..checkpoint.saver_builder import default_saver
 from ..errors import Problem
 from ..hosts.placement import worker_at
 from ..proto.codec import plan_to_config

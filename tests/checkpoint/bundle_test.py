@@ -49,12 +49,6 @@ def test_tensors_and_values_are_those_that_tensorflow_reads(real):
         np.testing.assert_array_equal(got.reshape(want.shape), want.astype(got.dtype))
 
 
-@pytest.mark.parametrize('first, stop', [(0, 0), (99, 101), (100, 200), (299, 300), (5, 6)])
-def test_rows_are_read_across_slices(real, first, stop):
-    want = tf.train.load_variable(real, 'scope/t')[first:stop]
-    np.testing.assert_array_equal(Bundle.open(real).read('scope/t', first, stop), want)
-
-
 def test_chunks_are_all_rows_in_their_order(real):
     bundle = Bundle.open(real)
     firsts, rows = zip(*bundle.chunks('scope/t', 56))  # 7 rows of 8 bytes.

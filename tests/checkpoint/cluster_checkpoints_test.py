@@ -142,51 +142,35 @@ def test_a_save_that_fails_on_one_task_names_that_task(tmp_path):
     assert str(tmp_path) in str(caught.value) and 'File too large' in str(caught.value)
 
 
-class AtSave(tf.train.CheckpointSaverListener):
-    """Does something to a worker when a save of a step begins, once."""
+class Freezes(tf.train.CheckpointSaverListener):
+    """Stops a worker for 20 seconds when the save of step 4 begins, once."""
 
-    def __init__(self, step, do):
-        self._step, self._do, self.done = step, do, False
+    def __init__(self, worker):
+        self._worker, self.done = worker, False
 
     def before_save(self, session, global_step):
-        if global_step == self._step and not self.done:
+        if global_step == 4 and not self.done:
             self.done = True
-            self._do()
+            self._worker.send_signal(signal.SIGSTOP)
+            threading.Timer(20, self._worker.send_signal, [signal.SIGCONT]).start()
 
 
 @pytest.mark.soak
 @pytest.mark.usefixtures('exposed')
-@pytest.mark.parametrize('fate', ['dies', 'freezes and thaws'])
-def test_a_task_that_is_lost_before_its_files_are_written_costs_no_checkpoint(tmp_path, fate):
+def test_a_task_that_freezes_before_its_files_are_written_and_thaws_costs_no_checkpoint(tmp_path):
     with running(2) as workers:
-        def kill():
-            workers.kill(1)
-            workers.start(1)
-
-        def freeze(frozen=workers.processes[1]):
-            frozen.send_signal(signal.SIGSTOP)
-            threading.Timer(20, frozen.send_signal, [signal.SIGCONT]).start()
-
-        listener = AtSave(4, kill if fate == 'dies' else freeze)
+        listener = Freezes(workers.processes[1])
         job_on(workers, tmp_path / 'one', save_checkpoints_steps=2).train(
             SAME_INPUT, max_steps=6, saving_listeners=[listener])
         job_on(workers, tmp_path / 'two', save_checkpoints_steps=2).train(SAME_INPUT, max_steps=6)
     assert listener.done
-    assert fate != 'dies' or sorted(path.name for path in (tmp_path / 'one').glob('*.index')) == [
-        f'model.ckpt-{step}.index' for step in (0, 2, 4, 6)]
-    assert_alike(tmp_path)
-
-
-def assert_alike(tmp_path):
-    """Two directories have the same newest checkpoint, and nothing is left of a save."""
     one, two = (recover(str(tmp_path / name)) for name in ('one', 'two'))
     assert one.step == two.step == 6
     readers = [tf.train.load_checkpoint(found.prefix) for found in (one, two)]
     for name in readers[0].get_variable_to_shape_map():
         np.testing.assert_array_equal(*[reader.get_tensor(name) for reader in readers], name)
-    for name in ('one', 'two'):
-        with Storage(str(tmp_path / name)) as storage:
-            assert removal.clean(storage) == 0
+    with Storage(str(tmp_path / 'one')) as storage:  # Nothing is left of the save.
+        assert removal.clean(storage) == 0
 
 
 @pytest.mark.soak

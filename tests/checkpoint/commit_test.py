@@ -3,15 +3,16 @@ import tensorflow.compat.v1 as tf
 from harness.checkpoints import describe, writer
 from harness.processes import run_python
 
-from estimator_tpu_embedding.checkpoint.commit import (
+from estimator_tpu_embedding.checkpoint.commit import commit
+from estimator_tpu_embedding.checkpoint.recover import candidates, recover
+from estimator_tpu_embedding.checkpoint.retention import (
     Retention,
     Saved,
-    commit,
     keep_every_hours,
     keep_every_steps,
 )
-from estimator_tpu_embedding.checkpoint.recover import candidates, recover
-from estimator_tpu_embedding.checkpoint.saver import CommittingSaver, Lineage, default_saver
+from estimator_tpu_embedding.checkpoint.saver import CommittingSaver, Lineage
+from estimator_tpu_embedding.checkpoint.saver_builder import default_saver
 from estimator_tpu_embedding.checkpoint.storage import Storage
 from estimator_tpu_embedding.errors import CorruptCheckpointError
 
@@ -91,9 +92,3 @@ def after_all(retention, saved):
 def test_what_is_left_of_six(newest, others, left, forever):
     saved = [Saved(step, at=step * 1800.) for step in range(1, 7)]
     assert after_all(Retention(newest, others), saved) == (left, forever)
-
-
-def test_one_in_two_hours_is_kept_of_those_saved_each_50_minutes():
-    """As by `tf.train.Saver`: 150, 250 and 400 minutes are the first after 120, 240 and 360."""
-    saved = [Saved(step, at=step * 3000.) for step in range(1, 12)]
-    assert after_all(Retention(3, [keep_every_hours(2, 0.)]), saved) == ([9, 10, 11], [3, 5, 8])

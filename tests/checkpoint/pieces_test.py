@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 
-from estimator_tpu_embedding.checkpoint import saver as savers
-from estimator_tpu_embedding.checkpoint.saver import default_saver
+from estimator_tpu_embedding.checkpoint import saver_builder
+from estimator_tpu_embedding.checkpoint.saver_builder import default_saver
 
 pytestmark = pytest.mark.no_rerun
 ROWS, WIDTH = 70, 2
@@ -12,7 +12,7 @@ ROWS, WIDTH = 70, 2
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch):
     """Pieces have 16 rows, the fewest that share memory with their part."""
-    monkeypatch.setattr(savers, 'PIECE_BYTES', 1)
+    monkeypatch.setattr(saver_builder, 'PIECE_BYTES', 1)
 
 
 class Tables:

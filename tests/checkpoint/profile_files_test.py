@@ -90,6 +90,16 @@ def test_a_profile_that_cannot_be_written_is_a_warning_and_the_old_one_stays(
     assert list(profile_files.read_all(str(tmp_path))) == [OLD]
 
 
+def test_a_link_in_the_place_of_the_staged_file_is_not_followed(tmp_path):
+    victim = tmp_path / 'victim'
+    victim.write_bytes(b'precious')
+    staged = f'{profile_files.file_name(ABOUT)}.{os.getpid()}.tmp'
+    (tmp_path / staged).symlink_to(victim)
+    assert profile_files.write(str(tmp_path), NEW).code == 'W617'
+    assert victim.read_bytes() == b'precious' and sorted(os.listdir(tmp_path)) == [
+        staged, 'victim']
+
+
 def test_damaged_files_and_too_many_are_refused(tmp_path, monkeypatch):
     profile_files.write(str(tmp_path), OLD)
     (tmp_path / 'notes.txt').write_text('passed over')

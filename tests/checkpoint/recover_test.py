@@ -60,12 +60,6 @@ def test_data_without_an_index_is_passed_over_beside_a_checkpoint_and_refused_al
     assert recover.recover(str(tmp_path)).step == 4
 
 
-def test_what_is_being_published_or_deleted_is_no_checkpoint(tmp_path):
-    committed(tmp_path, 3, 4)
-    (tmp_path / 'model.ckpt-4.tables.json').rename(tmp_path / 'model.ckpt-4.tables.json.partial')
-    assert recover.recover(str(tmp_path)).step == 3
-
-
 def test_a_manifest_of_another_step_is_not_believed(tmp_path):
     committed(tmp_path, 4)
     with Storage(str(tmp_path)) as storage:

@@ -1,5 +1,7 @@
 """Rows of a table keep their ids, wherever they were stored: graphs and savers, no estimator."""
 
+import itertools
+
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
@@ -9,7 +11,7 @@ from estimator_tpu_embedding.checkpoint.file_names import manifest_path
 from estimator_tpu_embedding.checkpoint.manifest import Applied, Manifest, StoredTable
 from estimator_tpu_embedding.checkpoint.opened_checkpoint import Opened, check_order_of_ids
 from estimator_tpu_embedding.checkpoint.options import CheckpointOptions
-from estimator_tpu_embedding.checkpoint.saver import default_saver
+from estimator_tpu_embedding.checkpoint.saver_builder import default_saver
 from estimator_tpu_embedding.core.partition import Partition
 from estimator_tpu_embedding.errors import IncompatibleCheckpointError
 from estimator_tpu_embedding.proto.codec import Config
@@ -102,28 +104,15 @@ def stored(tmp_path_factory):
 
 
 @pytest.mark.parametrize('hosts', HOSTS)
-def test_c19_div_rows_keep_their_ids_on_every_number_of_hosts(stored, hosts):
+@pytest.mark.parametrize('there, here', list(itertools.product(('div', 'mod'), repeat=2)))
+def test_c19_c20_c21_rows_keep_their_ids_on_other_hosts_and_with_another_strategy(
+        stored, there, here, hosts):
     for before in HOSTS:
-        job = Job('div', hosts)
-        assert job.restore(stored['div', before]).is_plain == (before == hosts)
-        job.check()
-
-
-@pytest.mark.parametrize('hosts', HOSTS)
-def test_c20_mod_rows_keep_their_ids_on_every_number_of_hosts(stored, hosts):
-    for before in HOSTS:
-        job = Job('mod', hosts)
-        plan = job.restore(stored['mod', before])
-        assert plan.is_plain == (before == hosts)
-        assert bool(plan.facts) == (before != hosts), plan.facts
-        job.check()
-
-
-@pytest.mark.parametrize('there, here', [('div', 'mod'), ('mod', 'div')])
-def test_c21_rows_keep_their_ids_where_the_strategy_changes(stored, there, here):
-    for before, hosts in ((1, 3), (3, 1), (2, 2), (3, 5), (5, 2)):
         job = Job(here, hosts)
-        job.restore(stored[there, before])
+        plan = job.restore(stored[there, before])
+        if there == here:
+            assert plan.is_plain == (before == hosts)
+            assert bool(plan.facts) == (here == 'mod' and before != hosts), plan.facts
         job.check()
 
 
@@ -136,13 +125,14 @@ def problems_of(job, path, **options):
     return [problem.code for problem in caught.value.problems], str(caught.value)
 
 
-def test_c20_without_manifest_the_order_of_mod_rows_must_be_said(tmp_path):
-    path = Job('mod', 2).fill().save(tmp_path, manifest=False)
+@pytest.mark.parametrize('there, assume', [('mod', 'mod:2'), ('div', 'div')])
+def test_c20_without_manifest_the_order_of_mod_rows_must_be_said(tmp_path, there, assume):
+    path = Job(there, 2).fill().save(tmp_path, manifest=False)
     codes, text = problems_of(Job('mod', 2), path)
     assert codes == ['E608'] and '--assume mod:H' in text
     for strategy, hosts in (('mod', 2), ('mod', 3), ('div', 2)):
         job = Job(strategy, hosts)
-        job.restore(path, assume='mod:2')
+        job.restore(path, assume=assume)
         job.check()
 
 
@@ -181,14 +171,6 @@ def test_c20_one_that_was_trained_without_a_tpu_after_a_mod_one_is_in_the_order_
     job = Job('div', 2)
     fact, = job.restore(path).facts
     assert fact.startswith('it has no manifest, and its rows are taken in the order of ids')
-    job.check()
-
-
-@pytest.mark.parametrize('strategy', ['div', 'mod'])
-def test_c20_rows_in_the_order_of_ids_need_no_manifest_but_the_word_for_mod(tmp_path, strategy):
-    path = Job('div', 2).fill().save(tmp_path, manifest=False)
-    job = Job(strategy, 3)
-    job.restore(path, **({'assume': 'div'} if strategy == 'mod' else {}))
     job.check()
 
 

@@ -10,8 +10,8 @@ from harness.faults import ERRORS, Faults, FaultyStorage
 from harness.processes import run_harness
 
 from estimator_tpu_embedding.checkpoint import commit
-from estimator_tpu_embedding.checkpoint.commit import Saved
 from estimator_tpu_embedding.checkpoint.recover import recover
+from estimator_tpu_embedding.checkpoint.retention import Saved
 from estimator_tpu_embedding.errors import CheckpointWriteError, NonFiniteCheckpointError
 
 pytestmark = pytest.mark.no_rerun
@@ -28,35 +28,21 @@ def found_after(tiny, tmp_path_factory):
             (line.rsplit(': ', 1) for line in done.stdout.splitlines())]
 
 
-def of_phases(found_after, pattern):
-    """The steps that were found after kills at phases of each of the three commits, in order."""
-    found, step = [], 0
-    for operation, last in found_after:
-        step += operation.startswith('make folder')
-        if re.fullmatch(f'phase ({pattern})', operation):
-            found.append((step, last or 0))
-    return found
-
-
-def test_c01_a_kill_while_files_are_written_costs_only_the_step_in_flight(found_after):
-    assert of_phases(found_after, 'stage|staged|guarded|synced') == [
-        (step, step - 1) for step in STEPS for _ in range(4)]
-    writes = [operation for operation, _ in found_after if operation.startswith('write ')]
-    assert len(writes) == 12
-
-
-def test_c02_a_step_that_is_half_published_is_not_seen(found_after):
-    assert of_phases(found_after, r'publish\.\d') == [
-        (step, step - 1) for step in STEPS for _ in range(5)]
-
-
-def test_c03_a_step_that_is_published_is_found_though_nothing_points_to_it(found_after):
-    assert of_phases(found_after, 'published|point|pointed') == [
-        (step, step) for step in STEPS for _ in range(3)]
+@pytest.mark.parametrize('step', STEPS)
+def test_c01_c02_c03_a_kill_costs_only_a_step_that_is_not_published(found_after, step):
+    first, after = (f'make folder .ete-stage-{number}-' for number in (step, step + 1))
+    operations = [operation for operation, _ in found_after]
+    begin = next(at for at, one in enumerate(operations) if one.startswith(first))
+    end = next((at for at, one in enumerate(operations) if one.startswith(after)), len(operations))
+    manifest = f'model.ckpt-{step}.tables.json'
+    published = operations.index(f'rename {manifest}.partial {manifest}') + 1
+    assert [found or 0 for _, found in found_after[begin:end]] == [
+        step - 1] * (published - begin) + [step] * (end - published)
+    assert published - begin > 15 and end - published > 5
+    assert sum(one.startswith('write ') for one in operations[begin:end]) == 4
 
 
 def test_c30_a_step_that_is_half_deleted_is_not_seen(found_after):
-    assert of_phases(found_after, r'retain\.0') == [(3, 3)]
     # What is left then goes away in the next job: `sweeps.check_goes_on`.
     assert [operation for operation, step in found_after
             if re.fullmatch(r'remove model\.ckpt-1\..*', operation) and step == 3] == [
@@ -66,24 +52,20 @@ def test_c30_a_step_that_is_half_deleted_is_not_seen(found_after):
 
 
 def test_c04_the_step_that_was_restored_is_not_written_again(memory_folder, tiny):
-    with FaultyStorage(memory_folder, Faults()) as storage:
-        sweeps.live(storage, tiny, [1, 2])
+    sweeps.live_in(memory_folder, tiny, [1, 2])
     before = [sweeps.marks(memory_folder, step) for step in (1, 2)]
     faults = Faults(1, 'EIO')  # There is to be no first operation.
-    with FaultyStorage(memory_folder, faults) as storage:
-        sweeps.live(storage, tiny, [2])
+    sweeps.live_in(memory_folder, tiny, [2], faults)
     assert not faults.log
     assert before == [sweeps.marks(memory_folder, step) for step in (1, 2)]
 
 
 @pytest.mark.parametrize('suffix', ['.index', '.data-00001-of-00002', '.meta', '.tables.json'])
 def test_c04_unless_it_is_damaged(memory_folder, tiny, suffix):
-    with FaultyStorage(memory_folder, Faults()) as storage:
-        sweeps.live(storage, tiny, [1, 2])
+    sweeps.live_in(memory_folder, tiny, [1, 2])
     os.truncate(f'{memory_folder}/model.ckpt-2{suffix}', 10)
     assert recover(memory_folder).step == 1
-    with FaultyStorage(memory_folder, Faults()) as storage:
-        sweeps.live(storage, tiny, [2])
+    sweeps.live_in(memory_folder, tiny, [2])
     assert sweeps.check(memory_folder, tiny, 2) == 2
 
 
@@ -115,7 +97,7 @@ def test_c06_an_error_at_any_operation_leaves_what_was_committed(memory_folder, 
         at += 1
         with sweeps.folder(memory_folder) as directory:
             ended = error_at(directory, tiny, at, kind, lasting)
-    assert at > 100
+    assert at > 80
 
 
 def test_c32_what_is_not_finite_is_not_committed(memory_folder, tiny):

@@ -10,8 +10,6 @@ import collections
 import pathlib
 import re
 
-import pytest
-
 TESTS = pathlib.Path(__file__).resolve().parent.parent
 MATRIX = pathlib.Path(__file__).resolve().with_name('matrix.md')
 
@@ -50,26 +48,11 @@ def all_tests():
     return found
 
 
-def wrong(rows, tests):
-    """Yields what is wrong, a line each.
-
-    Args:
-      rows: as `rows_in` gives them.
-      tests: as `all_tests` gives them.
-    """
-    for row, reason in rows.items():
-        if reason and tests.get(row):
-            yield f'{row} has a test, so its reason for having none must go: {tests[row][0]}'
-        if not reason and not tests.get(row):
-            yield f'{row} has no test whose name begins with test_{row}_, and no reason why not'
-    for row in sorted(tests.keys() - rows.keys()):
-        yield f'{row} is no row of the matrix, but {tests[row][0]} names it'
-
-
 def test_every_row_has_a_test_or_a_reason():
-    lines = list(wrong(rows_in(MATRIX.read_text()), all_tests()))
-    if lines:
-        pytest.fail('\n'.join(lines), pytrace=False)
+    rows, tests = rows_in(MATRIX.read_text()), all_tests()
+    neither_or_both = [row for row, reason in rows.items() if bool(reason) == bool(tests[row])]
+    assert not neither_or_both, 'a test must be called test_<row>_..., or the row say why not'
+    assert not tests.keys() - rows.keys(), 'tests name rows that the matrix does not have'
 
 
 def test_the_matrix_is_whole():

@@ -1,7 +1,6 @@
 """C26: one job at a time in a model_dir."""
 
 import os
-import threading
 
 import pytest
 from harness.processes import started
@@ -33,22 +32,13 @@ def test_c26_a_second_job_is_told_who_trains_there_until_that_one_is_dead(tmp_pa
         assert f'pid {process.pid} on {os.uname().nodename} since 20' in text
         process.kill()
         process.wait()
-        with claimed(str(tmp_path)):  # A dead process holds nothing.
+        with claimed(str(tmp_path)):  # A dead process holds nothing, and a job of this one does.
             assert f'pid {os.getpid()} on' in refused(str(tmp_path))
     assert f'did not end in order: pid {process.pid}' in caplog.text
     caplog.clear()
     with claimed(str(tmp_path)):
         pass
     assert 'did not end in order' not in caplog.text
-
-
-def test_c26_nor_may_two_threads_of_a_process_train_there(tmp_path):
-    texts = []
-    with claimed(str(tmp_path)):
-        thread = threading.Thread(target=lambda: texts.append(refused(str(tmp_path))))
-        thread.start()
-        thread.join()
-    assert f'pid {os.getpid()}' in texts[0]
 
 
 @pytest.mark.parametrize('note', [

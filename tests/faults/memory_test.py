@@ -14,24 +14,24 @@ def refusals(*arguments):
     done = run_harness('large_tables', *arguments)
     assert done.returncode == 0
     lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('["')]
-    return {face: tuple(rest) for face, *rest in lines}
+    return {job: tuple(rest) for job, *rest in lines}
 
 
 def test_r01_tables_that_fit_no_memory_are_refused_before_any_is_taken():
     found = refusals(MOST)
     assert list(found) == ENGINES
-    for face, (kind, text, grown) in found.items():
+    for job, (kind, text, grown) in found.items():
         table = {'raw': 't0', 'midlevel': 't0', 'train_without_tpu':
-                 'dense_features/f0_embedding/embedding_weights'}.get(face, 'tbl_f0')
+                 'dense_features/f0_embedding/embedding_weights'}.get(job, 'tbl_f0')
         slots = {'midlevel': '2 slots "momenta", "velocities"', 'train': '2 slots "Adam/m", '
-                 '"Adam/v"', 'raw': '2 slots "Adam/m", "Adam/v"'}.get(face, '0 slots')
+                 '"Adam/v"', 'raw': '2 slots "Adam/m", "Adam/v"'}.get(job, '0 slots')
         count = 4 * MOST * 128 * (3 if slots.startswith('2') else 1)
-        assert kind == 'ConfigError', face
+        assert kind == 'ConfigError', job
         assert text.startswith(f'E462 table "{table}": rows and slots must fit the memory of this '
-                               'process, '), face
+                               'process, '), job
         assert (f'what is left of RLIMIT_AS; got 2,147,483,647 rows x width 128 x 4 bytes x (1 + '
-                f'{slots}) = {count:,} bytes (') in text, face
-        assert grown < 2**26, face  # Its modules and its graph, but no table.
+                f'{slots}) = {count:,} bytes (') in text, job
+        assert grown < 2**26, job  # Its modules and its graph, but no table.
 
 
 def test_r01_the_tables_of_a_job_count_together():
@@ -48,8 +48,8 @@ def test_r02_a_row_as_wide_as_a_table_is_long_is_refused_without_overflow():
     # Here TensorFlow refuses it, when the graph is built.
     assert found.pop('train_without_tpu')[:2] == (
         'ValueError', f'Value is out of int32 range: {MOST}')
-    for face, (kind, text, grown) in found.items():
-        assert kind == 'ConfigError', face
-        assert text.startswith(('E413 table ', 'E462 table ')), face
-        assert '2,147,483,647 rows' in text or '2147483647' in text, face
-        assert grown < 2**26, face
+    for job, (kind, text, grown) in found.items():
+        assert kind == 'ConfigError', job
+        assert text.startswith(('E413 table ', 'E462 table ')), job
+        assert '2,147,483,647 rows' in text or '2147483647' in text, job
+        assert grown < 2**26, job

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 
 import pytest
 from harness import sweeps
@@ -10,10 +11,10 @@ from harness.checkpoints import signed
 from harness.faults import Faults, FaultyStorage
 
 from estimator_tpu_embedding.checkpoint import commit, manifest, removal
-from estimator_tpu_embedding.checkpoint.commit import Retention
 from estimator_tpu_embedding.checkpoint.model_dir import claimed, continue_from, saved_in
 from estimator_tpu_embedding.checkpoint.options import CheckpointOptions
 from estimator_tpu_embedding.checkpoint.recover import recover
+from estimator_tpu_embedding.checkpoint.retention import Retention
 from estimator_tpu_embedding.errors import CheckpointError, CorruptCheckpointError
 
 pytestmark = pytest.mark.no_rerun
@@ -26,14 +27,9 @@ def folders(memory_folder, tiny):
     for name, steps in (('mine', [1, 2]), ('other', [2, 3])):
         path = pathlib.Path(memory_folder, name)
         path.mkdir()
-        live(path, tiny, steps)
+        sweeps.live_in(path, tiny, steps)
         paths.append(path)
     return paths
-
-
-def live(path, tiny, steps):
-    with FaultyStorage(str(path), Faults()) as storage:
-        sweeps.live(storage, tiny, steps)
 
 
 def contents(path):
@@ -132,22 +128,22 @@ def test_c17_a_link_in_the_place_of_a_file_is_not_followed(folders, tiny, name):
     assert target.read_bytes() == before
 
 
-@pytest.mark.parametrize('phase', ['stage', 'staged', 'guarded', 'synced', 'publish.0',
-                                   'publish.2'])
-def test_c17_a_stage_that_becomes_a_link_ends_the_commit(folders, tiny, phase):
+@pytest.mark.parametrize('operation', ['write', 'create', 'sync', 'rename', 'rename .*data-00001'])
+def test_c17_a_stage_that_becomes_a_link_ends_the_commit(folders, tiny, operation):
     mine, other = folders
     before = contents(other)
 
     def swap(now):
-        if now == phase:
+        if re.match(operation, now) and not (mine / 'aside').exists():
             stage, = mine.glob('.ete-stage-*')
             stage.rename(mine / 'aside')
             stage.symlink_to(other)
 
-    with FaultyStorage(str(mine), Faults()) as storage:
+    faults = Faults(before=swap)
+    write = tiny.write(3) if operation != 'write' else lambda prefix: faults.meet('write')
+    with FaultyStorage(str(mine), faults) as storage:
         with pytest.raises(CheckpointError):
-            commit.commit(storage, 3, tiny.write(3) if phase != 'stage' else lambda prefix: None,
-                          tiny.manifest(3), on_phase=swap)
+            commit.commit(storage, 3, write, tiny.manifest(3))
     assert contents(other) == before
     assert recover(str(mine)).step == 2
 
@@ -164,7 +160,7 @@ def test_c17_stages_that_are_links_are_not_followed_when_a_job_cleans_up(folders
 def test_c17_model_dir_itself_may_be_a_link(folders, tiny):
     mine, other = folders
     (other / 'link').symlink_to(mine)
-    live(other / 'link', tiny, [3])
+    sweeps.live_in(other / 'link', tiny, [3])
     assert sweeps.check(str(other / 'link'), tiny, 3) == 3
 
 

@@ -4,7 +4,7 @@ import os
 
 import pytest
 from harness import power_loss, sweeps
-from harness.faults import Faults, FaultyStorage
+from harness.faults import Faults
 from harness.parts import soak_except
 from harness.power_loss import RecordingStorage
 
@@ -56,11 +56,10 @@ def test_c05_no_loss_of_power_loses_a_step_that_was_committed(memory_folder, tin
 
 
 @pytest.mark.parametrize('at', [
-    pytest.param(20, id='a stage'), pytest.param(32, id='files')])
+    pytest.param(16, id='a stage'), pytest.param(23, id='files')])
 def test_c05_nor_does_one_in_the_job_that_follows_a_kill(memory_folder, tiny, at):
-    with FaultyStorage(memory_folder, Faults(at, 'EIO', lasting=True)) as storage:
-        with pytest.raises(CheckpointWriteError):
-            sweeps.live(storage, tiny, [1, 2])
+    with pytest.raises(CheckpointWriteError):
+        sweeps.live_in(memory_folder, tiny, [1, 2], Faults(at, 'EIO', lasting=True))
     with RecordingStorage(memory_folder) as storage:
         sweeps.live(storage, tiny, [1, 2])
     assert not broken(storage, tiny)

@@ -20,18 +20,9 @@ def columns():
     return [jobs.embedding('f'), jobs.embedding('g')]
 
 
-def train(directory, model_fn, hosts=1):
-    jobs.estimator(model_fn, columns(), jobs.run_config(directory, hosts), batch_size=2).train(
+def train(directory, model_fn):
+    jobs.estimator(model_fn, columns(), jobs.run_config(directory), batch_size=2).train(
         jobs.input_fn_of(ROWS), max_steps=2)
-
-
-def test_u01_use_tpu_without_a_tpu_trains_on_the_emulated_system(tmp_path):
-    model_fn = jobs.linear_model_fn(columns())
-    made = jobs.estimator(model_fn, columns(), jobs.run_config(tmp_path, 2), batch_size=2,
-                          use_tpu=True)
-    made.train(jobs.input_fn_of(ROWS), max_steps=2)
-    assert made.get_variable_value('global_step') == 2
-    assert 'dense_features/f_embedding/embedding_weights/Adagrad' in made.get_variable_names()
 
 
 def spec_of(net, labels, mode):
@@ -68,8 +59,9 @@ def test_u02_a_feature_that_the_loss_ignores_is_named_and_its_table_stays(tmp_pa
     np.testing.assert_allclose(tf.train.load_variable(str(tmp_path), slots[0]), .1)
 
 
-def test_u02_part_of_a_layer_that_is_ignored_gets_an_update_of_zero(tmp_path):
-    train(tmp_path, of_one_feature)
+def test_u01_u02_the_emulated_tpu_updates_a_part_of_a_layer_that_is_ignored_by_zero(tmp_path):
+    train(tmp_path, of_one_feature)  # Its `use_tpu` is true.
+    assert tf.train.load_variable(str(tmp_path), 'global_step') == 2
     slots = {name.split('/')[1]: tf.train.load_variable(str(tmp_path), name)
              for name, _ in tf.train.list_variables(str(tmp_path)) if name.endswith('/Adagrad')}
     np.testing.assert_allclose(slots['g_embedding'], .1)

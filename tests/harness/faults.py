@@ -22,16 +22,17 @@ class Faults:
       log: the operations so far, in words.
     """
 
-    def __init__(self, at=None, kind=KILL, lasting=False):
+    def __init__(self, at=None, kind=KILL, lasting=False, before=lambda operation: None):
         """Prepares a fault.
 
         Args:
           at: the number of the operation, from 1; `None` for none.
           kind: the name of an errno, or `KILL` for the process to end at once.
           lasting: whether all later operations fail too.
+          before: called with each operation, before it begins.
         """
         self.log = []
-        self._at, self._kind, self._lasting = at, kind, lasting
+        self._at, self._kind, self._lasting, self._before = at, kind, lasting, before
 
     def meet(self, operation, begin=lambda: None):
         """Fails if this operation is the one.
@@ -41,6 +42,7 @@ class Faults:
           begin: called first if it fails: does the part of it that happens all the same.
         """
         self.log.append(operation)
+        self._before(operation)
         if self._at is None or len(self.log) < self._at:
             return
         if len(self.log) == self._at:
@@ -78,10 +80,6 @@ class FaultyStorage(Storage):
         self._faults.meet(f'write {file.name}', lambda: file.write_bytes(
             content[:len(content) // 2]))
         file.write_bytes(content)
-
-    def on_phase(self, phase):
-        """A phase of a commit is an operation too."""
-        self._faults.meet(f'phase {phase}')
 
     def done(self, step):
         """The commit of a step has returned."""

@@ -255,7 +255,7 @@ def main():
     parser.add_argument('--overwrite', action='store_true')
     parsed = parser.parse_args()
     sweep = Sweep(parsed.folder, parsed.overwrite)
-    for at in range(1, len(sweep.operations) + 1, parsed.every):
+    for at in reversed(range(len(sweep.operations), 0, -parsed.every)):  # The last is one of them.
         sweep.kill(at)
     assert 'tensorflow' not in sys.modules
 

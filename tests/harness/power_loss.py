@@ -58,9 +58,6 @@ class RecordingStorage(Storage):
         name = str(pathlib.Path(path).relative_to(self._root))
         self.operations.append(('create', name, content))
 
-    def on_phase(self, phase):
-        """Does nothing: the system does not see phases, so none can be lost."""
-
     def done(self, step):
         """Notes that the commit of a step has returned: from here on it must not be lost."""
         self.operations.append(('done', step))

@@ -18,9 +18,9 @@ from harness.tiny import Tiny
 
 from estimator_tpu_embedding.checkpoint import commit as commits
 from estimator_tpu_embedding.checkpoint import pointer, removal
-from estimator_tpu_embedding.checkpoint.commit import Retention
 from estimator_tpu_embedding.checkpoint.model_dir import continue_from, saved_in
 from estimator_tpu_embedding.checkpoint.recover import recover
+from estimator_tpu_embedding.checkpoint.retention import Retention
 from estimator_tpu_embedding.errors import CheckpointWriteError
 
 KEPT = 2
@@ -44,8 +44,14 @@ def live(storage, tiny, steps, kept=KEPT):
     for step in steps:
         saved = commits.commit(
             storage, step, tiny.write(step, storage.write), tiny.manifest(step), saved=saved,
-            retention=Retention(kept), on_phase=storage.on_phase)
+            retention=Retention(kept))
         storage.done(step)
+
+
+def live_in(directory, tiny, steps, faults=None):
+    """Lets a job live in a directory, whose operations may meet faults."""
+    with FaultyStorage(str(directory), faults or Faults()) as storage:
+        live(storage, tiny, steps)
 
 
 def steps_in(directory):
@@ -85,8 +91,7 @@ def check_goes_on(directory, tiny, found):
     """Asserts that the next job commits, changes nothing that is kept, and cleans up."""
     following = 1 if found is None else found + 1
     before = marks(directory, found)
-    with FaultyStorage(directory, Faults()) as storage:
-        live(storage, tiny, [following])
+    live_in(directory, tiny, [following])
     assert check(directory, tiny, following) == following
     assert marks(directory, found) == before, 'a checkpoint was written again'
     kept = steps_in(directory)
@@ -138,8 +143,8 @@ def killed(directory, tiny, steps, at):
 def operations(tiny, parent, steps):
     """Returns the operations of a job that nothing disturbs, in words."""
     faults = Faults()
-    with folder(parent) as directory, FaultyStorage(directory, faults) as storage:
-        live(storage, tiny, steps)
+    with folder(parent) as directory:
+        live_in(directory, tiny, steps, faults)
     return faults.log
 
 
@@ -157,7 +162,7 @@ def sweep_of_kills(tiny, parent):
             print(f'{operation}: {found}')
             if at % 4 == 0:
                 following = 1 if found is None else found + 1
-                again, _ = killed(directory, tiny, [following], 1 + at * 7 % 45)
+                again, _ = killed(directory, tiny, [following], 1 + at * 7 % 30)
                 found = check(directory, tiny, again[0] if again else found, following)
             check_goes_on(directory, tiny, found)
 

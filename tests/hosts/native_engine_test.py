@@ -12,7 +12,7 @@ from harness import graphs
 from harness.native_run import Run, plan_of, require_copies
 from harness.waiting import until
 
-from estimator_tpu_embedding.checkpoint.saver import SaverBuilder
+from estimator_tpu_embedding.checkpoint.saver_builder import SaverBuilder
 from estimator_tpu_embedding.core.optimizers import Adagrad
 from estimator_tpu_embedding.errors import ConfigError
 from estimator_tpu_embedding.hosts.native_engine import make_engine

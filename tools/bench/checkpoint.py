@@ -31,7 +31,8 @@ import tensorflow.compat.v1 as tf  # noqa: E402
 
 from estimator_tpu_embedding.checkpoint import recover  # noqa: E402
 from estimator_tpu_embedding.checkpoint.manifest import StoredTable  # noqa: E402
-from estimator_tpu_embedding.checkpoint.saver import CommittingSaver, default_saver  # noqa: E402
+from estimator_tpu_embedding.checkpoint.saver import CommittingSaver  # noqa: E402
+from estimator_tpu_embedding.checkpoint.saver_builder import default_saver  # noqa: E402
 from estimator_tpu_embedding.runner.checkpoint_hooks import Background  # noqa: E402
 
 WIDTH, PARTS, TOUCHED = 64, 2, 10_000

@@ -6,7 +6,6 @@ import pathlib
 
 import pytest
 from harness import power_loss
-from harness import tiny as tinies
 from harness.faults import Faults, FaultyStorage
 from harness.power_loss import RecordingStorage
 
@@ -20,12 +19,6 @@ STEP, OLD, NEW = 2, 2, 3
 """The step of both, and the steps of `Tiny` whose content they have."""
 NAME = f'model.ckpt-{STEP}'
 KEPT = ('.ete-lock', 'checkpoint')
-
-
-@pytest.fixture(scope='module')
-def tiny(tmp_path_factory):
-    """Checkpoints of a few hundred bytes."""
-    return tinies.make(tmp_path_factory.mktemp('tiny'))
 
 
 @pytest.fixture
@@ -46,8 +39,7 @@ def commit_as(storage, tiny, content):
         for suffix, one in tiny.files(content).items():
             storage.write(prefix + suffix, one)
 
-    staged = commit.stage(storage, STEP, write, on_phase=storage.on_phase)
-    commit.publish(storage, staged, tiny.manifest(STEP), on_phase=storage.on_phase)
+    commit.publish(storage, commit.stage(storage, STEP, write), tiny.manifest(STEP))
 
 
 def content_in(directory, tiny):
@@ -61,10 +53,10 @@ def content_in(directory, tiny):
 def require_no_mixture(directory, tiny):
     """No index is beside files of the other one: readers who know no manifests would take them."""
     found = [path for path in directory.glob(f'{NAME}.*') if '.tables.json' not in path.name]
-    owners = {content for path in found for content in (OLD, NEW)
-              if tiny.files(content).get(path.name.removeprefix(NAME)) == path.read_bytes()
-              and path.suffix != '.meta'}
-    assert len(owners) < 2 or directory / f'{NAME}.index' not in found, os.listdir(directory)
+    contents = {content for path in found for content in (OLD, NEW)
+                if tiny.files(content).get(path.name.removeprefix(NAME)) == path.read_bytes()
+                and path.suffix != '.meta'}
+    assert len(contents) < 2 or directory / f'{NAME}.index' not in found, os.listdir(directory)
 
 
 def after_next_job(directory, tiny):
@@ -137,7 +129,8 @@ def test_an_old_one_without_a_manifest_is_replaced_too(folder, tiny):
 
 def test_a_job_that_goes_on_after_an_error_replaces_it_at_the_next_save(folder, tiny):
     directory = folder('again', tiny)
-    faults = Faults(operations(folder, tiny).index('phase replace') + 1, 'EIO')
+    marked = f'rename {NAME}.tables.json {NAME}.tables.json.partial'
+    faults = Faults(operations(folder, tiny).index(marked) + 1, 'EIO')
     with FaultyStorage(str(directory), faults) as storage:
         with pytest.raises(CheckpointWriteError):
             commit_as(storage, tiny, NEW)
