@@ -12,7 +12,6 @@ from absl import logging
 from .. import _tf
 from ..checkpoint.saver import CommittingSaver, IteratorStates, graph_written
 from ..hosts.placement import on
-from ..proto.text import graph_text
 
 _ITERATORS = 'iterators'  # the collection to which tf.data adds every iterator that is made
 _POLICIES = ('warn', 'ignore', 'fail')
@@ -85,7 +84,7 @@ class SaverHook(tf.train.CheckpointSaverHook):
     def after_create_session(self, session: tf.Session, coord: tf.train.Coordinator) -> None:
         """Writes the graph, and the first checkpoint."""
         with graph_written(self._checkpoint_dir), _tf.graph_def_kept(session.graph):
-            _tf.begin_saving(self, session, graph_text)
+            super().after_create_session(session, coord)
 
 
 class SavesFinished(tf.train.SessionRunHook):
