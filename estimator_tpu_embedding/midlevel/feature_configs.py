@@ -15,19 +15,13 @@ import tensorflow as tf
 
 from .. import _process, _tf, defaults
 from ..core import optimizers as core
-from ..core.learning_rates import ConstantRate, DynamicRate, Rate, rate_tags
+from ..core.learning_rates import ConstantRate, DynamicRate, Rate
 from ..core.names import name_problems
 from ..core.optimizers import Bounds, Optimizer
 from ..core.plan import Plan, problems_of, resolve
 from ..core.specs import FeatureSpec, Quantization, TableSpec, Topology
 from ..errors import ConfigError, InputShapeError, Problem, StructureTypeError, shown
-from ..proto.codec import (
-    Config,
-    LowDimensionalPacking,
-    Parameters,
-    encode_optimizer,
-    encode_quantization,
-)
+from ..proto.codec import Config, LowDimensionalPacking, encode_tables
 
 
 def require_this_process() -> None:
@@ -225,34 +219,17 @@ def config_of(declared: Declared, output_shapes: Sequence[tuple[int, ...]], *, n
     config = Config(mode=Config.TRAINING, num_hosts=num_hosts, num_tensor_cores=num_cores,
                     sharding_strategy=Config.DIV_DEFAULT,
                     pipeline_execution_with_tensor_core=pipelined)
-    tags = rate_tags(rate_of(table.optimizer) for table in declared.tables
-                     if table.optimizer is not None)
-    for table in declared.tables:
-        descriptor = config.table_descriptor.add(
-            name=table.name, vocabulary_size=max(table.vocabulary_size, num_hosts),
-            dimension=table.dim)
-        parameters = descriptor.optimization_parameters
-        if table.optimizer is not None:
-            _encode_optimizer(table.optimizer, tags, parameters)
-        if table.quantization_config is not None:
-            encode_quantization(table.quantization_config, parameters.simulated_quantization)
+    encode_tables([table_spec(table, table.name, table.optimizer) for table in declared.tables],
+                  config)
+    for table, descriptor in zip(declared.tables, config.table_descriptor):
+        if table.optimizer is not None and table.optimizer.low_dimensional_packing_status:
+            descriptor.optimization_parameters.low_dimensional_packing_status = (
+                LowDimensionalPacking.ENABLED)
     ids = {id(table): number for number, table in enumerate(declared.tables)}
     for feature, shape in zip(declared.features, output_shapes):
         config.feature_descriptor.add(name=feature.name or '', table_id=ids[id(feature.table)],
                                       input_shape=shape)
     return config
-
-
-def _encode_optimizer(optimizer: Any, tags: dict[DynamicRate, int], parameters: Parameters
-                      ) -> None:
-    rate = rate_of(optimizer)
-    if isinstance(rate, DynamicRate):
-        parameters.learning_rate.dynamic.tag = tags[rate]
-    else:
-        parameters.learning_rate.constant = rate.value
-    if optimizer.low_dimensional_packing_status:
-        parameters.low_dimensional_packing_status = LowDimensionalPacking.ENABLED
-    encode_optimizer(core_optimizer(optimizer), parameters)
 
 
 _api = tf.tpu.experimental.embedding
