@@ -210,18 +210,10 @@ class Backend:
           they are not finite. If one is true, no table was changed. An engine that fails instead
           gives false for all. Evaluating this tensor makes the update.
         """
-        step, packed = receipts[0].step, [receipt.packed for receipt in receipts]
-        if self.engine.placement.is_remote:
-            return self.engine.update(packed, self._after_lookups(receipts, gradients),
-                                      self._legal_rates(step), step)
-        looked_up = [activation for receipt in receipts
-                     for activation in receipt.activations.values()]
-        # As one operation: otherwise every operation below would wait for each of them by itself.
-        with tf.control_dependencies([tf.group(*looked_up)]):
-            rates = rates_at(self.plan, step)
-            legal = require_rates(self.plan, rates, step)
-        with tf.control_dependencies([tf.group(legal, *looked_up)]):
-            return self.engine.update(packed, gradients, rates, step)
+        step = receipts[0].step
+        return self.engine.update([receipt.packed for receipt in receipts],
+                                  self._after_lookups(receipts, gradients),
+                                  self._legal_rates(step), step)
 
     def retrieve(self) -> tf.Operation:
         """Writes the engine's values to the host variables; run before they are read."""
@@ -235,14 +227,15 @@ class Backend:
                        gradients: Sequence[Activations]) -> list[Activations]:
         """Returns gradients that exist when their core has looked up.
 
-        An owner writes when it has the gradients of all cores. So no task has to tell others that
-        all look-ups are done, which would take two messages more, one after the other.
+        An engine writes when it has the gradients of all cores. So no task of a cluster has to tell
+        others that all look-ups are done, which would take two messages more, one after the other.
         """
         found = []
         for core, (receipt, of_core) in enumerate(zip(receipts, gradients)):
             with on(self.engine.placement.core(core)), tf.control_dependencies(
                     [tf.group(*receipt.activations.values())]):
-                found.append({name: tf.identity(one) for name, one in of_core.items()})
+                values = tf.identity_n(list(of_core.values())) if of_core else []
+                found.append(dict(zip(of_core, values)))
         return found
 
     def _legal_rates(self, step: tf.Tensor) -> dict[str, tf.Tensor]:

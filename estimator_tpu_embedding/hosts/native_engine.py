@@ -22,7 +22,7 @@ from ..core.specs import FeatureSpec
 from ..errors import ConfigError, Problem
 from ..native import library
 from ..native.graph_variable import TableVariable, in_place
-from ..native.plan_attributes import PATIENCE_MS, attributes, tables_of_parts
+from ..native.plan_attributes import attributes, tables_of_parts
 from ..ops import checks
 from ..ops.checks import not_inlined
 from ..ops.ids import IdBatch
@@ -189,16 +189,14 @@ class NativeEngine(Engine):
 
 def make_engine(plan: Plan, variable_names: Mapping[str, str],
                 slot_names: Mapping[str, Sequence[str]] | None, *, skips_nonfinite: bool = False,
-                threads: int = 0, patience_ms: int = PATIENCE_MS) -> NativeEngine:
+                threads: int = 0) -> NativeEngine:
     """Creates the tables of a plan and one engine for all hosts.
 
     Args:
       variable_names, slot_names, skips_nonfinite: see `engine_choice.choose_engine`.
       threads: how many the engine has; 0 is one per core that the process may use.
-      patience_ms: how long an update waits for runs that save a table before it fails, in
-        milliseconds.
     """
-    engine = _engine(plan, threads, patience_ms, 'embedding_engine')
+    engine = _engine(plan, threads, 'embedding_engine')
     with _views(zip(itertools.repeat(engine), itertools.count())):
         tables = create_tables(plan, variable_names, slot_names)
     _require_parts_in_order(tables, itertools.count())
@@ -212,7 +210,7 @@ def make_engines(plan: Plan, variable_names: Mapping[str, str],
     owners, made = Exchange.of(plan).owners, {}
     for host, own in owners.items():
         with on(placement.host(host)):
-            made[host] = _engine(own, threads, PATIENCE_MS, f'embedding_engine_{host}')
+            made[host] = _engine(own, threads, f'embedding_engine_{host}')
     hosts = list(hosts_of_parts(plan))
     numbers = list(_numbers(hosts))
     with _views(zip([made[host] for host in hosts], numbers)):
@@ -227,11 +225,10 @@ def make_engines(plan: Plan, variable_names: Mapping[str, str],
     return tables, engines
 
 
-def _engine(plan: Plan, threads: int, patience_ms: int, name: str) -> tf.Tensor:
+def _engine(plan: Plan, threads: int, name: str) -> tf.Tensor:
     # One node, outside of loops and functions: each session has one engine.
     with tf.init_scope():
-        return library.load().ete_engine(
-            name=name, **attributes(plan, threads, patience_ms))
+        return library.load().ete_engine(name=name, **attributes(plan, threads))
 
 
 def _numbers(hosts: Iterable[int]) -> Iterable[int]:
