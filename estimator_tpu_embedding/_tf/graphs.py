@@ -112,9 +112,12 @@ def put_on(operation: Any, device: str) -> None:
     operation._set_device(device)
 
 
-def is_in_control_flow(operation: Any) -> bool:
-    """Whether an operation is part of a `tf.cond` or `tf.while_loop` of control flow v1."""
-    return operation._get_control_flow_context() is not None
+def is_in_control_flow(place: Any) -> bool:
+    """Whether an operation, or what is being built in a graph, is part of control flow v1.
+
+    That is a `tf.cond` or a `tf.while_loop`.
+    """
+    return place._get_control_flow_context() is not None
 
 
 def is_compiled_by_xla(graph: Any) -> bool:
@@ -124,11 +127,6 @@ def is_compiled_by_xla(graph: Any) -> bool:
     """
     from tensorflow.python.ops import control_flow_util
     return bool(control_flow_util.GraphOrParentsInXlaContext(graph))
-
-
-def is_inside_control_flow(graph: Any) -> bool:
-    """Whether a `tf.cond` or `tf.while_loop` of control flow v1 is being built in `graph`."""
-    return graph._get_control_flow_context() is not None
 
 
 def collections_of(graph: Any) -> dict[Any, list[Any]]:

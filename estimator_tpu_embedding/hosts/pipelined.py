@@ -19,7 +19,7 @@ import tensorflow.compat.v1 as tf
 from ..ops.ids import IdBatch
 from .backend import Activations, Backend, Engine, LookupReceipt, PlacedQueue
 from .placement import on
-from .transfers import pack_crossings
+from .transfers import pack_transfers
 
 Update = Callable[[list[tf.Tensor], list[list[tf.Tensor]], list[Activations]], tf.Tensor]
 """Makes an update: (facts of its step, packed ids per core, gradients per core) -> its result."""
@@ -104,7 +104,7 @@ class PipelinedBackend(Backend):
         """Looks ahead within a function, which nobody else can rewrite once it is made."""
         done = self._look_ahead()
         if self.engine.placement.is_remote:
-            pack_crossings(tf.get_default_graph(), [[done]], self.engine.placement.client)
+            pack_transfers(tf.get_default_graph(), [[done]], self.engine.placement.client)
         return done
 
     def _look_ahead(self) -> tf.Tensor:
