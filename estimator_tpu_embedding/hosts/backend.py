@@ -88,12 +88,22 @@ class Engine(Protocol):
         native engine allows that for every feature.
         """
 
-    def unpack(self, packed: Sequence[tf.Tensor]) -> dict[str, IdBatch]:
-        """Returns the ids of `pack` by feature.
+    def ids(self, packed: Sequence[tf.Tensor]) -> dict[str, tf.Tensor]:
+        """Returns the ids of one core by feature, int64 vectors in any order.
 
         The native engine requires that no feature was packed with weights that the plan does not
         weight.
         """
+
+    def rows_touched(self, packed: Sequence[Sequence[tf.Tensor]]) -> dict[str, tf.Tensor]:
+        """Returns for each table how many rows all cores looked up, each once: int32 scalars."""
+        by_core = [self.ids(of_core) for of_core in packed]
+        found = {}
+        for table in self.plan.tables:
+            ids = tf.concat([of_core[feature.name] for of_core in by_core
+                             for feature in self.plan.features_of(table.name)], 0)
+            found[table.name] = tf.size(tf.unique(ids).y)
+        return found
 
     def lookup(self, packed: Sequence[tf.Tensor]) -> Activations:
         """Returns the activations of one core, whose ids `pack` gave."""
@@ -189,9 +199,9 @@ class Backend:
             activations = self.engine.lookup(packed)
         return activations, LookupReceipt(step, tuple(packed), activations)
 
-    def batches(self, receipt: LookupReceipt) -> dict[str, IdBatch]:
-        """Returns the ids of a lookup by feature, for statistics."""
-        return self.engine.unpack(receipt.packed)
+    def rows_touched(self, receipts: Sequence[LookupReceipt]) -> dict[str, tf.Tensor]:
+        """Returns for each table how many rows a step looked up; see `Engine.rows_touched`."""
+        return self.engine.rows_touched([receipt.packed for receipt in receipts])
 
     def update(self, receipts: Sequence[LookupReceipt],
                gradients: Sequence[Activations]) -> tf.Tensor:

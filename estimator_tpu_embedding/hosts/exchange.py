@@ -33,7 +33,6 @@ one group of row 5, and the links 0-0 and 0-1.
 from __future__ import annotations
 
 import dataclasses
-import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -54,33 +53,19 @@ class Exchange:
     Attributes:
       plan: the plan.
       features: in exchange order.
-      samples: of each feature on one core.
-      bounds: the position of the first sample of each feature, and the number of all samples.
       owners: the plan of each host that holds rows, by host.
     """
 
     plan: Plan
     features: tuple[FeatureSpec, ...]
-    samples: tuple[int, ...]
-    bounds: tuple[int, ...]
     owners: dict[int, Plan]
 
     @classmethod
     def of(cls, plan: Plan) -> Exchange:
         """Returns what travels for a plan."""
-        features = plan.features_by_width()
-        samples = [plan.num_samples(feature) for feature in features]
-        bounds = [0, *itertools.accumulate(samples)]
         owners = {host: own for host in range(plan.topology.num_hosts)
                   if (own := plan.plan_of_owner(host)) is not None}
-        return cls(plan=plan, features=tuple(features), samples=tuple(samples),
-                   bounds=tuple(bounds), owners=owners)
-
-    @property
-    def is_weighted(self) -> bool:
-        """Whether some feature has weights."""
-        return any(feature.weight_feature for feature in self.features)
-
+        return cls(plan=plan, features=tuple(plan.features_by_width()), owners=owners)
 
 class Split(NamedTuple):
     """The ids of one core and step, split by owners.
@@ -126,47 +111,6 @@ def spread(exchange: Exchange, gradients: Mapping[str, tf.Tensor],
         links=links, scales=scales, **_attributes(exchange))]
 
 
-def of_core(exchange: Exchange, owner: Plan, batches: Mapping[str, IdBatch],
-            links: tf.Tensor) -> dict[str, IdBatch]:
-    """Returns the ids of an owner's message with the ids and samples that the core knows."""
-    count = len(exchange.features)
-    counts = links[:count]
-    groups, positions, *bits = tf.split(links[count:], 3 if exchange.is_weighted else 2)
-    before = tf.searchsorted(positions, tf.constant(exchange.bounds, tf.int32))
-    sizes = before[1:] - before[:-1]
-    first = tf.cumsum(counts, exclusive=True)
-    parts = [tf.split(one, sizes, num=count)
-             for one in (groups, positions, *[tf.bitcast(one, tf.float32) for one in bits])]
-    found = {}
-    for number, feature in enumerate(exchange.features):
-        if feature.name not in batches:
-            continue
-        batch = batches[feature.name]
-        own, places, *weights = [one[number] for one in parts]
-        # Grouped by row, id `i` is of group `i`; grouped by sample, link `i` is.
-        by_row = tf.equal(tf.size(batch.ids), counts[number])
-        ids, links_at = tf.cond(
-            by_row, lambda own=own, number=number: (own - first[number], tf.range(tf.size(own))),
-            lambda batch=batch: (tf.range(tf.size(batch.ids)), batch.samples))
-        start, stride = owner.ids_of_rows(feature.table)
-        found[feature.name] = batch._replace(
-            samples=tf.gather(places, links_at) - exchange.bounds[number],
-            ids=tf.gather(batch.ids, ids) * stride + start,
-            weights=None if batch.weights is None else (
-                tf.gather(batch.weights, ids) * tf.gather(weights[0], links_at)))
-    return found
-
-
-def joined(batches: Sequence[IdBatch]) -> IdBatch:
-    """Returns the ids of one feature from all owners, by ascending samples."""
-    samples = tf.concat([batch.samples for batch in batches], 0)
-    order = tf.argsort(samples, stable=True)
-    weights = [batch.weights for batch in batches if batch.weights is not None]
-    return IdBatch(
-        tf.gather(samples, order), tf.gather(tf.concat([batch.ids for batch in batches], 0), order),
-        batches[0].num_samples, tf.gather(tf.concat(weights, 0), order) if weights else None)
-
-
 def _vector(tensor: tf.Tensor) -> tf.Tensor:
     """Tells TensorFlow that a tensor is a vector, so that it can be packed with others."""
     tensor.set_shape([None])
@@ -186,7 +130,7 @@ def _attributes(exchange: Exchange) -> dict[str, Any]:
         'table_combiners': [COMBINERS[table.combiner] for table in plan.tables],
         'feature_names': [feature.name for feature in features],
         'feature_tables': [plan.table_index(feature.table) for feature in features],
-        'feature_samples': list(exchange.samples),
+        'feature_samples': [plan.num_samples(feature) for feature in features],
         'feature_weighted': [int(bool(feature.weight_feature)) for feature in features],
         'num_hosts': plan.topology.num_hosts,
         'strategy': STRATEGIES.index(plan.strategy)}

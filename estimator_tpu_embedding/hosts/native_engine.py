@@ -25,7 +25,6 @@ from ..native.graph_variable import TableVariable, in_place
 from ..native.plan_attributes import attributes, tables_of_parts
 from ..ops import checks
 from ..ops.checks import not_inlined
-from ..ops.ids import IdBatch
 from .backend import Activations, CoreBatch, Engine, at_step, require_finite
 from .exchange import Exchange
 from .placement import Placement, on
@@ -88,17 +87,12 @@ class NativeEngine(Engine):
             ids=[one.ids for one in own], weights=[one for one in weights if one is not None],
             weighted=[int(one is not None) for one in weights])]
 
-    def unpack(self, packed: Sequence[tf.Tensor]) -> dict[str, IdBatch]:
-        features = self.plan.features
-        samples, ids, weights = self._operations.ete_ungroup(
-            engine=self.handle, grouped=packed[0], F=len(features),
-            W=sum(bool(feature.weight_feature) for feature in features))
-        vectors = (tf.ensure_shape(vector, [None]) for one in zip(samples, ids) for vector in one)
-        next_weights = iter(weights)
-        return {feature.name: IdBatch(
-            next(vectors), next(vectors), self.plan.num_samples(feature),
-            tf.ensure_shape(next(next_weights), [None]) if feature.weight_feature else None)
-            for feature in features}
+    def ids(self, packed: Sequence[tf.Tensor]) -> dict[str, tf.Tensor]:
+        names = [feature.name for feature in self.plan.features]
+        _, ids, _ = self._operations.ete_ungroup(
+            engine=self.handle, grouped=packed[0], F=len(names),
+            W=sum(bool(feature.weight_feature) for feature in self.plan.features))
+        return dict(zip(names, ids))
 
     def lookup(self, packed: Sequence[tf.Tensor]) -> Activations:
         features = self.plan.features

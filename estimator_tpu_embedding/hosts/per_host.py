@@ -15,7 +15,6 @@ import tensorflow.compat.v1 as tf
 from ..core.plan import Plan
 from ..native import library
 from ..ops import packing
-from ..ops.ids import IdBatch
 from . import exchange
 from .backend import Activations, CoreBatch, require_finite
 from .native_engine import NativeEngine
@@ -52,9 +51,9 @@ class Owner:
         """Returns the ids of a message in the form of this owner."""
         return list(library.load().ete_group_message(engine=self._engine.handle, message=message))
 
-    def unpack(self, packed: Sequence[tf.Tensor]) -> dict[str, IdBatch]:
-        """Returns the rows of a message by feature; its groups stand for samples."""
-        return self._engine.unpack(packed[:-1])
+    def rows_touched(self, packed: Sequence[Sequence[tf.Tensor]]) -> dict[str, tf.Tensor]:
+        """Returns for each table how many of this owner's rows all cores looked up."""
+        return self._engine.rows_touched([[grouped] for grouped, _ in packed])
 
     def lookup(self, packed: Sequence[tf.Tensor]) -> tf.Tensor:
         """Returns the sums of the ids that `pack` gave."""
@@ -123,16 +122,14 @@ class PerHostEngine:
                 packed += owner.pack(message)
         return packed
 
-    def unpack(self, packed: Sequence[tf.Tensor]) -> dict[str, IdBatch]:
-        links, _, parts = self._parts_of(packed)
-        found: dict[str, list[IdBatch]] = {feature.name: [] for feature in self.plan.features}
-        for (host, owner), of_owner, own in zip(self._owners.items(), parts, links):
+    def rows_touched(self, packed: Sequence[Sequence[tf.Tensor]]) -> dict[str, tf.Tensor]:
+        found: dict[str, list[tf.Tensor]] = {table.name: [] for table in self.plan.tables}
+        by_core = [self._parts_of(of_core)[2] for of_core in packed]
+        for (host, owner), parts in zip(self._owners.items(), zip(*by_core)):
             with on(self.placement.host(host)):
-                batches = owner.unpack(of_owner)
-            for name, batch in exchange.of_core(
-                    self._exchange, owner.plan, batches, own).items():
-                found[name].append(batch)
-        return {name: exchange.joined(batches) for name, batches in found.items()}
+                for name, count in owner.rows_touched(parts).items():
+                    found[name].append(count)
+        return {name: tf.add_n(counts) for name, counts in found.items()}
 
     def lookup(self, packed: Sequence[tf.Tensor]) -> Activations:
         links, scales, parts = self._parts_of(packed)

@@ -15,7 +15,6 @@ from ..core.optimizers import Optimizer
 from ..core.partition import Partition
 from ..core.plan import Plan
 from ..ops import combine, update_rules
-from ..ops.ids import IdBatch
 from .backend import (
     Activations,
     CoreBatch,
@@ -63,8 +62,8 @@ class StockEngine(Engine):
     def pack(self, batch: CoreBatch) -> list[tf.Tensor]:
         return to_vectors(self.plan, batch)
 
-    def unpack(self, packed: Sequence[tf.Tensor]) -> dict[str, IdBatch]:
-        return from_vectors(self.plan, packed)
+    def ids(self, packed: Sequence[tf.Tensor]) -> dict[str, tf.Tensor]:
+        return {name: batch.ids for name, batch in from_vectors(self.plan, packed).items()}
 
     def lookup(self, packed: Sequence[tf.Tensor]) -> Activations:
         batches = from_vectors(self.plan, packed)

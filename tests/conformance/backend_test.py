@@ -455,6 +455,23 @@ def test_owners_on_tasks_give_the_bits_of_owners_in_one_place_and_nearly_those_o
         np.testing.assert_allclose(together[name], values, rtol=2e-6, atol=2e-6, err_msg=name)
 
 
+@pytest.mark.parametrize('backend', soak_except(map(graphs.of_backend, (
+    'stock', 'native', 'native_owners', 'native_tasks')), 3))
+def test_rows_that_a_step_touches_are_counted_once(backend):
+    """Whatever core or feature looks a row up, however often, and wherever it is."""
+    plan = plan_of_owners(2, 2, 'mod')
+    with graphs.building(backend):
+        run = Run(backend, plan)
+        touched = run.backend.rows_touched([receipt for _, receipt in run.looked_up])
+        batches, weights, gradients = global_step(plan, np.random.default_rng(3))
+        run.update = run.update, touched
+        run(batches, gradients, weights)
+        for table in plan.tables:
+            assert run.refused[1][table.name] == len({
+                one for feature in plan.features_of(table.name)
+                for sample in batches[feature.name] for one in sample})
+
+
 BIG = 2. ** 127  # 2 * BIG overflows.
 
 
