@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import tensorflow.compat.v1 as tf
 
@@ -126,41 +126,44 @@ class PlacedQueue:
     A tensor crosses to its device when it is enqueued. So it is there when a step takes it.
     """
 
-    def __init__(self, capacity: int, kinds: Sequence[tf.DType], places: Sequence[str], name: str,
+    def __init__(self, capacity: int, kinds: Any, places: Any, name: str,
                  shapes: Sequence[tf.TensorShape] | None = None):
         """Makes the queues, in the default graph or eagerly.
 
         Args:
-          places: the device of each tensor of an element; `''` is the current one.
-          shapes: of the tensors; `None` if they vary, as those of ids do.
+          kinds: the dtypes of the tensors of an element, in the structure that elements have.
+          places: the device of each tensor, in such a structure; `''` is the current one.
+          shapes: of the tensors, flat; `None` if they vary, as those of ids do.
         """
+        self._structure = kinds
+        flat, places = tf.nest.flatten(kinds), tf.nest.flatten(places)
         self._numbers = {place: [number for number, each in enumerate(places) if each == place]
                          for place in dict.fromkeys(places)}
-        self._count = len(kinds)
         self._queues = {}
         for place, numbers in self._numbers.items():
             with on(place):
                 self._queues[place] = tf.queue.FIFOQueue(
-                    capacity, [kinds[number] for number in numbers],
+                    capacity, [flat[number] for number in numbers],
                     None if shapes is None else [shapes[number] for number in numbers], name=name)
 
-    def enqueue(self, tensors: Sequence[tf.Tensor]) -> tf.Operation:
+    def enqueue(self, element: Any) -> tf.Operation:
         """Appends an element; waits while the queue is full."""
-        done = []
+        tf.nest.assert_same_structure(self._structure, element, check_types=False)
+        tensors, done = tf.nest.flatten(element), []
         for place, queue in self._queues.items():
             with on(place):
                 done.append(queue.enqueue([tensors[number] for number in self._numbers[place]]))
         return done[0] if len(done) == 1 else tf.group(*done)
 
-    def dequeue(self) -> list[tf.Tensor]:
+    def dequeue(self) -> Any:
         """Takes the oldest element; waits for it."""
-        tensors: list[tf.Tensor | None] = [None] * self._count
+        tensors: dict[int, tf.Tensor] = {}
         for place, queue in self._queues.items():
             with on(place):
                 found = tf.nest.flatten(queue.dequeue())
-            for number, tensor in zip(self._numbers[place], found):
-                tensors[number] = tensor
-        return [tensor for tensor in tensors if tensor is not None]
+            tensors.update(zip(self._numbers[place], found))
+        return tf.nest.pack_sequence_as(
+            self._structure, [tensors[number] for number in range(len(tensors))])
 
     def size(self) -> tf.Tensor:
         """Returns how many elements wait, an int32 scalar."""
