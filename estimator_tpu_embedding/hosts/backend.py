@@ -88,22 +88,12 @@ class Engine(Protocol):
         native engine allows that for every feature.
         """
 
-    def ids(self, packed: Sequence[tf.Tensor]) -> dict[str, tf.Tensor]:
-        """Returns the ids of one core by feature, int64 vectors in any order.
+    def rows_touched(self, packed: Sequence[Sequence[tf.Tensor]]) -> dict[str, tf.Tensor]:
+        """Returns for each table how many rows all cores looked up, each once: int32 scalars.
 
         The native engine requires that no feature was packed with weights that the plan does not
         weight.
         """
-
-    def rows_touched(self, packed: Sequence[Sequence[tf.Tensor]]) -> dict[str, tf.Tensor]:
-        """Returns for each table how many rows all cores looked up, each once: int32 scalars."""
-        by_core = [self.ids(of_core) for of_core in packed]
-        found = {}
-        for table in self.plan.tables:
-            ids = tf.concat([of_core[feature.name] for of_core in by_core
-                             for feature in self.plan.features_of(table.name)], 0)
-            found[table.name] = tf.size(tf.unique(ids).y)
-        return found
 
     def lookup(self, packed: Sequence[tf.Tensor]) -> Activations:
         """Returns the activations of one core, whose ids `pack` gave."""
@@ -289,6 +279,14 @@ def from_vectors(plan: Plan, tensors: Sequence[tf.Tensor]) -> dict[str, IdBatch]
         next(vectors), next(vectors),
         plan.num_samples(feature),
         next(vectors) if feature.weight_feature else None) for feature in plan.features}
+
+
+def numbers_of_distinct(plan: Plan, ids: Sequence[Mapping[str, tf.Tensor]]
+                        ) -> dict[str, tf.Tensor]:
+    """Returns for each table how many ids all cores have, each once; `ids` are by core, feature."""
+    return {table.name: tf.size(tf.unique(tf.concat(
+        [of_core[feature.name] for of_core in ids for feature in plan.features_of(table.name)],
+        0)).y) for table in plan.tables}
 
 
 def rates_at(plan: Plan, step: tf.Tensor) -> dict[str, tf.Tensor]:

@@ -25,7 +25,7 @@ from ..native.graph_variable import TableVariable, in_place
 from ..native.plan_attributes import attributes, tables_of_parts
 from ..ops import checks
 from ..ops.checks import not_inlined
-from .backend import Activations, CoreBatch, Engine, at_step, require_finite
+from .backend import Activations, CoreBatch, Engine, at_step, numbers_of_distinct, require_finite
 from .exchange import Exchange
 from .placement import Placement, on
 from .table_parts import HostedTable, create_tables, hosts_of_parts, parts_of, tables_at
@@ -87,12 +87,12 @@ class NativeEngine(Engine):
             ids=[one.ids for one in own], weights=[one for one in weights if one is not None],
             weighted=[int(one is not None) for one in weights])]
 
-    def ids(self, packed: Sequence[tf.Tensor]) -> dict[str, tf.Tensor]:
+    def rows_touched(self, packed: Sequence[Sequence[tf.Tensor]]) -> dict[str, tf.Tensor]:
         names = [feature.name for feature in self.plan.features]
-        _, ids, _ = self._operations.ete_ungroup(
-            engine=self.handle, grouped=packed[0], F=len(names),
-            W=sum(bool(feature.weight_feature) for feature in self.plan.features))
-        return dict(zip(names, ids))
+        weighted = sum(bool(feature.weight_feature) for feature in self.plan.features)
+        return numbers_of_distinct(self.plan, [dict(zip(names, self._operations.ete_ungroup(
+            engine=self.handle, grouped=grouped, F=len(names), W=weighted).ids))
+            for grouped, in packed])
 
     def lookup(self, packed: Sequence[tf.Tensor]) -> Activations:
         features = self.plan.features

@@ -20,6 +20,7 @@ from .backend import (
     CoreBatch,
     Engine,
     from_vectors,
+    numbers_of_distinct,
     require_finite,
     to_vectors,
     vector_kinds,
@@ -62,8 +63,10 @@ class StockEngine(Engine):
     def pack(self, batch: CoreBatch) -> list[tf.Tensor]:
         return to_vectors(self.plan, batch)
 
-    def ids(self, packed: Sequence[tf.Tensor]) -> dict[str, tf.Tensor]:
-        return {name: batch.ids for name, batch in from_vectors(self.plan, packed).items()}
+    def rows_touched(self, packed: Sequence[Sequence[tf.Tensor]]) -> dict[str, tf.Tensor]:
+        return numbers_of_distinct(self.plan, [
+            {name: batch.ids for name, batch in from_vectors(self.plan, of_core).items()}
+            for of_core in packed])
 
     def lookup(self, packed: Sequence[tf.Tensor]) -> Activations:
         batches = from_vectors(self.plan, packed)
