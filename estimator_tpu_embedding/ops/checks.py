@@ -18,10 +18,9 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import re
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-import numpy as np
 import tensorflow.compat.v1 as tf
 
 from ..errors import Problem
@@ -34,7 +33,6 @@ class Gathered:
 
     def __init__(self) -> None:
         self._conditions: list[tf.Tensor] = []
-        self._limited: dict[Hashable, list[tuple[tf.Tensor, int]]] = {}
 
     def add(self, condition: tf.Tensor) -> tf.Operation:
         """Adds a condition, bool of any shape; returns its operation."""
@@ -42,27 +40,11 @@ class Gathered:
             condition if condition.shape.rank == 0 else tf.reduce_all(condition))
         return self._conditions[-1].op
 
-    def limit(self, numbers: tf.Tensor, bound: int) -> None:
-        """Adds the condition that numbers, int64, are in `[0, bound)`."""
-        shape = numbers.shape
-        # Numbers of one shape share one comparison: most features have one id for each sample.
-        alike = tuple(shape.as_list()) if shape.is_fully_defined() else object()
-        self._limited.setdefault(alike, []).append((numbers, bound))
-
     def holds(self) -> tf.Tensor | None:
         """Returns whether all conditions hold, a bool scalar; `None` if there is no condition."""
-        conditions = list(self._conditions)
-        for alike in self._limited.values():
-            numbers, bounds = zip(*alike)
-            if len(alike) == 1:
-                right = are_below(numbers[0], bounds[0])
-            else:
-                rank = numbers[0].shape.rank
-                right = are_below(tf.stack(numbers), np.reshape(bounds, [-1] + [1] * rank))
-            conditions.append(tf.reduce_all(right))
-        if len(conditions) < 2:
-            return conditions[0] if conditions else None
-        return tf.reduce_all(tf.stack(conditions))
+        if len(self._conditions) < 2:
+            return self._conditions[0] if self._conditions else None
+        return tf.reduce_all(tf.stack(self._conditions))
 
 
 _gathered: contextvars.ContextVar[Gathered | None] = contextvars.ContextVar(
@@ -162,22 +144,7 @@ def require(condition: tf.Tensor, problem: Problem, *,
     return tf.debugging.Assert(holds, [message])
 
 
-def limited(numbers: tf.Tensor, bound: int, problem: Problem, *,
-            got: Callable[[tf.Tensor], tf.Tensor]) -> tf.Tensor:
-    """Returns int64 numbers that fail to evaluate with `problem` unless all are in `[0, bound)`.
-
-    `got` returns a scalar string of the wrong numbers, which its argument, a mask, tells.
-    """
-    found = _gathered.get()
-    if found is not None:
-        found.limit(numbers, bound)
-        return numbers
-    right = are_below(numbers, bound)
-    with tf.control_dependencies([require(right, problem, got=lambda: got(~right))]):
-        return tf.identity(numbers)
-
-
-def are_below(numbers: tf.Tensor, bound: int | np.ndarray) -> tf.Tensor:
+def are_below(numbers: tf.Tensor, bound: int) -> tf.Tensor:
     """Returns which numbers, int64, are in `[0, bound)`, with a single comparison."""
     return tf.bitcast(numbers, tf.uint64) < tf.constant(bound, tf.uint64)
 
