@@ -44,10 +44,10 @@ class Replicas:
         self.are_tpu = is_tpu_strategy(strategy)
         self.num_hosts: int = strategy.extended.num_hosts if self.are_tpu else 1
 
-    def initialize(self, owner: Any, *, joins: bool) -> None:
-        """Reserves the engine of an emulated TPU for `owner`, as long as that exists.
+    def initialize(self, embedding: Any, *, joins: bool) -> None:
+        """Reserves the engine of an emulated TPU for an object, as long as that exists.
 
-        The owner may ask again. Another object is a CallError. One that `joins`, to share the
+        The object may ask again. Another one is a CallError. One that `joins`, to share the
         engine of another object as 2.3 allows, is an UnsupportedError.
         """
         if not self.are_tpu:
@@ -59,13 +59,13 @@ class Replicas:
                 remedy='Use the first object for evaluation too, with training=False.'))
         global _initialized
         other = _initialized() if _initialized is not None else None
-        if other is not None and other is not owner:
+        if other is not None and other is not embedding:
             raise CallError(Problem(
                 'E559', 'TPUEmbedding', 'TPU is already initialized for embeddings. This may be '
                 'caused by using multiple TPUEmbedding instances in a TPU scope which is '
                 'unsupported', remedy='Call tf.tpu.experimental.initialize_tpu_system() before '
                 'the next one.'))
-        _initialized = weakref.ref(owner)
+        _initialized = weakref.ref(embedding)
 
     def fed(self, device: str | None) -> list[int]:
         """Returns the replicas for which `enqueue` is called here."""
