@@ -103,15 +103,17 @@ class Plan:
         partition = self.owned.partitions[table]
         return partition.first_id(self.owned.host), partition.stride
 
-    def plan_of_owner(self, host: int) -> Plan | None:
-        """Returns the rows of one host as a plan of its own, or `None` if it holds no row.
+    def plans_of_owners(self) -> dict[int, Plan]:
+        """Returns for each host that holds rows its rows as a plan of their own.
 
         That plan has one host and all cores. An id of it is a row of this plan's host. Every table
         has the combiner sum. Its features are in exchange order, see `hosts/exchange.py`.
         """
+        return {host: self._plan_of_owner(host) for host in range(self.topology.num_hosts)
+                if any(self.partition(table.name).rows_on(host) for table in self.tables)}
+
+    def _plan_of_owner(self, host: int) -> Plan:
         kept = [table for table in self.tables if self.partition(table.name).rows_on(host)]
-        if not kept:
-            return None
         features = [dataclasses.replace(
             feature, output_shape=(self.num_samples(feature),), max_sequence_length=0)
             for feature in self.features_by_width()

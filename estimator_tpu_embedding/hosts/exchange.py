@@ -32,7 +32,6 @@ one group of row 5, and the links 0-0 and 0-1.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -40,32 +39,10 @@ import tensorflow.compat.v1 as tf
 
 from ..core.partition import STRATEGIES
 from ..core.plan import Plan
-from ..core.specs import FeatureSpec
 from ..native import library
 from ..native.plan_attributes import COMBINERS
 from ..ops.ids import IdBatch
 
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Exchange:
-    """What travels between the cores and the owners of one plan.
-
-    Attributes:
-      plan: the plan.
-      features: in exchange order.
-      owners: the plan of each host that holds rows, by host.
-    """
-
-    plan: Plan
-    features: tuple[FeatureSpec, ...]
-    owners: dict[int, Plan]
-
-    @classmethod
-    def of(cls, plan: Plan) -> Exchange:
-        """Returns what travels for a plan."""
-        owners = {host: own for host in range(plan.topology.num_hosts)
-                  if (own := plan.plan_of_owner(host)) is not None}
-        return cls(plan=plan, features=tuple(plan.features_by_width()), owners=owners)
 
 class Split(NamedTuple):
     """The ids of one core and step, split by owners.
@@ -81,34 +58,34 @@ class Split(NamedTuple):
     scales: tf.Tensor
 
 
-def split(exchange: Exchange, batch: Mapping[str, IdBatch]) -> Split:
+def split(plan: Plan, batch: Mapping[str, IdBatch], num_owners: int) -> Split:
     """Splits the ids of one core; refuses ids beyond a table."""
-    own = [batch[feature.name] for feature in exchange.features]
+    features = plan.features_by_width()
+    own = [batch[feature.name] for feature in features]
     messages, links, scales = library.load().ete_split(
         samples=[one.samples for one in own], ids=[one.ids for one in own],
         weights=[tf.ones_like(one.ids, tf.float32) if one.weights is None else one.weights
-                 for feature, one in zip(exchange.features, own) if feature.weight_feature],
-        H=len(exchange.owners), **_attributes(exchange))
+                 for feature, one in zip(features, own) if feature.weight_feature],
+        H=num_owners, **_attributes(plan))
     return Split([_vector(each) for each in messages], [_vector(each) for each in links],
                  _vector(scales))
 
 
-def merge(exchange: Exchange, sums: Sequence[tf.Tensor], links: Sequence[tf.Tensor],
-          scales: tf.Tensor) -> dict[str, tf.Tensor]:
+def merge(plan: Plan, sums: Sequence[tf.Tensor], links: Sequence[tf.Tensor], scales: tf.Tensor
+          ) -> dict[str, tf.Tensor]:
     """Returns the activations of a core: the sums of owners, added in their order, then scaled."""
     merged = library.load().ete_merge(
-        sums=sums, links=links, scales=scales, F=len(exchange.features),
-        **_attributes(exchange))
-    return {feature.name: tf.reshape(one, exchange.plan.output_shape(feature))
-            for feature, one in zip(exchange.features, merged)}
+        sums=sums, links=links, scales=scales, F=len(plan.features), **_attributes(plan))
+    return {feature.name: tf.reshape(one, plan.output_shape(feature))
+            for feature, one in zip(plan.features_by_width(), merged)}
 
 
-def spread(exchange: Exchange, gradients: Mapping[str, tf.Tensor],
-           links: Sequence[tf.Tensor], scales: tf.Tensor) -> list[tf.Tensor]:
+def spread(plan: Plan, gradients: Mapping[str, tf.Tensor], links: Sequence[tf.Tensor],
+           scales: tf.Tensor) -> list[tf.Tensor]:
     """Returns for each owner the gradients of the activations of a core, scaled and flat."""
     return [_vector(each) for each in library.load().ete_spread(
-        gradients=[gradients[feature.name] for feature in exchange.features],
-        links=links, scales=scales, **_attributes(exchange))]
+        gradients=[gradients[feature.name] for feature in plan.features_by_width()],
+        links=links, scales=scales, **_attributes(plan))]
 
 
 def _vector(tensor: tf.Tensor) -> tf.Tensor:
@@ -117,12 +94,12 @@ def _vector(tensor: tf.Tensor) -> tf.Tensor:
     return tensor
 
 
-def _attributes(exchange: Exchange) -> dict[str, Any]:
+def _attributes(plan: Plan) -> dict[str, Any]:
     """Returns the attributes of the operations; those count their lists themselves.
 
     `feature_...` are in exchange order, `table_...` in the order of the plan.
     """
-    plan, features = exchange.plan, exchange.features
+    features = plan.features_by_width()
     return {
         'table_names': [table.name for table in plan.tables],
         'table_rows': [table.vocabulary_size for table in plan.tables],

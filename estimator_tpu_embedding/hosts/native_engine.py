@@ -26,7 +26,6 @@ from ..native.plan_attributes import attributes, tables_of_parts
 from ..ops import checks
 from ..ops.checks import not_inlined
 from .backend import Activations, CoreBatch, Engine, at_step, numbers_of_distinct, require_finite
-from .exchange import Exchange
 from .placement import Placement, on
 from .table_parts import HostedTable, create_tables, hosts_of_parts, parts_of, tables_at
 
@@ -201,7 +200,7 @@ def make_engines(plan: Plan, variable_names: Mapping[str, str],
                  slot_names: Mapping[str, Sequence[str]] | None, placement: Placement, *,
                  threads: int = 0) -> tuple[dict[str, HostedTable], dict[int, NativeEngine]]:
     """Creates the tables of a plan and an engine for each host that holds rows, on its device."""
-    owners, made = Exchange.of(plan).owners, {}
+    owners, made = plan.plans_of_owners(), {}
     for host, own in owners.items():
         with on(placement.host(host)):
             made[host] = _engine(own, threads, f'embedding_engine_{host}')

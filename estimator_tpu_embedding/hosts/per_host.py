@@ -96,7 +96,6 @@ class PerHostEngine:
                  placement: Placement, *, skips_nonfinite: bool = False):
         """Executes a plan in the default graph by the owner of each host that holds rows."""
         self.plan, self.tables, self.placement = plan, tables, placement
-        self._exchange = exchange.Exchange.of(plan)
         self._owners = dict(sorted(owners.items()))
         self._skips_nonfinite = skips_nonfinite
         self._kept = len(owners) + 1
@@ -116,7 +115,7 @@ class PerHostEngine:
             for _ in owner.kinds]
 
     def pack(self, batch: CoreBatch) -> list[tf.Tensor]:
-        split = exchange.split(self._exchange, batch)
+        split = exchange.split(self.plan, batch, len(self._owners))
         packed = [*split.links, split.scales]
         for (host, owner), message in zip(self._owners.items(), split.messages):
             with on(self.placement.host(host)):
@@ -138,7 +137,7 @@ class PerHostEngine:
         for (host, owner), own in zip(self._owners.items(), parts):
             with on(self.placement.host(host)):
                 sums.append(owner.lookup(own))
-        merged = exchange.merge(self._exchange, sums, links, scales)
+        merged = exchange.merge(self.plan, sums, links, scales)
         return {feature.name: merged[feature.name] for feature in self.plan.features}
 
     def update(self, packed: Sequence[Sequence[tf.Tensor]], gradients: Sequence[Activations],
@@ -147,7 +146,7 @@ class PerHostEngine:
         for core, (of_core, gradient) in enumerate(zip(packed, gradients)):
             links, scales, parts = self._parts_of(of_core)
             with on(self.placement.core(core)):
-                spread.append(exchange.spread(self._exchange, gradient, links, scales))
+                spread.append(exchange.spread(self.plan, gradient, links, scales))
             kept.append(parts)
         counts, updates = {}, {}
         for number, (host, owner) in enumerate(self._owners.items()):
