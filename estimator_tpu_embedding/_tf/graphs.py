@@ -54,34 +54,6 @@ def function_of(graph: Any, name: str) -> Any:
     return None if function is None else function.cached_definition
 
 
-@contextlib.contextmanager
-def graph_def_kept(graph: Any) -> Iterator[None]:
-    """Lets `graph.as_graph_def` make the message of the graph once, while nothing is added to it.
-
-    Hooks and savers ask for the same message several times in a row, and TensorFlow makes it anew
-    each time. Each caller gets a message of its own. Nobody may change the graph in the context
-    other than by adding operations.
-    """
-    make, kept = graph.as_graph_def, {}
-
-    def as_graph_def(from_version: Any = None, add_shapes: Any = False, **options: Any) -> Any:
-        if from_version is not None:
-            return make(from_version, add_shapes, **options)
-        key = graph.version, bool(add_shapes)
-        if key not in kept:
-            made = make(add_shapes=add_shapes, **options)
-            kept[key] = type(made), made.SerializeToString()
-            return made
-        of_message, content = kept[key]
-        return of_message.FromString(content)
-
-    graph.as_graph_def = as_graph_def
-    try:
-        yield
-    finally:
-        del graph.as_graph_def
-
-
 def replace_input(operation: Any, index: int, tensor: Any) -> None:
     """Gives `operation` another tensor as its input number `index`, of the same type.
 

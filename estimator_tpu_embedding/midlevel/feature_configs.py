@@ -79,6 +79,11 @@ class Declared:
                 'FeatureConfig, in a structure like it.')) from None
         return list(tf.nest.flatten(structure))
 
+    def flatten_inputs(self, features: Any, weights: Any) -> tuple[list[Any], list[Any]]:
+        """Returns ids and weights, each `None` without any, in the order of features."""
+        ids = self.flatten(features, 'features')
+        return ids, [None] * len(ids) if weights is None else self.flatten(weights, 'weights')
+
     def pack(self, flat: Iterable[Any]) -> Any:
         """Packs one value for each feature into the structure of feature_config."""
         return tf.nest.pack_sequence_as(self.structure, list(flat))
@@ -233,40 +238,25 @@ def config_of(declared: Declared, output_shapes: Sequence[tuple[int, ...]], *, n
 
 
 _api = tf.tpu.experimental.embedding
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Kind:
-    """How one class of TF2 is converted.
-
-    Attributes:
-      core: its class in the core.
-      slots: the names of its slots on disk, in the order of `core.slots`.
-      numbers: returns the hyper-parameters that only this class has, by their names in the core.
-    """
-
-    core: type[Optimizer]
-    slots: tuple[str, ...]
-    numbers: Callable[[Any], dict[str, Any]]
-
-
-_KINDS: dict[type, _Kind] = {
-    _api.SGD: _Kind(core.StochasticGradientDescent, (), lambda one: {}),
-    _api.Adagrad: _Kind(core.Adagrad, ('accumulators',), lambda one: {
+_KINDS: dict[type, tuple[type[Optimizer], tuple[str, ...], Callable[[Any], dict[str, Any]]]] = {
+    _api.SGD: (core.StochasticGradientDescent, (), lambda one: {}),
+    _api.Adagrad: (core.Adagrad, ('accumulators',), lambda one: {
         'initial_accumulator': one.initial_accumulator_value}),
-    _api.AdagradMomentum: _Kind(core.AdagradMomentum, ('accumulators', 'momenta'), lambda one: {
+    _api.AdagradMomentum: (core.AdagradMomentum, ('accumulators', 'momenta'), lambda one: {
         'momentum': one.momentum, 'use_nesterov': one.use_nesterov, 'exponent': one.exponent,
         'beta2': one.beta2, 'epsilon': one.epsilon}),
-    _api.FTRL: _Kind(core.Ftrl, ('accumulators', 'linears'), lambda one: {
+    _api.FTRL: (core.Ftrl, ('accumulators', 'linears'), lambda one: {
         'l1': one.l1_regularization_strength, 'l2': one.l2_regularization_strength,
         'lr_power': one.learning_rate_power, 'beta': one.beta,
         'multiply_linear_by_lr': one.multiply_linear_by_learning_rate,
         'allow_zero_accumulator': one.allow_zero_accumulator,
         'initial_accumulator': one.initial_accumulator_value}),
-    _api.Adam: _Kind(core.Adam, ('momenta', 'velocities'), lambda one: {
+    _api.Adam: (core.Adam, ('momenta', 'velocities'), lambda one: {
         'beta1': one.beta_1, 'beta2': one.beta_2, 'epsilon': one.epsilon,
         'use_non_lazy_adam': not one.lazy_adam, 'use_sum_inside_sqrt': one.sum_inside_sqrt}),
 }
+"""By class: its class in the core; the names of its slots on disk, in the order of the core's; and
+what returns the hyper-parameters that only this class has, by their names in the core."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -290,10 +280,10 @@ def core_optimizer(optimizer: Any) -> Optimizer:
     Its learning rate is 0.0 if that of `optimizer` is callable; `rate_of` returns that rate. A
     decay of 0 means no decay, as in the proto.
     """
-    kind = _kind_of(optimizer)
+    made, _, numbers = _kind_of(optimizer)
     rate = optimizer.learning_rate
-    return kind.core(
-        **kind.numbers(optimizer), learning_rate=0.0 if callable(rate) else rate,
+    return made(
+        **numbers(optimizer), learning_rate=0.0 if callable(rate) else rate,
         accumulate=bool(optimizer.use_gradient_accumulation),
         clip_weights=Bounds(lower=optimizer.clip_weight_min, upper=optimizer.clip_weight_max),
         clip_gradients=Bounds(lower=optimizer.clip_gradient_min,
@@ -313,8 +303,8 @@ def rate_of(optimizer: Any) -> Rate:
 
 def slot_names(optimizer: Any) -> tuple[str, ...]:
     """Returns the names of the slots on disk, in the order of `core_optimizer(optimizer).slots`."""
-    return _kind_of(optimizer).slots
+    return _kind_of(optimizer)[1]
 
 
-def _kind_of(optimizer: Any) -> _Kind:
+def _kind_of(optimizer: Any) -> Any:
     return next(kind for cls, kind in _KINDS.items() if isinstance(optimizer, cls))

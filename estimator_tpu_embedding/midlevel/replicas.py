@@ -8,7 +8,6 @@ so its k-th new name stands for the k-th of replica 0.
 from __future__ import annotations
 
 import collections
-import dataclasses
 import re
 import weakref
 from collections.abc import Callable, Sequence
@@ -204,19 +203,6 @@ def is_outside_of_replicas() -> bool:
     return not tf.distribute.has_strategy() or tf.distribute.in_cross_replica_context()
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class _OfFunction:
-    """The names in one function.
-
-    By replica, they are what each name that may be counted stands for. Names that were used outside
-    of replicas stand for themselves.
-    """
-
-    by_replica: collections.defaultdict[int, dict[str, str]] = dataclasses.field(
-        default_factory=lambda: collections.defaultdict(dict))
-    of_all: set[str] = dataclasses.field(default_factory=set)
-
-
 class CallNames:
     """The names that replicas have used in each function, and what they stand for.
 
@@ -228,8 +214,11 @@ class CallNames:
     """
 
     def __init__(self) -> None:
-        self._by_graph: weakref.WeakKeyDictionary[tf.Graph, _OfFunction] = (
-            weakref.WeakKeyDictionary())
+        # By function and replica: what each name that may be counted stands for.
+        self._counted: weakref.WeakKeyDictionary[
+            tf.Graph, collections.defaultdict[int, dict[str, str]]] = weakref.WeakKeyDictionary()
+        # By function: names that were used outside of replicas, which stand for themselves.
+        self._of_all: weakref.WeakKeyDictionary[tf.Graph, set[str]] = weakref.WeakKeyDictionary()
 
     def common(self, name: str | None, replica: int, *, outside: bool = False) -> str | None:
         """Returns the name by which replica 0 makes this call; `None` is the same in all.
@@ -239,10 +228,12 @@ class CallNames:
         """
         if name is None:
             return None
-        known = self._by_graph.setdefault(traced_function(), _OfFunction())
-        own, of_first = known.by_replica[replica], list(known.by_replica[0])
-        if name not in own and (outside or name in known.of_all):
-            known.of_all.add(name)
+        function = traced_function()
+        counted = self._counted.setdefault(function, collections.defaultdict(dict))
+        of_all = self._of_all.setdefault(function, set())
+        own, of_first = counted[replica], list(counted[0])
+        if name not in own and (outside or name in of_all):
+            of_all.add(name)
             return name
         if name not in own:
             own[name] = of_first[len(own)] if replica and len(own) < len(of_first) else name

@@ -179,9 +179,7 @@ class TPUEmbedding(_AutoTrackable):
         if is_rehearsal():
             return
         replicas = self._replicas.fed(device)
-        flat = self._declared.flatten(features, 'features')
-        flat_weights = ([None] * len(flat) if weights is None
-                        else self._declared.flatten(weights, 'weights'))
+        flat, flat_weights = self._declared.flatten_inputs(features, weights)
         by_replica = [([self._replicas.value(one, replica) for one in flat],
                        [self._replicas.value(one, replica) for one in flat_weights])
                       for replica in replicas]

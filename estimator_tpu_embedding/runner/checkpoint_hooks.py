@@ -76,14 +76,9 @@ class Background:
 class SaverHook(tf.train.CheckpointSaverHook):
     """Saves checkpoints, and first the graph, for which the disk may have no room."""
 
-    def begin(self) -> None:
-        """Opens the events, which begin with the graph."""
-        with _tf.graph_def_kept(tf.get_default_graph()):
-            super().begin()
-
     def after_create_session(self, session: tf.Session, coord: tf.train.Coordinator) -> None:
         """Writes the graph, and the first checkpoint."""
-        with graph_written(self._checkpoint_dir), _tf.graph_def_kept(session.graph):
+        with graph_written(self._checkpoint_dir):
             super().after_create_session(session, coord)
 
 

@@ -40,11 +40,6 @@ def problem_of_run(*args, **kwargs):
     return checks.message_to_problem(caught.value.message)
 
 
-def test_zeros_in_dense_ids_of_rank_2_are_missing_and_counted():
-    value = np.array([[0, 3, 3], [0, 0, 0], [1, 0, 2]])
-    assert read(value) == ([0, 0, 2, 2], [3, 3, 1, 2], 4, 5)
-
-
 @pytest.mark.parametrize('value', [np.array([4, 0, 6]), np.array([[4], [0], [6]])],
                          ids=['rank 1', 'rank 2'])
 def test_without_combiner_every_sample_has_one_id_and_zero_is_an_id(value):
