@@ -19,7 +19,7 @@ from ..core.specs import Kernels
 from ..errors import Problem, SetupError
 from ..native import library, plan_attributes
 from . import memory_limits
-from .backend import Engine
+from .engine import Engine
 from .native_engine import NativeEngine, make_engine, make_engines
 from .per_host import Owner, PerHostEngine
 from .placement import Placement

@@ -25,13 +25,13 @@ from ..native.graph_variable import TableVariable, in_place
 from ..native.plan_attributes import attributes, tables_of_parts
 from ..ops import checks
 from ..ops.checks import not_inlined
-from .backend import Activations, CoreBatch, Engine, at_step, numbers_of_distinct, require_finite
+from .engine import Activations, CoreBatch, Engine, at_step, numbers_of_distinct, require_finite
 from .placement import Placement, on
 from .table_parts import HostedTable, create_tables, hosts_of_parts, parts_of, tables_at
 
 
 class NativeEngine(Engine):
-    """Executes a plan with native kernels. See `backend.Engine` for the verbs.
+    """Executes a plan with native kernels. See `engine.Engine` for the verbs.
 
     The ids of one core and step are one int32 vector, grouped by sample and row.
 

@@ -16,7 +16,7 @@ from ..core.plan import Plan
 from ..native import library
 from ..ops import packing
 from . import exchange
-from .backend import Activations, CoreBatch, require_finite
+from .engine import Activations, CoreBatch, require_finite
 from .native_engine import NativeEngine
 from .placement import Placement, on
 from .table_parts import HostedTable
@@ -85,7 +85,7 @@ def _parts_of_update(packed: Sequence[Sequence[tf.Tensor]], gradients: Sequence[
 
 
 class PerHostEngine:
-    """Executes a plan by owners. See `backend.Engine` for the verbs.
+    """Executes a plan by owners. See `engine.Engine` for the verbs.
 
     The packed tensors are what a core keeps, then what each owner keeps; see `places`.
     """

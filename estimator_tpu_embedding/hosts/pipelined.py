@@ -19,7 +19,8 @@ import tensorflow.compat.v1 as tf
 
 from ..core.plan import Plan
 from ..ops.ids import IdBatch
-from .backend import Activations, Backend, Engine, LookupReceipt, PlacedQueue
+from .backend import Backend, LookupReceipt, PlacedQueue
+from .engine import Activations, Engine
 from .placement import on
 from .transfers import pack_transfers
 

@@ -15,7 +15,7 @@ from ..core.optimizers import Optimizer
 from ..core.partition import Partition
 from ..core.plan import Plan
 from ..ops import combine, update_rules
-from .backend import (
+from .engine import (
     Activations,
     CoreBatch,
     Engine,
@@ -43,7 +43,7 @@ class _Sums(NamedTuple):
 
 
 class StockEngine(Engine):
-    """Executes a plan with stock operations. See `backend.Engine` for the verbs."""
+    """Executes a plan with stock operations. See `engine.Engine` for the verbs."""
 
     kernels = 'stock'
 

@@ -12,7 +12,7 @@ from ..core.learning_rates import DynamicRate
 from ..core.plan import Plan
 from ..core.specs import Kernels
 from ..errors import CallError, Problem
-from ..hosts.backend import Activations, CoreBatch, rates_at, require_rates
+from ..hosts.engine import Activations, CoreBatch, rates_at, require_rates
 from ..hosts.engine_choice import open_engine
 from ..hosts.pipelined import PendingUpdate
 from ..hosts.step_clock import FunctionSteps

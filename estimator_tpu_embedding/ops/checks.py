@@ -28,39 +28,20 @@ from ..errors import Problem
 _BEGIN, _SEPARATOR, _END = '<<ete|', '|ete|', '|ete>>'
 
 
-class Gathered:
-    """The conditions of checks that were made in the context of `gathered`."""
-
-    def __init__(self) -> None:
-        self._conditions: list[tf.Tensor] = []
-
-    def add(self, condition: tf.Tensor) -> tf.Operation:
-        """Adds a condition, bool of any shape; returns its operation."""
-        self._conditions.append(
-            condition if condition.shape.rank == 0 else tf.reduce_all(condition))
-        return self._conditions[-1].op
-
-    def holds(self) -> tf.Tensor | None:
-        """Returns whether all conditions hold, a bool scalar; `None` if there is no condition."""
-        if len(self._conditions) < 2:
-            return self._conditions[0] if self._conditions else None
-        return tf.reduce_all(tf.stack(self._conditions))
-
-
-_gathered: contextvars.ContextVar[Gathered | None] = contextvars.ContextVar(
+_gathered: contextvars.ContextVar[list[tf.Tensor] | None] = contextvars.ContextVar(
     'gathered', default=None)
 _said: contextvars.ContextVar[list[tuple[tf.Tensor, tf.Tensor]] | None] = contextvars.ContextVar(
     'said', default=None)
 
 
 @contextlib.contextmanager
-def gathered() -> Iterator[Gathered]:
-    """Yields an object, to which checks only add their conditions; nothing fails.
+def gathered() -> Iterator[list[tf.Tensor]]:
+    """Yields a list, to which checks only add their conditions, bool scalars; nothing fails.
 
     Then the caller must use nothing that was made in this context unless all conditions hold. But
     its operations run, so they must not fail where a condition does not hold.
     """
-    found = Gathered()
+    found: list[tf.Tensor] = []
     token = _gathered.set(found)
     try:
         yield found
@@ -68,7 +49,13 @@ def gathered() -> Iterator[Gathered]:
         _gathered.reset(token)
 
 
-def require_gathered(found: Gathered, explain: Callable[[], tf.Tensor]) -> tf.Operation | None:
+def all_hold(conditions: Sequence[tf.Tensor]) -> tf.Tensor | None:
+    """Returns whether all conditions hold, a bool scalar; `None` if there is no condition."""
+    return tf.reduce_all(tf.stack(conditions)) if conditions else None
+
+
+def require_gathered(found: Sequence[tf.Tensor], explain: Callable[[], tf.Tensor]
+                     ) -> tf.Operation | None:
     """Returns an op of a TF1 graph that fails unless all conditions hold; `None` without any.
 
     Args:
@@ -76,7 +63,7 @@ def require_gathered(found: Gathered, explain: Callable[[], tf.Tensor]) -> tf.Op
       explain: returns the message, see `first_message`. It must be made by few operations: all
         of them are in the graph, but they run only where a condition does not hold.
     """
-    holds = found.holds()
+    holds = all_hold(found)
     if holds is None:
         return None
     # `tf.cond` would take an operation for each tensor that `explain` uses.
@@ -125,7 +112,8 @@ def require(condition: tf.Tensor, problem: Problem, *,
     """
     found = _gathered.get()
     if found is not None:
-        return found.add(condition)
+        found.append(tf.reduce_all(condition))
+        return found[-1].op
     got = got() if callable(got) else got
     where = problem.where if where is None else where
     if tf.executing_eagerly_outside_functions():

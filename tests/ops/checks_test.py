@@ -22,7 +22,7 @@ def require_both(numbers):
 def gathered(numbers):
     with checks.gathered() as conditions:
         require_both(numbers)
-    message = tf.cond(conditions.holds(), lambda: tf.constant(''),
+    message = tf.cond(checks.all_hold(conditions), lambda: tf.constant(''),
                       lambda: checks.first_message(lambda: require_both(numbers)))
     with tf.control_dependencies([checks.require_silence(message)]):
         return tf.reduce_sum(numbers)
