@@ -54,34 +54,6 @@ def function_of(graph: Any, name: str) -> Any:
     return None if function is None else function.cached_definition
 
 
-@contextlib.contextmanager
-def graph_def_kept(graph: Any) -> Iterator[None]:
-    """Lets `graph.as_graph_def` make the message of the graph once, while nothing is added to it.
-
-    Hooks and savers ask for the same message several times in a row, and TensorFlow makes it anew
-    each time. Each caller gets a message of its own. Nobody may change the graph in the context
-    other than by adding operations.
-    """
-    make, kept = graph.as_graph_def, {}
-
-    def as_graph_def(from_version: Any = None, add_shapes: Any = False, **options: Any) -> Any:
-        if from_version is not None:
-            return make(from_version, add_shapes, **options)
-        key = graph.version, bool(add_shapes)
-        if key not in kept:
-            made = make(add_shapes=add_shapes, **options)
-            kept[key] = type(made), made.SerializeToString()
-            return made
-        of_message, content = kept[key]
-        return of_message.FromString(content)
-
-    graph.as_graph_def = as_graph_def
-    try:
-        yield
-    finally:
-        del graph.as_graph_def
-
-
 def replace_input(operation: Any, index: int, tensor: Any) -> None:
     """Gives `operation` another tensor as its input number `index`, of the same type.
 
@@ -112,9 +84,12 @@ def put_on(operation: Any, device: str) -> None:
     operation._set_device(device)
 
 
-def is_in_control_flow(operation: Any) -> bool:
-    """Whether an operation is part of a `tf.cond` or `tf.while_loop` of control flow v1."""
-    return operation._get_control_flow_context() is not None
+def is_in_control_flow(place: Any) -> bool:
+    """Whether an operation, or what is being built in a graph, is part of control flow v1.
+
+    That is a `tf.cond` or a `tf.while_loop`.
+    """
+    return place._get_control_flow_context() is not None
 
 
 def is_compiled_by_xla(graph: Any) -> bool:
@@ -124,11 +99,6 @@ def is_compiled_by_xla(graph: Any) -> bool:
     """
     from tensorflow.python.ops import control_flow_util
     return bool(control_flow_util.GraphOrParentsInXlaContext(graph))
-
-
-def is_inside_control_flow(graph: Any) -> bool:
-    """Whether a `tf.cond` or `tf.while_loop` of control flow v1 is being built in `graph`."""
-    return graph._get_control_flow_context() is not None
 
 
 def collections_of(graph: Any) -> dict[Any, list[Any]]:

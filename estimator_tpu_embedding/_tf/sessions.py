@@ -212,31 +212,6 @@ def replace_saver(saver_hook: Any, wrap: Callable[[Any], Any]) -> Any:
     return wrapped
 
 
-def begin_saving(saver_hook: Any, session: Any, text_of: Callable[[Any], str]) -> None:
-    """Does what `CheckpointSaverHook.after_create_session` does, with another printer of graphs.
-
-    That writes `graph.pbtxt`, the graph for TensorBoard, and the first checkpoint. Its printer is
-    written in Python and takes as long as all the rest.
-    """
-    import os
-
-    from tensorflow.python.framework import meta_graph
-    from tensorflow.python.lib.io import file_io
-    step = session.run(saver_hook._global_step_tensor)
-    message = session.graph.as_graph_def(add_shapes=True)
-    if saver_hook._save_graph_def:
-        directory = saver_hook._checkpoint_dir
-        file_io.recursive_create_dir(directory)
-        file_io.atomic_write_string_to_file(
-            os.path.join(directory, 'graph.pbtxt'), text_of(message))
-    saver = saver_hook._get_saver()
-    saver_hook._summary_writer.add_graph(session.graph)
-    saver_hook._summary_writer.add_meta_graph(meta_graph.create_meta_graph_def(
-        graph_def=message, saver_def=saver.saver_def if saver else None))
-    saver_hook._save(session, step)
-    saver_hook._timer.update_last_triggered_step(step)
-
-
 def arrange_scaffold(scaffold: Any, saver: Any = None, init_fn: Any = None) -> None:
     """Gives an existing `tf.train.Scaffold` another saver or another `init_fn`.
 

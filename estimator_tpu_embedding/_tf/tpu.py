@@ -83,10 +83,10 @@ def keep_arg_scopes_by_thread(module: Any) -> None:
     stacks: contextvars.ContextVar[tuple[list[Any], int]] = contextvars.ContextVar('arg_scopes')
 
     def stack() -> list[Any]:
-        found, owner = stacks.get(([{}], 0))
-        if owner != threading.get_ident():
-            found, owner = list(found), threading.get_ident()
-            stacks.set((found, owner))
+        found, thread = stacks.get(([{}], 0))
+        if thread != threading.get_ident():
+            found, thread = list(found), threading.get_ident()
+            stacks.set((found, thread))
         if not found:  # A scope that could not begin ends all the same.
             found.append({})
         return found

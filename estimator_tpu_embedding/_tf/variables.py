@@ -55,15 +55,15 @@ def auto_trackable() -> type:
     return autotrackable.AutoTrackable
 
 
-def add_variable(owner: Any, name: str, shape: tuple[int, ...], initializer: Callable[[], Any],
-                 create: Callable[..., Any]) -> Any:
+def add_variable(trackable: Any, name: str, shape: tuple[int, ...],
+                 initializer: Callable[[], Any], create: Callable[..., Any]) -> Any:
     """Makes a variable with `create`, and tracks it as the child `name` of a trackable.
 
-    If `owner` was restored before, the variable gets the restored value, and `initializer` does
+    If `trackable` was restored before, the variable gets the restored value, and `initializer` does
     not run. The public way is to assign an attribute. It runs the initializer nevertheless, and
     cannot make children whose names hold a slash.
     """
-    return owner._add_variable_with_custom_getter(
+    return trackable._add_variable_with_custom_getter(
         name=name, shape=shape, initializer=initializer, getter=create)
 
 

@@ -12,9 +12,9 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ..core.limits import shortest
 from ..core.optimizers import OPTIMIZERS
 from ..core.plan import BYTES_PER_ELEMENT
+from ..migration.python_text import shortest
 from ..proto import codec
 from ..proto.reading import Source
 

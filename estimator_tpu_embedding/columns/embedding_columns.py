@@ -26,8 +26,8 @@ from ..errors import (
     noted,
     quoted,
 )
-from ..ops.core_ids import CoreIds, FeatureIds
-from ..ops.ids import MISSING, IdBatch, IdCounts
+from ..ops.core_ids import CoreIds
+from ..ops.ids import MISSING, IdBatch, IdCounts, IdReader
 
 # TensorFlow still has both, and users test for the classes of their columns.
 embedding_column = tf.tpu.experimental.embedding_column
@@ -306,9 +306,9 @@ class Featurizer:
             flat = tf.scatter_nd(tf.expand_dims(batch.samples, 1), values, [size])
             rest[key] = tf.reshape(flat, [self._plan.batch_size_per_core, length])
 
-    def _ids_of(self, feature: FeatureSpec, combiner: str | None, rows: int) -> FeatureIds:
+    def _ids_of(self, feature: FeatureSpec, combiner: str | None, rows: int) -> IdReader:
         """Returns how a feature of a table with so many rows is read."""
-        return FeatureIds(
+        return IdReader(
             name=feature.name, num_samples=self._plan.batch_size_per_core, combiner=combiner,
             sequence_length=feature.max_sequence_length,
             may_lack_samples=self._may_lack_samples, vocabulary_size=rows,

@@ -62,7 +62,7 @@ def rate_tags(rates: Iterable[Rate]) -> dict[DynamicRate, int]:
     return tags
 
 
-def twins(rates: Iterable[Rate]) -> Iterator[Problem]:
+def shared_code_warnings(rates: Iterable[Rate]) -> Iterator[Problem]:
     """Yields a warning for each piece of code that several rate functions share.
 
     A fresh `functools.partial` or lambda per table gives each rate a function and a tag of its

@@ -52,10 +52,17 @@ class Plan:
     mode: str
     pipelined: bool
     profile_directory: str
-    _index_of: dict[str, int] = dataclasses.field(compare=False, repr=False)
-    _features_of: dict[str, tuple[FeatureSpec, ...]] = dataclasses.field(
-        compare=False, repr=False)
     owned: Owned | None = None
+    _index_of: dict[str, int] = dataclasses.field(init=False, compare=False, repr=False)
+    _features_of: dict[str, list[FeatureSpec]] = dataclasses.field(
+        init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        of_table: dict[str, list[FeatureSpec]] = {table.name: [] for table in self.tables}
+        for feature in self.features:
+            of_table[feature.table].append(feature)
+        object.__setattr__(self, '_features_of', of_table)
+        object.__setattr__(self, '_index_of', {name: index for index, name in enumerate(of_table)})
 
     def table(self, name: str) -> TableSpec:
         """Returns the table called `name`."""
@@ -65,7 +72,7 @@ class Plan:
         """Returns the position of a table in `tables`, which is its `table_id` in the proto."""
         return self._index_of[name]
 
-    def features_of(self, table: str) -> tuple[FeatureSpec, ...]:
+    def features_of(self, table: str) -> Sequence[FeatureSpec]:
         """Returns the features that look up in `table`."""
         return self._features_of[table]
 
@@ -96,15 +103,17 @@ class Plan:
         partition = self.owned.partitions[table]
         return partition.first_id(self.owned.host), partition.stride
 
-    def plan_of_owner(self, host: int) -> Plan | None:
-        """Returns the rows of one host as a plan of its own, or `None` if it holds no row.
+    def plans_of_owners(self) -> dict[int, Plan]:
+        """Returns for each host that holds rows its rows as a plan of their own.
 
         That plan has one host and all cores. An id of it is a row of this plan's host. Every table
         has the combiner sum. Its features are in exchange order, see `hosts/exchange.py`.
         """
+        return {host: self._plan_of_owner(host) for host in range(self.topology.num_hosts)
+                if any(self.partition(table.name).rows_on(host) for table in self.tables)}
+
+    def _plan_of_owner(self, host: int) -> Plan:
         kept = [table for table in self.tables if self.partition(table.name).rows_on(host)]
-        if not kept:
-            return None
         features = [dataclasses.replace(
             feature, output_shape=(self.num_samples(feature),), max_sequence_length=0)
             for feature in self.features_by_width()
@@ -115,9 +124,6 @@ class Plan:
                 for table in kept),
             features=tuple(features),
             topology=Topology(num_hosts=1, cores_per_host=self.topology.num_cores),
-            _index_of={table.name: index for index, table in enumerate(kept)},
-            _features_of={table.name: tuple(one for one in features if one.table == table.name)
-                          for table in kept},
             owned=Owned(host, {table.name: self.partition(table.name) for table in kept}))
 
     def features_by_width(self) -> list[FeatureSpec]:
@@ -195,15 +201,11 @@ def resolve(tables: Sequence[TableSpec], features: Sequence[FeatureSpec], topolo
         raise ConfigError(*problems)
     ordered = sorted((dataclasses.replace(table, optimizer=table.optimizer or optimizer)
                       for table in tables), key=lambda table: table.name)
-    of_table: dict[str, list[FeatureSpec]] = {table.name: [] for table in ordered}
-    for feature in sorted(features, key=lambda feature: feature.name):
-        of_table[feature.table].append(feature)
     return Plan(
-        tables=tuple(ordered), features=tuple(itertools.chain(*of_table.values())),
+        tables=tuple(ordered), features=tuple(
+            sorted(features, key=lambda feature: (feature.table, feature.name))),
         topology=topology, strategy=strategy, mode=mode, pipelined=pipelined,
-        profile_directory=profile_directory, batch_size_per_core=batch_size // topology.num_cores,
-        _index_of={table.name: index for index, table in enumerate(ordered)},
-        _features_of={name: tuple(own) for name, own in of_table.items()})
+        profile_directory=profile_directory, batch_size_per_core=batch_size // topology.num_cores)
 
 
 def problems_of(tables: Sequence[TableSpec], features: Sequence[FeatureSpec], topology: Topology,
@@ -259,9 +261,10 @@ def _problems_of_run(tables: Sequence[TableSpec], topology: Topology, batch_size
                               'training needs an optimizer', 'none',
                               'Set optimization_parameters of the table or of the spec.')
     table_names = {table.name for table in tables}
-    owners = {f'{table.name}/{slot.suffix}': table.name for table in tables
-              for own in [table.optimizer or optimizer] if own is not None for slot in own.slots}
-    for taken, name in sorted(owners.items()):
+    tables_of_slots = {
+        f'{table.name}/{slot.suffix}': table.name for table in tables
+        for own in [table.optimizer or optimizer] if own is not None for slot in own.slots}
+    for taken, name in sorted(tables_of_slots.items()):
         if taken in table_names:
             yield Problem('E460', f'table "{taken}"',
                           f'the name is that of the optimizer state of table "{name}"',

@@ -13,8 +13,8 @@ from ..core.plan import Plan
 from ..core.specs import FeatureSpec
 from ..errors import InputShapeError, Problem
 from ..ops.checks import first_values, require
-from ..ops.core_ids import CoreIds, FeatureIds
-from ..ops.ids import IdBatch, IdCounts
+from ..ops.core_ids import CoreIds
+from ..ops.ids import IdBatch, IdCounts, IdReader
 
 
 class EnqueueData(NamedTuple):
@@ -122,7 +122,7 @@ def _device(tensor: Any) -> str:
 
 def core_ids_of(plan: Plan) -> CoreIds:
     """Returns what reads the ids of one core after another, each by `to_batches`."""
-    return CoreIds([FeatureIds(
+    return CoreIds([IdReader(
         name=feature.name, num_samples=plan.batch_size_per_core,
         combiner=plan.table(feature.table).combiner,
         sequence_length=feature.max_sequence_length,

@@ -10,17 +10,8 @@ import tensorflow.compat.v1 as tf
 from .. import defaults
 from ..core.plan import Plan
 from ..errors import ConfigError, Problem
-from ..hosts.backend import (
-    QUEUE_CAPACITY,
-    Activations,
-    Backend,
-    CoreBatch,
-    LookupReceipt,
-    PlacedQueue,
-    from_vectors,
-    to_vectors,
-    vector_kinds,
-)
+from ..hosts.backend import QUEUE_CAPACITY, Backend, LookupReceipt, PlacedQueue
+from ..hosts.engine import Activations, CoreBatch, from_vectors, to_vectors, vector_kinds
 from ..hosts.engine_choice import choose_engine
 from ..hosts.pipelined import DelayedBackend
 from ..hosts.placement import Placement, on

@@ -12,7 +12,7 @@ import tensorflow.compat.v1 as tf
 
 from .. import defaults
 from ..columns import column_vocabulary, embedding_columns
-from ..core.learning_rates import twins
+from ..core.learning_rates import shared_code_warnings
 from ..core.names import directory_doubts
 from ..core.plan import resolve
 from ..core.specs import MAX_THREADS, FeatureSpec, Kernels, TableSpec, Topology
@@ -186,8 +186,8 @@ def lookups(spec: EmbeddingConfigSpec, topology: Topology, batch_size: int, verb
                    mode='training' if verb == 'train' else 'inference',
                    profile_directory=spec.profile_data_directory or '',
                    may_be_empty=bool(dense))
-    for problem in twins(plan.rate(table.name) for table in plan.tables
-                         if plan.mode == 'training'):
+    for problem in shared_code_warnings(
+            plan.rate(table.name) for table in plan.tables if plan.mode == 'training'):
         tf.logging.warning('%s', problem)
 
     def variable_names(graph: tf.Graph) -> dict[str, str]:

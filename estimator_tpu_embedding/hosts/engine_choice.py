@@ -19,7 +19,7 @@ from ..core.specs import Kernels
 from ..errors import Problem, SetupError
 from ..native import library, plan_attributes
 from . import memory_limits
-from .backend import Engine
+from .engine import Engine
 from .native_engine import NativeEngine, make_engine, make_engines
 from .per_host import Owner, PerHostEngine
 from .placement import Placement
@@ -120,29 +120,21 @@ def _attach(tables: Mapping[str, HostedTable], handle: tf.Tensor | None,
     and need not be closed. `settle` makes pending updates, and is called before a variable is read.
     It is kept by a weak reference: updates that are pending end with its object.
     """
-    lease = None if handle is None else _Lease(handle)
-    weak = weakref.WeakMethod(settle)
+    before_read = functools.partial(_call_if_alive, weakref.WeakMethod(settle))
     for number, part in enumerate(parts_of(tables)):
-        part.attach(handle, number, functools.partial(_before_read, lease, weak))
-
-
-class _Lease:
-    """Closes an engine when it is garbage itself."""
-
-    def __init__(self, handle: tf.Tensor):
-        closer = weakref.finalize(self, _close, handle)
+        part.attach(handle, number, before_read)
+    if handle is not None:  # The variables hold this object, and nothing else does.
+        closer = weakref.finalize(before_read, _close, handle)
         closer.atexit = False  # TensorFlow may be gone then, and so is the memory soon.
+
+
+def _call_if_alive(method: weakref.WeakMethod[Callable[[], None]]) -> None:
+    found = method()
+    if found is not None:
+        found()
 
 
 def _close(handle: tf.Tensor) -> None:
     """Closes an engine at once, even where a function is being traced, which may hold locks."""
     with _tf.eager_mode():
         library.load().ete_close(handle)
-
-
-def _before_read(lease: _Lease | None, settle: weakref.WeakMethod[Callable[[], None]]) -> None:
-    """Makes pending updates, if the object of `settle` still exists."""
-    del lease  # The variable that has this function must hold it.
-    function = settle()
-    if function is not None:
-        function()

@@ -32,8 +32,6 @@ one group of row 5, and the links 0-0 and 0-1.
 
 from __future__ import annotations
 
-import dataclasses
-import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -41,45 +39,9 @@ import tensorflow.compat.v1 as tf
 
 from ..core.partition import STRATEGIES
 from ..core.plan import Plan
-from ..core.specs import FeatureSpec
 from ..native import library
 from ..native.plan_attributes import COMBINERS
 from ..ops.ids import IdBatch
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Exchange:
-    """What travels between the cores and the owners of one plan.
-
-    Attributes:
-      plan: the plan.
-      features: in exchange order.
-      samples: of each feature on one core.
-      bounds: the position of the first sample of each feature, and the number of all samples.
-      owners: the plan of each host that holds rows, by host.
-    """
-
-    plan: Plan
-    features: tuple[FeatureSpec, ...]
-    samples: tuple[int, ...]
-    bounds: tuple[int, ...]
-    owners: dict[int, Plan]
-
-    @classmethod
-    def of(cls, plan: Plan) -> Exchange:
-        """Returns what travels for a plan."""
-        features = plan.features_by_width()
-        samples = [plan.num_samples(feature) for feature in features]
-        bounds = [0, *itertools.accumulate(samples)]
-        owners = {host: own for host in range(plan.topology.num_hosts)
-                  if (own := plan.plan_of_owner(host)) is not None}
-        return cls(plan=plan, features=tuple(features), samples=tuple(samples),
-                   bounds=tuple(bounds), owners=owners)
-
-    @property
-    def is_weighted(self) -> bool:
-        """Whether some feature has weights."""
-        return any(feature.weight_feature for feature in self.features)
 
 
 class Split(NamedTuple):
@@ -96,75 +58,34 @@ class Split(NamedTuple):
     scales: tf.Tensor
 
 
-def split(exchange: Exchange, batch: Mapping[str, IdBatch]) -> Split:
+def split(plan: Plan, batch: Mapping[str, IdBatch], num_owners: int) -> Split:
     """Splits the ids of one core; refuses ids beyond a table."""
-    own = [batch[feature.name] for feature in exchange.features]
+    features = plan.features_by_width()
+    own = [batch[feature.name] for feature in features]
     messages, links, scales = library.load().ete_split(
         samples=[one.samples for one in own], ids=[one.ids for one in own],
         weights=[tf.ones_like(one.ids, tf.float32) if one.weights is None else one.weights
-                 for feature, one in zip(exchange.features, own) if feature.weight_feature],
-        H=len(exchange.owners), **_attributes(exchange))
+                 for feature, one in zip(features, own) if feature.weight_feature],
+        H=num_owners, **_attributes(plan))
     return Split([_vector(each) for each in messages], [_vector(each) for each in links],
                  _vector(scales))
 
 
-def merge(exchange: Exchange, sums: Sequence[tf.Tensor], links: Sequence[tf.Tensor],
-          scales: tf.Tensor) -> dict[str, tf.Tensor]:
+def merge(plan: Plan, sums: Sequence[tf.Tensor], links: Sequence[tf.Tensor], scales: tf.Tensor
+          ) -> dict[str, tf.Tensor]:
     """Returns the activations of a core: the sums of owners, added in their order, then scaled."""
     merged = library.load().ete_merge(
-        sums=sums, links=links, scales=scales, F=len(exchange.features),
-        **_attributes(exchange))
-    return {feature.name: tf.reshape(one, exchange.plan.output_shape(feature))
-            for feature, one in zip(exchange.features, merged)}
+        sums=sums, links=links, scales=scales, F=len(plan.features), **_attributes(plan))
+    return {feature.name: tf.reshape(one, plan.output_shape(feature))
+            for feature, one in zip(plan.features_by_width(), merged)}
 
 
-def spread(exchange: Exchange, gradients: Mapping[str, tf.Tensor],
-           links: Sequence[tf.Tensor], scales: tf.Tensor) -> list[tf.Tensor]:
+def spread(plan: Plan, gradients: Mapping[str, tf.Tensor], links: Sequence[tf.Tensor],
+           scales: tf.Tensor) -> list[tf.Tensor]:
     """Returns for each owner the gradients of the activations of a core, scaled and flat."""
     return [_vector(each) for each in library.load().ete_spread(
-        gradients=[gradients[feature.name] for feature in exchange.features],
-        links=links, scales=scales, **_attributes(exchange))]
-
-
-def of_core(exchange: Exchange, owner: Plan, batches: Mapping[str, IdBatch],
-            links: tf.Tensor) -> dict[str, IdBatch]:
-    """Returns the ids of an owner's message with the ids and samples that the core knows."""
-    count = len(exchange.features)
-    counts = links[:count]
-    groups, positions, *bits = tf.split(links[count:], 3 if exchange.is_weighted else 2)
-    before = tf.searchsorted(positions, tf.constant(exchange.bounds, tf.int32))
-    sizes = before[1:] - before[:-1]
-    first = tf.cumsum(counts, exclusive=True)
-    parts = [tf.split(one, sizes, num=count)
-             for one in (groups, positions, *[tf.bitcast(one, tf.float32) for one in bits])]
-    found = {}
-    for number, feature in enumerate(exchange.features):
-        if feature.name not in batches:
-            continue
-        batch = batches[feature.name]
-        own, places, *weights = [one[number] for one in parts]
-        # Grouped by row, id `i` is of group `i`; grouped by sample, link `i` is.
-        by_row = tf.equal(tf.size(batch.ids), counts[number])
-        ids, links_at = tf.cond(
-            by_row, lambda own=own, number=number: (own - first[number], tf.range(tf.size(own))),
-            lambda batch=batch: (tf.range(tf.size(batch.ids)), batch.samples))
-        start, stride = owner.ids_of_rows(feature.table)
-        found[feature.name] = batch._replace(
-            samples=tf.gather(places, links_at) - exchange.bounds[number],
-            ids=tf.gather(batch.ids, ids) * stride + start,
-            weights=None if batch.weights is None else (
-                tf.gather(batch.weights, ids) * tf.gather(weights[0], links_at)))
-    return found
-
-
-def joined(batches: Sequence[IdBatch]) -> IdBatch:
-    """Returns the ids of one feature from all owners, by ascending samples."""
-    samples = tf.concat([batch.samples for batch in batches], 0)
-    order = tf.argsort(samples, stable=True)
-    weights = [batch.weights for batch in batches if batch.weights is not None]
-    return IdBatch(
-        tf.gather(samples, order), tf.gather(tf.concat([batch.ids for batch in batches], 0), order),
-        batches[0].num_samples, tf.gather(tf.concat(weights, 0), order) if weights else None)
+        gradients=[gradients[feature.name] for feature in plan.features_by_width()],
+        links=links, scales=scales, **_attributes(plan))]
 
 
 def _vector(tensor: tf.Tensor) -> tf.Tensor:
@@ -173,12 +94,12 @@ def _vector(tensor: tf.Tensor) -> tf.Tensor:
     return tensor
 
 
-def _attributes(exchange: Exchange) -> dict[str, Any]:
+def _attributes(plan: Plan) -> dict[str, Any]:
     """Returns the attributes of the operations; those count their lists themselves.
 
     `feature_...` are in exchange order, `table_...` in the order of the plan.
     """
-    plan, features = exchange.plan, exchange.features
+    features = plan.features_by_width()
     return {
         'table_names': [table.name for table in plan.tables],
         'table_rows': [table.vocabulary_size for table in plan.tables],
@@ -186,7 +107,7 @@ def _attributes(exchange: Exchange) -> dict[str, Any]:
         'table_combiners': [COMBINERS[table.combiner] for table in plan.tables],
         'feature_names': [feature.name for feature in features],
         'feature_tables': [plan.table_index(feature.table) for feature in features],
-        'feature_samples': list(exchange.samples),
+        'feature_samples': [plan.num_samples(feature) for feature in features],
         'feature_weighted': [int(bool(feature.weight_feature)) for feature in features],
         'num_hosts': plan.topology.num_hosts,
         'strategy': STRATEGIES.index(plan.strategy)}

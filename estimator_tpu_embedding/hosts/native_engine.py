@@ -22,18 +22,16 @@ from ..core.specs import FeatureSpec
 from ..errors import ConfigError, Problem
 from ..native import library
 from ..native.graph_variable import TableVariable, in_place
-from ..native.plan_attributes import PATIENCE_MS, attributes, tables_of_parts
+from ..native.plan_attributes import attributes, tables_of_parts
 from ..ops import checks
 from ..ops.checks import not_inlined
-from ..ops.ids import IdBatch
-from .backend import Activations, CoreBatch, Engine, at_step, require_finite
-from .exchange import Exchange
+from .engine import Activations, CoreBatch, Engine, at_step, numbers_of_distinct, require_finite
 from .placement import Placement, on
 from .table_parts import HostedTable, create_tables, hosts_of_parts, parts_of, tables_at
 
 
 class NativeEngine(Engine):
-    """Executes a plan with native kernels. See `backend.Engine` for the verbs.
+    """Executes a plan with native kernels. See `engine.Engine` for the verbs.
 
     The ids of one core and step are one int32 vector, grouped by sample and row.
 
@@ -88,17 +86,12 @@ class NativeEngine(Engine):
             ids=[one.ids for one in own], weights=[one for one in weights if one is not None],
             weighted=[int(one is not None) for one in weights])]
 
-    def unpack(self, packed: Sequence[tf.Tensor]) -> dict[str, IdBatch]:
-        features = self.plan.features
-        samples, ids, weights = self._operations.ete_ungroup(
-            engine=self.handle, grouped=packed[0], F=len(features),
-            W=sum(bool(feature.weight_feature) for feature in features))
-        vectors = (tf.ensure_shape(vector, [None]) for one in zip(samples, ids) for vector in one)
-        next_weights = iter(weights)
-        return {feature.name: IdBatch(
-            next(vectors), next(vectors), self.plan.num_samples(feature),
-            tf.ensure_shape(next(next_weights), [None]) if feature.weight_feature else None)
-            for feature in features}
+    def rows_touched(self, packed: Sequence[Sequence[tf.Tensor]]) -> dict[str, tf.Tensor]:
+        names = [feature.name for feature in self.plan.features]
+        weighted = sum(bool(feature.weight_feature) for feature in self.plan.features)
+        return numbers_of_distinct(self.plan, [dict(zip(names, self._operations.ete_ungroup(
+            engine=self.handle, grouped=grouped, F=len(names), W=weighted).ids))
+            for grouped, in packed])
 
     def lookup(self, packed: Sequence[tf.Tensor]) -> Activations:
         features = self.plan.features
@@ -189,16 +182,14 @@ class NativeEngine(Engine):
 
 def make_engine(plan: Plan, variable_names: Mapping[str, str],
                 slot_names: Mapping[str, Sequence[str]] | None, *, skips_nonfinite: bool = False,
-                threads: int = 0, patience_ms: int = PATIENCE_MS) -> NativeEngine:
+                threads: int = 0) -> NativeEngine:
     """Creates the tables of a plan and one engine for all hosts.
 
     Args:
       variable_names, slot_names, skips_nonfinite: see `engine_choice.choose_engine`.
       threads: how many the engine has; 0 is one per core that the process may use.
-      patience_ms: how long an update waits for runs that save a table before it fails, in
-        milliseconds.
     """
-    engine = _engine(plan, threads, patience_ms, 'embedding_engine')
+    engine = _engine(plan, threads, 'embedding_engine')
     with _views(zip(itertools.repeat(engine), itertools.count())):
         tables = create_tables(plan, variable_names, slot_names)
     _require_parts_in_order(tables, itertools.count())
@@ -209,10 +200,10 @@ def make_engines(plan: Plan, variable_names: Mapping[str, str],
                  slot_names: Mapping[str, Sequence[str]] | None, placement: Placement, *,
                  threads: int = 0) -> tuple[dict[str, HostedTable], dict[int, NativeEngine]]:
     """Creates the tables of a plan and an engine for each host that holds rows, on its device."""
-    owners, made = Exchange.of(plan).owners, {}
+    owners, made = plan.plans_of_owners(), {}
     for host, own in owners.items():
         with on(placement.host(host)):
-            made[host] = _engine(own, threads, PATIENCE_MS, f'embedding_engine_{host}')
+            made[host] = _engine(own, threads, f'embedding_engine_{host}')
     hosts = list(hosts_of_parts(plan))
     numbers = list(_numbers(hosts))
     with _views(zip([made[host] for host in hosts], numbers)):
@@ -227,11 +218,10 @@ def make_engines(plan: Plan, variable_names: Mapping[str, str],
     return tables, engines
 
 
-def _engine(plan: Plan, threads: int, patience_ms: int, name: str) -> tf.Tensor:
+def _engine(plan: Plan, threads: int, name: str) -> tf.Tensor:
     # One node, outside of loops and functions: each session has one engine.
     with tf.init_scope():
-        return library.load().ete_engine(
-            name=name, **attributes(plan, threads, patience_ms))
+        return library.load().ete_engine(name=name, **attributes(plan, threads))
 
 
 def _numbers(hosts: Iterable[int]) -> Iterable[int]:

@@ -7,32 +7,19 @@ writes before all have examined their gradients, so all refuse a step or none do
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+import functools
+from collections.abc import Mapping, Sequence
 
 import tensorflow.compat.v1 as tf
 
 from ..core.plan import Plan
 from ..native import library
 from ..ops import packing
-from ..ops.ids import IdBatch
 from . import exchange
-from .backend import Activations, CoreBatch, require_finite
+from .engine import Activations, CoreBatch, require_finite
 from .native_engine import NativeEngine
 from .placement import Placement, on
 from .table_parts import HostedTable
-
-
-class Examined(NamedTuple):
-    """The gradients of an update, examined before anything is written.
-
-    Attributes:
-      nonfinite: int32 `[tables]`, how many elements of each table's gradients are not finite.
-      write: the learning rates by table -> a bool scalar; evaluating it makes the update.
-    """
-
-    nonfinite: tf.Tensor
-    write: Callable[[Mapping[str, tf.Tensor]], tf.Tensor]
 
 
 class Owner:
@@ -52,9 +39,9 @@ class Owner:
         """Returns the ids of a message in the form of this owner."""
         return list(library.load().ete_group_message(engine=self._engine.handle, message=message))
 
-    def unpack(self, packed: Sequence[tf.Tensor]) -> dict[str, IdBatch]:
-        """Returns the rows of a message by feature; its groups stand for samples."""
-        return self._engine.unpack(packed[:-1])
+    def rows_touched(self, packed: Sequence[Sequence[tf.Tensor]]) -> dict[str, tf.Tensor]:
+        """Returns for each table how many of this owner's rows all cores looked up."""
+        return self._engine.rows_touched([[grouped] for grouped, _ in packed])
 
     def lookup(self, packed: Sequence[tf.Tensor]) -> tf.Tensor:
         """Returns the sums of the ids that `pack` gave."""
@@ -64,28 +51,41 @@ class Owner:
         sums.set_shape([None])  # So that it can be packed with others.
         return sums
 
-    def examine(self, packed: Sequence[Sequence[tf.Tensor]], gradients: Sequence[tf.Tensor],
-                step: tf.Tensor) -> Examined:
-        """Examines the gradients of all cores before anything is written."""
-        names = [table.name for table in self.plan.tables]
-        parts = {'grouped': [grouped for grouped, _ in packed],
-                 'lengths': [lengths for _, lengths in packed], 'parts': list(gradients)}
+    def count_nonfinite(self, packed: Sequence[Sequence[tf.Tensor]],
+                        gradients: Sequence[tf.Tensor]) -> tf.Tensor:
+        """Returns how many elements of each table's gradients are not finite: int32 `[tables]`.
 
-        def write(rates: Mapping[str, tf.Tensor]) -> tf.Tensor:
-            done = library.load().ete_update_parts(
-                engine=self._engine.now_attached(), rates=tf.stack([rates[name] for name in names]),
-                counted=[0], handles=[], **parts)  # Who calls this has seen all counts.
-            with tf.control_dependencies([done]):
-                attached = self._engine.require_attached(step)
-            with tf.control_dependencies([attached]):
-                return tf.constant(True)
+        Args:
+          packed: for each core the result of `pack`.
+          gradients: for each core the gradients of its groups.
+        """
+        return tf.ensure_shape(
+            library.load().ete_count_parts(
+                engine=self._engine.handle, **_parts_of_update(packed, gradients)),
+            [len(self.plan.tables)])
 
-        nonfinite = library.load().ete_count_parts(engine=self._engine.handle, **parts)
-        return Examined(tf.ensure_shape(nonfinite, [len(names)]), write)
+    def write(self, packed: Sequence[Sequence[tf.Tensor]], gradients: Sequence[tf.Tensor],
+              rates: Mapping[str, tf.Tensor], step: tf.Tensor) -> tf.Tensor:
+        """Changes rows; evaluating the result, `True`, does so. The caller has seen all counts."""
+        done = library.load().ete_update_parts(
+            engine=self._engine.now_attached(), counted=[0], handles=[],
+            rates=tf.stack([rates[table.name] for table in self.plan.tables]),
+            **_parts_of_update(packed, gradients))
+        with tf.control_dependencies([done]):
+            attached = self._engine.require_attached(step)
+        with tf.control_dependencies([attached]):
+            return tf.constant(True)
+
+
+def _parts_of_update(packed: Sequence[Sequence[tf.Tensor]], gradients: Sequence[tf.Tensor]
+                     ) -> dict[str, list[tf.Tensor]]:
+    """Returns the lists that the operations of an update take, by name."""
+    return {'grouped': [grouped for grouped, _ in packed],
+            'lengths': [lengths for _, lengths in packed], 'parts': list(gradients)}
 
 
 class PerHostEngine:
-    """Executes a plan by owners. See `backend.Engine` for the verbs.
+    """Executes a plan by owners. See `engine.Engine` for the verbs.
 
     The packed tensors are what a core keeps, then what each owner keeps; see `places`.
     """
@@ -96,7 +96,6 @@ class PerHostEngine:
                  placement: Placement, *, skips_nonfinite: bool = False):
         """Executes a plan in the default graph by the owner of each host that holds rows."""
         self.plan, self.tables, self.placement = plan, tables, placement
-        self._exchange = exchange.Exchange.of(plan)
         self._owners = dict(sorted(owners.items()))
         self._skips_nonfinite = skips_nonfinite
         self._kept = len(owners) + 1
@@ -116,23 +115,21 @@ class PerHostEngine:
             for _ in owner.kinds]
 
     def pack(self, batch: CoreBatch) -> list[tf.Tensor]:
-        split = exchange.split(self._exchange, batch)
+        split = exchange.split(self.plan, batch, len(self._owners))
         packed = [*split.links, split.scales]
         for (host, owner), message in zip(self._owners.items(), split.messages):
             with on(self.placement.host(host)):
                 packed += owner.pack(message)
         return packed
 
-    def unpack(self, packed: Sequence[tf.Tensor]) -> dict[str, IdBatch]:
-        links, _, parts = self._parts_of(packed)
-        found: dict[str, list[IdBatch]] = {feature.name: [] for feature in self.plan.features}
-        for (host, owner), of_owner, own in zip(self._owners.items(), parts, links):
+    def rows_touched(self, packed: Sequence[Sequence[tf.Tensor]]) -> dict[str, tf.Tensor]:
+        found: dict[str, list[tf.Tensor]] = {table.name: [] for table in self.plan.tables}
+        by_core = [self._parts_of(of_core)[2] for of_core in packed]
+        for (host, owner), parts in zip(self._owners.items(), zip(*by_core)):
             with on(self.placement.host(host)):
-                batches = owner.unpack(of_owner)
-            for name, batch in exchange.of_core(
-                    self._exchange, owner.plan, batches, own).items():
-                found[name].append(batch)
-        return {name: exchange.joined(batches) for name, batches in found.items()}
+                for name, count in owner.rows_touched(parts).items():
+                    found[name].append(count)
+        return {name: tf.add_n(counts) for name, counts in found.items()}
 
     def lookup(self, packed: Sequence[tf.Tensor]) -> Activations:
         links, scales, parts = self._parts_of(packed)
@@ -140,7 +137,7 @@ class PerHostEngine:
         for (host, owner), own in zip(self._owners.items(), parts):
             with on(self.placement.host(host)):
                 sums.append(owner.lookup(own))
-        merged = exchange.merge(self._exchange, sums, links, scales)
+        merged = exchange.merge(self.plan, sums, links, scales)
         return {feature.name: merged[feature.name] for feature in self.plan.features}
 
     def update(self, packed: Sequence[Sequence[tf.Tensor]], gradients: Sequence[Activations],
@@ -149,31 +146,28 @@ class PerHostEngine:
         for core, (of_core, gradient) in enumerate(zip(packed, gradients)):
             links, scales, parts = self._parts_of(of_core)
             with on(self.placement.core(core)):
-                spread.append(exchange.spread(self._exchange, gradient, links, scales))
+                spread.append(exchange.spread(self.plan, gradient, links, scales))
             kept.append(parts)
-        examined, own_rates = {}, {}
+        counts, updates = {}, {}
         for number, (host, owner) in enumerate(self._owners.items()):
-            own_rates[host], own_step = self._sent(host, rates, step)
+            own_rates, own_step = self._sent(host, rates, step)
             with on(self.placement.host(host)):
                 # Copies here: what a condition reads from elsewhere crosses once more for it.
-                examined[host] = owner.examine([parts[number] for parts in kept], [
-                    tf.identity(parts[number]) for parts in spread], own_step)
-        bad = self._counted({host: one.nonfinite for host, one in examined.items()})
+                own = [parts[number] for parts in kept], [
+                    tf.identity(parts[number]) for parts in spread]
+                counts[host] = owner.count_nonfinite(*own)
+                updates[host] = functools.partial(owner.write, *own, own_rates, own_step)
+        bad = self._counted(counts)
         names = [table.name for table in self.plan.tables]
         required = [] if self._skips_nonfinite else [require_finite(names, bad, step)]
         with tf.control_dependencies(required):
             accepted = tf.reduce_all(tf.equal(bad, 0))
-        done = [self._written(host, one, own_rates[host], accepted)
-                for host, one in examined.items()]
+        done = []
+        for host, write in updates.items():
+            with on(self.placement.host(host)):
+                done.append(tf.cond(tf.identity(accepted), write, lambda: tf.constant(False)))
         with tf.control_dependencies(done):
             return bad > 0
-
-    def _written(self, host: int, examined: Examined, rates: Mapping[str, tf.Tensor],
-                 accepted: tf.Tensor) -> tf.Tensor:
-        """Lets an owner write if all have accepted; returns whether it did."""
-        with on(self.placement.host(host)):
-            return tf.cond(tf.identity(accepted), lambda: examined.write(rates),
-                           lambda: tf.constant(False))
 
     def _sent(self, host: int, rates: Mapping[str, tf.Tensor], step: tf.Tensor
               ) -> tuple[dict[str, tf.Tensor], tf.Tensor]:

@@ -13,44 +13,35 @@ exactly the update of the step before it. There are two ways to the same numbers
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import tensorflow.compat.v1 as tf
 
+from ..core.plan import Plan
 from ..ops.ids import IdBatch
-from .backend import Activations, Backend, Engine, LookupReceipt, PlacedQueue
+from .backend import Backend, LookupReceipt, PlacedQueue
+from .engine import Activations, Engine
 from .placement import on
-from .transfers import pack_crossings
+from .transfers import pack_transfers
 
 Update = Callable[[list[tf.Tensor], list[list[tf.Tensor]], list[Activations]], tf.Tensor]
 """Makes an update: (facts of its step, packed ids per core, gradients per core) -> its result."""
 
 
-class _Components:
-    """Defines the order of the tensors by which the lookup of one core waits in a queue.
+def _waiting(engine: Engine, core: int) -> tuple[list[Any], list[Any]]:
+    """Returns the dtypes and the devices of what waits of one core.
 
-    First come the packed ids, then one float32 value per feature of the plan: its activation, or
-    the gradient of its activation.
+    That is its packed ids, and a value per feature: its activation, or the gradient of that.
     """
+    names = [feature.name for feature in engine.plan.features]
+    return ([engine.kinds, dict.fromkeys(names, tf.float32)],
+            [engine.places(core), dict.fromkeys(names, engine.placement.core(core))])
 
-    def __init__(self, engine: Engine):
-        self.kinds = [*engine.kinds, *[tf.float32] * len(engine.plan.features)]
-        self._engine = engine
 
-    def places(self, core: int) -> list[str]:
-        """Returns the device of each component of a core."""
-        own = self._engine.placement.core(core)
-        return [*self._engine.places(core), *[own] * len(self._engine.plan.features)]
-
-    def flatten(self, packed: Sequence[tf.Tensor], values: Activations) -> list[tf.Tensor]:
-        """Returns the components of packed ids and of one value per feature."""
-        return [*packed, *[values[feature.name] for feature in self._engine.plan.features]]
-
-    def unflatten(self, components: Sequence[tf.Tensor]) -> tuple[list[tf.Tensor], Activations]:
-        """Returns the packed ids and the values, which get the shapes of activations back."""
-        plan, count = self._engine.plan, len(self._engine.kinds)
-        return list(components[:count]), {
-            feature.name: tf.ensure_shape(value, plan.output_shape(feature))
-            for feature, value in zip(plan.features, components[count:])}
+def _shaped(plan: Plan, values: Activations) -> Activations:
+    """Gives values that have waited the shapes of activations back."""
+    return {feature.name: tf.ensure_shape(values[feature.name], plan.output_shape(feature))
+            for feature in plan.features}
 
 
 class PipelinedBackend(Backend):
@@ -64,9 +55,7 @@ class PipelinedBackend(Backend):
         """Makes queues for ids and for activations in the default graph; see `Backend`."""
         super().__init__(engine, global_step)
         self.has_next = tf.placeholder_with_default(False, [], 'has_next')
-        self._components = _Components(engine)
-        self._ahead = [PlacedQueue(1, self._components.kinds, self._components.places(core),
-                                   f'looked_up_for_core_{core}')
+        self._ahead = [PlacedQueue(1, *_waiting(engine, core), f'looked_up_for_core_{core}')
                        for core in range(self.plan.topology.num_cores)]
         self._next = tf.cond(self.has_next, self._look_ahead_packed, lambda: tf.constant(0))
 
@@ -77,9 +66,9 @@ class PipelinedBackend(Backend):
     def lookup(self, *, core: int) -> tuple[Activations, LookupReceipt]:
         step = tf.identity(self._global_step)
         with tf.control_dependencies([step]):
-            components = self._ahead[core].dequeue()
+            packed, values = self._ahead[core].dequeue()
             with on(self.engine.placement.core(core)):
-                packed, activations = self._components.unflatten(components)
+                activations = _shaped(self.plan, values)
         return activations, LookupReceipt(step, tuple(packed), activations)
 
     def update(self, receipts: Sequence[LookupReceipt],
@@ -104,7 +93,7 @@ class PipelinedBackend(Backend):
         """Looks ahead within a function, which nobody else can rewrite once it is made."""
         done = self._look_ahead()
         if self.engine.placement.is_remote:
-            pack_crossings(tf.get_default_graph(), [[done]], self.engine.placement.client)
+            pack_transfers(tf.get_default_graph(), [[done]], self.engine.placement.client)
         return done
 
     def _look_ahead(self) -> tf.Tensor:
@@ -112,7 +101,7 @@ class PipelinedBackend(Backend):
         stored = []
         for core, queue in enumerate(self._ahead):
             activations, receipt = super().lookup(core=core)
-            stored.append(queue.enqueue(self._components.flatten(receipt.packed, activations)))
+            stored.append(queue.enqueue([receipt.packed, activations]))
         with tf.control_dependencies(stored):
             return tf.constant(0)
 
@@ -125,22 +114,17 @@ class PendingUpdate:
 
         `facts` are the dtypes of the other tensors of the step that `update` needs.
         """
-        self._components = _Components(engine)
-        self._num_facts = len(facts)
-        self._update = update
-        cores = range(engine.plan.topology.num_cores)
+        self._plan, self._update = engine.plan, update
+        cores = [_waiting(engine, core) for core in range(self._plan.topology.num_cores)]
         self._queue = PlacedQueue(
-            1, [*facts, *self._components.kinds * len(cores)],
-            [engine.placement.client] * len(facts) + [
-                place for core in cores for place in self._components.places(core)],
+            1, [list(facts), [kinds for kinds, _ in cores]],
+            [[engine.placement.client] * len(facts), [places for _, places in cores]],
             'gradients_that_wait')
 
     def put(self, facts: Sequence[tf.Tensor], packed: Sequence[Sequence[tf.Tensor]],
             gradients: Sequence[Activations]) -> tf.Operation:
         """Stores the facts, ids and gradients of a step; blocks while others are stored."""
-        return self._queue.enqueue([*facts, *[
-            component for one in zip(packed, gradients)
-            for component in self._components.flatten(*one)]])
+        return self._queue.enqueue([facts, list(zip(packed, gradients))])
 
     def make(self) -> tf.Tensor:
         """Makes the stored update, if there is one; returns 0."""
@@ -155,13 +139,10 @@ class PendingUpdate:
         return self._queue.close()
 
     def _make(self) -> tf.Tensor:
-        tensors = self._queue.dequeue()
-        per_core = len(self._components.kinds)
-        packed, gradients = zip(*[
-            self._components.unflatten(tensors[first:first + per_core])
-            for first in range(self._num_facts, len(tensors), per_core)])
+        facts, cores = self._queue.dequeue()
+        packed, values = zip(*cores)
         with tf.control_dependencies([self._update(
-                tensors[:self._num_facts], list(packed), list(gradients))]):
+                facts, list(packed), [_shaped(self._plan, own) for own in values])]):
             return tf.constant(0)
 
 

@@ -7,7 +7,6 @@ model_fn mean nothing here, as on the hardware.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import tensorflow.compat.v1 as tf
 
@@ -24,10 +23,9 @@ def keep_on_host(operations: Sequence[tf.Operation], device: str, placement: Pla
     Operations that are colocated with another one, or use its resource, stay with it.
     """
     allowed = {placement.client, *map(placement.host, range(placement.topology.num_hosts))}
-    devices = Devices()
     for operation in operations:
         if operation.device not in allowed:
-            _tf.put_on(operation, '' if devices.follows(operation) else device)
+            _tf.put_on(operation, device if _leader_of(operation) is None else '')
 
 
 def put_python_on_client(graph: tf.Graph, placement: Placement) -> None:
@@ -39,8 +37,8 @@ def put_python_on_client(graph: tf.Graph, placement: Placement) -> None:
     devices, problems = Devices(placement.client), []
     for operation in graph.get_operations():
         kind = python_in(operation)
-        if kind is None or devices[operation] == placement.client and not (
-                devices.follows(operation)):
+        if kind is None or (
+                devices[operation] == placement.client and _leader_of(operation) is None):
             continue
         if 'Dataset' in operation.type or any(
                 each.dtype == tf.resource for each in [*operation.inputs, *operation.outputs]):
@@ -151,15 +149,8 @@ def functions_of(operation: tf.Operation) -> list[str]:
 
 def functions_of_node(node: tf.NodeDef) -> list[str]:
     """Returns the names of the functions that a node of a function has as attributes."""
-    return [name for value in node.attr.values() for name in _functions_in(value)]
-
-
-def _functions_in(value: Any) -> list[str]:
-    """Returns the names of functions in an `AttrValue`."""
-    kind = value.WhichOneof('value')
-    if kind == 'func':
-        return [value.func.name]
-    return [each.name for each in value.list.func] if kind == 'list' else []
+    return [each.name for value in node.attr.values()
+            for each in ([value.func] if value.HasField('func') else value.list.func)]
 
 
 class Devices:
@@ -186,12 +177,6 @@ class Devices:
         for each in chain:
             self._known[each] = self._known[operation]
         return self._known[operation]
-
-    @staticmethod
-    def follows(operation: tf.Operation) -> bool:
-        """Returns whether an operation is where another one is, whatever it says."""
-        return _leader_of(operation) is not None
-
 
 def _leader_of(operation: tf.Operation) -> tf.Operation | None:
     """Returns the operation whose device another one shares, or `None`."""

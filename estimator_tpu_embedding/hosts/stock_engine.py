@@ -15,12 +15,12 @@ from ..core.optimizers import Optimizer
 from ..core.partition import Partition
 from ..core.plan import Plan
 from ..ops import combine, update_rules
-from ..ops.ids import IdBatch
-from .backend import (
+from .engine import (
     Activations,
     CoreBatch,
     Engine,
     from_vectors,
+    numbers_of_distinct,
     require_finite,
     to_vectors,
     vector_kinds,
@@ -43,7 +43,7 @@ class _Sums(NamedTuple):
 
 
 class StockEngine(Engine):
-    """Executes a plan with stock operations. See `backend.Engine` for the verbs."""
+    """Executes a plan with stock operations. See `engine.Engine` for the verbs."""
 
     kernels = 'stock'
 
@@ -63,8 +63,10 @@ class StockEngine(Engine):
     def pack(self, batch: CoreBatch) -> list[tf.Tensor]:
         return to_vectors(self.plan, batch)
 
-    def unpack(self, packed: Sequence[tf.Tensor]) -> dict[str, IdBatch]:
-        return from_vectors(self.plan, packed)
+    def rows_touched(self, packed: Sequence[Sequence[tf.Tensor]]) -> dict[str, tf.Tensor]:
+        return numbers_of_distinct(self.plan, [
+            {name: batch.ids for name, batch in from_vectors(self.plan, of_core).items()}
+            for of_core in packed])
 
     def lookup(self, packed: Sequence[tf.Tensor]) -> Activations:
         batches = from_vectors(self.plan, packed)

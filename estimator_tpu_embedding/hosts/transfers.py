@@ -58,7 +58,7 @@ class _Way(NamedTuple):
     is_static: bool = True
 
 
-def pack_crossings(graph: tf.Graph, results: Sequence[Results], client: str) -> None:
+def pack_transfers(graph: tf.Graph, results: Sequence[Results], client: str) -> None:
     """Rewrites a graph so that few messages cross between devices.
 
     Args:

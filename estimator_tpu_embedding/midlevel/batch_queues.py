@@ -101,7 +101,7 @@ class Pairing:
         if len(replicas) == len(self._everywhere) > 1:  # One call is for all replicas.
             is_kept = read(self._kept) > INFERENCE
             fine &= tf.equal(is_kept, is_kept[0])
-        room = self._unless(
+        checked = self._unless(
             tf.reduce_all(fine), replicas, lambda: [checks.require(
                 fits, Problem(
                     'E557', 'enqueue', f'at most {CAPACITY} batches of a replica may wait to be '
@@ -109,7 +109,7 @@ class Pairing:
                     'given up.'), got='one more')])
         followed = self._followed_enqueues.add(replicas, tf.get_static_value(use))
         ready = [tensor for batch in packed for tensor in batch]
-        with tf.control_dependencies([room, *ready]):
+        with tf.control_dependencies([checked, *ready]):
             self._count_left(replicas, tf.fill([len(replicas)], 1 - followed))
             for replica, batch in zip(replicas, packed):
                 self._enqueued[replica].enqueue([use, *batch])

@@ -15,19 +15,13 @@ import tensorflow as tf
 
 from .. import _process, _tf, defaults
 from ..core import optimizers as core
-from ..core.learning_rates import ConstantRate, DynamicRate, Rate, rate_tags
+from ..core.learning_rates import ConstantRate, DynamicRate, Rate
 from ..core.names import name_problems
 from ..core.optimizers import Bounds, Optimizer
 from ..core.plan import Plan, problems_of, resolve
 from ..core.specs import FeatureSpec, Quantization, TableSpec, Topology
 from ..errors import ConfigError, InputShapeError, Problem, StructureTypeError, shown
-from ..proto.codec import (
-    Config,
-    LowDimensionalPacking,
-    Parameters,
-    encode_optimizer,
-    encode_quantization,
-)
+from ..proto.codec import Config, LowDimensionalPacking, encode_tables
 
 
 def require_this_process() -> None:
@@ -84,6 +78,11 @@ class Declared:
                 shown(difference, 500), 'The first is feature_config: pass one value for each '
                 'FeatureConfig, in a structure like it.')) from None
         return list(tf.nest.flatten(structure))
+
+    def flatten_inputs(self, features: Any, weights: Any) -> tuple[list[Any], list[Any]]:
+        """Returns ids and weights, each `None` without any, in the order of features."""
+        ids = self.flatten(features, 'features')
+        return ids, [None] * len(ids) if weights is None else self.flatten(weights, 'weights')
 
     def pack(self, flat: Iterable[Any]) -> Any:
         """Packs one value for each feature into the structure of feature_config."""
@@ -225,17 +224,12 @@ def config_of(declared: Declared, output_shapes: Sequence[tuple[int, ...]], *, n
     config = Config(mode=Config.TRAINING, num_hosts=num_hosts, num_tensor_cores=num_cores,
                     sharding_strategy=Config.DIV_DEFAULT,
                     pipeline_execution_with_tensor_core=pipelined)
-    tags = rate_tags(rate_of(table.optimizer) for table in declared.tables
-                     if table.optimizer is not None)
-    for table in declared.tables:
-        descriptor = config.table_descriptor.add(
-            name=table.name, vocabulary_size=max(table.vocabulary_size, num_hosts),
-            dimension=table.dim)
-        parameters = descriptor.optimization_parameters
-        if table.optimizer is not None:
-            _encode_optimizer(table.optimizer, tags, parameters)
-        if table.quantization_config is not None:
-            encode_quantization(table.quantization_config, parameters.simulated_quantization)
+    encode_tables([table_spec(table, table.name, table.optimizer) for table in declared.tables],
+                  config)
+    for table, descriptor in zip(declared.tables, config.table_descriptor):
+        if table.optimizer is not None and table.optimizer.low_dimensional_packing_status:
+            descriptor.optimization_parameters.low_dimensional_packing_status = (
+                LowDimensionalPacking.ENABLED)
     ids = {id(table): number for number, table in enumerate(declared.tables)}
     for feature, shape in zip(declared.features, output_shapes):
         config.feature_descriptor.add(name=feature.name or '', table_id=ids[id(feature.table)],
@@ -243,53 +237,26 @@ def config_of(declared: Declared, output_shapes: Sequence[tuple[int, ...]], *, n
     return config
 
 
-def _encode_optimizer(optimizer: Any, tags: dict[DynamicRate, int], parameters: Parameters
-                      ) -> None:
-    rate = rate_of(optimizer)
-    if isinstance(rate, DynamicRate):
-        parameters.learning_rate.dynamic.tag = tags[rate]
-    else:
-        parameters.learning_rate.constant = rate.value
-    if optimizer.low_dimensional_packing_status:
-        parameters.low_dimensional_packing_status = LowDimensionalPacking.ENABLED
-    encode_optimizer(core_optimizer(optimizer), parameters)
-
-
 _api = tf.tpu.experimental.embedding
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Kind:
-    """How one class of TF2 is converted.
-
-    Attributes:
-      core: its class in the core.
-      slots: the names of its slots on disk, in the order of `core.slots`.
-      numbers: returns the hyper-parameters that only this class has, by their names in the core.
-    """
-
-    core: type[Optimizer]
-    slots: tuple[str, ...]
-    numbers: Callable[[Any], dict[str, Any]]
-
-
-_KINDS: dict[type, _Kind] = {
-    _api.SGD: _Kind(core.StochasticGradientDescent, (), lambda one: {}),
-    _api.Adagrad: _Kind(core.Adagrad, ('accumulators',), lambda one: {
+_KINDS: dict[type, tuple[type[Optimizer], tuple[str, ...], Callable[[Any], dict[str, Any]]]] = {
+    _api.SGD: (core.StochasticGradientDescent, (), lambda one: {}),
+    _api.Adagrad: (core.Adagrad, ('accumulators',), lambda one: {
         'initial_accumulator': one.initial_accumulator_value}),
-    _api.AdagradMomentum: _Kind(core.AdagradMomentum, ('accumulators', 'momenta'), lambda one: {
+    _api.AdagradMomentum: (core.AdagradMomentum, ('accumulators', 'momenta'), lambda one: {
         'momentum': one.momentum, 'use_nesterov': one.use_nesterov, 'exponent': one.exponent,
         'beta2': one.beta2, 'epsilon': one.epsilon}),
-    _api.FTRL: _Kind(core.Ftrl, ('accumulators', 'linears'), lambda one: {
+    _api.FTRL: (core.Ftrl, ('accumulators', 'linears'), lambda one: {
         'l1': one.l1_regularization_strength, 'l2': one.l2_regularization_strength,
         'lr_power': one.learning_rate_power, 'beta': one.beta,
         'multiply_linear_by_lr': one.multiply_linear_by_learning_rate,
         'allow_zero_accumulator': one.allow_zero_accumulator,
         'initial_accumulator': one.initial_accumulator_value}),
-    _api.Adam: _Kind(core.Adam, ('momenta', 'velocities'), lambda one: {
+    _api.Adam: (core.Adam, ('momenta', 'velocities'), lambda one: {
         'beta1': one.beta_1, 'beta2': one.beta_2, 'epsilon': one.epsilon,
         'use_non_lazy_adam': not one.lazy_adam, 'use_sum_inside_sqrt': one.sum_inside_sqrt}),
 }
+"""By class: its class in the core; the names of its slots on disk, in the order of the core's; and
+what returns the hyper-parameters that only this class has, by their names in the core."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -313,10 +280,10 @@ def core_optimizer(optimizer: Any) -> Optimizer:
     Its learning rate is 0.0 if that of `optimizer` is callable; `rate_of` returns that rate. A
     decay of 0 means no decay, as in the proto.
     """
-    kind = _kind_of(optimizer)
+    made, _, numbers = _kind_of(optimizer)
     rate = optimizer.learning_rate
-    return kind.core(
-        **kind.numbers(optimizer), learning_rate=0.0 if callable(rate) else rate,
+    return made(
+        **numbers(optimizer), learning_rate=0.0 if callable(rate) else rate,
         accumulate=bool(optimizer.use_gradient_accumulation),
         clip_weights=Bounds(lower=optimizer.clip_weight_min, upper=optimizer.clip_weight_max),
         clip_gradients=Bounds(lower=optimizer.clip_gradient_min,
@@ -336,8 +303,8 @@ def rate_of(optimizer: Any) -> Rate:
 
 def slot_names(optimizer: Any) -> tuple[str, ...]:
     """Returns the names of the slots on disk, in the order of `core_optimizer(optimizer).slots`."""
-    return _kind_of(optimizer).slots
+    return _kind_of(optimizer)[1]
 
 
-def _kind_of(optimizer: Any) -> _Kind:
+def _kind_of(optimizer: Any) -> Any:
     return next(kind for cls, kind in _KINDS.items() if isinstance(optimizer, cls))

@@ -17,10 +17,10 @@ import tensorflow as tf
 from absl import logging
 
 from ..errors import InputShapeError, Problem
-from ..hosts.backend import Activations, CoreBatch
+from ..hosts.engine import Activations, CoreBatch
 from ..native.eager_variable import OwnedVariable
 from ..ops import ids
-from ..ops.checks import are_below, first_message, gathered, not_inlined, require
+from ..ops.checks import all_hold, are_below, first_message, gathered, not_inlined, require
 from ..ops.ids import IdBatch, IdCounts, Reading
 from . import shapes
 from .feature_configs import Declared, feature_label, feature_names
@@ -124,7 +124,7 @@ class _Reader:
         flat = tf.reshape(tf.cast(value, tf.int64), [-1])
         # As many as ids, because a message about ids names their samples whatever the size is.
         samples = tf.range(self.size if known is not None else tf.size(flat))
-        return _reading(IdBatch(samples, flat, self.size))
+        return Reading(IdBatch(samples, flat, self.size), 0, 0)
 
     def sparse(self, value: tf.SparseTensor, weight: Any) -> Reading:
         """Reads a sparse tensor: all indices but the last are the sample; in sequences, all are."""
@@ -146,7 +146,7 @@ class _Reader:
         batch = IdBatch(samples, tf.cast(ordered.values, tf.int64), self.size,
                         ids.weights_of_sparse(self.where, value, weight))
         if not self._cuts(value.shape):
-            return _reading(batch)
+            return Reading(batch, 0, 0)
         length = self.output_shape[1]
         return _cut(batch, tf.cast(tf.minimum(ordered.indices[:, 1], length), tf.int32), length)
 
@@ -163,7 +163,7 @@ class _Reader:
         cuts = self._cuts(value.shape)
         is_row = not cuts and length == 1
         if is_row is True:
-            return _reading(batch)
+            return Reading(batch, 0, 0)
         place = tf.range(count) - tf.gather(tf.cast(value.row_splits[:-1], tf.int32), row)
         return _cut(batch, place if is_row is False else tf.where(is_row, 0, place), length)
 
@@ -232,11 +232,7 @@ def _cut(batch: IdBatch, place: tf.Tensor, length: int | tf.Tensor) -> Reading:
     kept = place < length
     cells = batch._replace(samples=batch.samples * length + place)
     truncated = tf.reduce_sum(tf.cast(~kept, tf.int64))
-    return _reading(ids.only(cells, kept), truncated)
-
-
-def _reading(batch: IdBatch, truncated: tf.Tensor | None = None) -> Reading:
-    return Reading(batch, 0, 0 if truncated is None else truncated)
+    return Reading(ids.only(cells, kept), 0, truncated)
 
 
 _COUNTED = ('truncated', 'out_of_range')
@@ -281,7 +277,7 @@ class Batches:
         with tf.device(HOST):
             with gathered() as conditions:
                 batch, counts = self._read(features, weights)
-            holds = conditions.holds()
+            holds = all_hold(conditions)
             if holds is None:
                 return count_and_pack()
             found: list[tf.Tensor] = tf.cond(holds, count_and_pack, explain)

@@ -8,7 +8,6 @@ so its k-th new name stands for the k-th of replica 0.
 from __future__ import annotations
 
 import collections
-import dataclasses
 import re
 import weakref
 from collections.abc import Callable, Sequence
@@ -44,10 +43,10 @@ class Replicas:
         self.are_tpu = is_tpu_strategy(strategy)
         self.num_hosts: int = strategy.extended.num_hosts if self.are_tpu else 1
 
-    def initialize(self, owner: Any, *, joins: bool) -> None:
-        """Reserves the engine of an emulated TPU for `owner`, as long as that exists.
+    def initialize(self, embedding: Any, *, joins: bool) -> None:
+        """Reserves the engine of an emulated TPU for an object, as long as that exists.
 
-        The owner may ask again. Another object is a CallError. One that `joins`, to share the
+        The object may ask again. Another one is a CallError. One that `joins`, to share the
         engine of another object as 2.3 allows, is an UnsupportedError.
         """
         if not self.are_tpu:
@@ -59,13 +58,13 @@ class Replicas:
                 remedy='Use the first object for evaluation too, with training=False.'))
         global _initialized
         other = _initialized() if _initialized is not None else None
-        if other is not None and other is not owner:
+        if other is not None and other is not embedding:
             raise CallError(Problem(
                 'E559', 'TPUEmbedding', 'TPU is already initialized for embeddings. This may be '
                 'caused by using multiple TPUEmbedding instances in a TPU scope which is '
                 'unsupported', remedy='Call tf.tpu.experimental.initialize_tpu_system() before '
                 'the next one.'))
-        _initialized = weakref.ref(owner)
+        _initialized = weakref.ref(embedding)
 
     def fed(self, device: str | None) -> list[int]:
         """Returns the replicas for which `enqueue` is called here."""
@@ -204,19 +203,6 @@ def is_outside_of_replicas() -> bool:
     return not tf.distribute.has_strategy() or tf.distribute.in_cross_replica_context()
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class _OfFunction:
-    """The names in one function.
-
-    By replica, they are what each name that may be counted stands for. Names that were used outside
-    of replicas stand for themselves.
-    """
-
-    by_replica: collections.defaultdict[int, dict[str, str]] = dataclasses.field(
-        default_factory=lambda: collections.defaultdict(dict))
-    of_all: set[str] = dataclasses.field(default_factory=set)
-
-
 class CallNames:
     """The names that replicas have used in each function, and what they stand for.
 
@@ -228,8 +214,11 @@ class CallNames:
     """
 
     def __init__(self) -> None:
-        self._by_graph: weakref.WeakKeyDictionary[tf.Graph, _OfFunction] = (
-            weakref.WeakKeyDictionary())
+        # By function and replica: what each name that may be counted stands for.
+        self._counted: weakref.WeakKeyDictionary[
+            tf.Graph, collections.defaultdict[int, dict[str, str]]] = weakref.WeakKeyDictionary()
+        # By function: names that were used outside of replicas, which stand for themselves.
+        self._of_all: weakref.WeakKeyDictionary[tf.Graph, set[str]] = weakref.WeakKeyDictionary()
 
     def common(self, name: str | None, replica: int, *, outside: bool = False) -> str | None:
         """Returns the name by which replica 0 makes this call; `None` is the same in all.
@@ -239,10 +228,12 @@ class CallNames:
         """
         if name is None:
             return None
-        known = self._by_graph.setdefault(traced_function(), _OfFunction())
-        own, of_first = known.by_replica[replica], list(known.by_replica[0])
-        if name not in own and (outside or name in known.of_all):
-            known.of_all.add(name)
+        function = traced_function()
+        counted = self._counted.setdefault(function, collections.defaultdict(dict))
+        of_all = self._of_all.setdefault(function, set())
+        own, of_first = counted[replica], list(counted[0])
+        if name not in own and (outside or name in of_all):
+            of_all.add(name)
             return name
         if name not in own:
             own[name] = of_first[len(own)] if replica and len(own) < len(of_first) else name

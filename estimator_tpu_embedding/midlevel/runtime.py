@@ -12,7 +12,7 @@ from ..core.learning_rates import DynamicRate
 from ..core.plan import Plan
 from ..core.specs import Kernels
 from ..errors import CallError, Problem
-from ..hosts.backend import Activations, CoreBatch, rates_at, require_rates
+from ..hosts.engine import Activations, CoreBatch, rates_at, require_rates
 from ..hosts.engine_choice import open_engine
 from ..hosts.pipelined import PendingUpdate
 from ..hosts.step_clock import FunctionSteps
@@ -22,34 +22,6 @@ from ..ops import checks
 from .batch_queues import INFERENCE, Pairing
 from .replicas import CallNames, is_outside_of_replicas, traced_function
 from .table_variables import HOST, PARAMETERS, on_host
-
-MOST_BYTES = 1 << 16
-"""Tensors of a replica and step are joined up to so many bytes; above, copies take longer."""
-
-
-class Carrier:
-    """Joins and splits tensors of known shapes, if that saves time.
-
-    >>> carrier = Carrier([(2, 1), (2, 3)])
-    >>> joined = carrier.join([tf.ones([2, 1]), tf.zeros([2, 3])])
-    >>> [one.shape for one in joined], [one.shape for one in carrier.split(joined)]
-    ([TensorShape([2, 4])], [TensorShape([2, 1]), TensorShape([2, 3])])
-    """
-
-    def __init__(self, shapes: Sequence[tuple[int, ...]]):
-        """Takes the shapes of the float32 tensors; matrices of as many rows can be joined."""
-        self._widths = [shape[-1] for shape in shapes]
-        self._joins = (len(shapes) > 1 and {len(shape) for shape in shapes} == {2}
-                       and len({shape[0] for shape in shapes}) == 1
-                       and 4 * shapes[0][0] * sum(self._widths) <= MOST_BYTES)
-
-    def join(self, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-        """Returns one tensor, or `tensors` as they are."""
-        return [tf.concat(tensors, 1)] if self._joins else list(tensors)
-
-    def split(self, joined: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-        """Returns the tensors of which `join` made `joined`."""
-        return tf.split(joined[0], self._widths, 1) if self._joins else list(joined)
 
 
 class Runtime:
@@ -72,9 +44,7 @@ class Runtime:
             self._steps = FunctionSteps(batch_size, self._engine.kernels)
             self._pending = PendingUpdate(self._engine, [tf.int64, tf.float32], self._update_late)
         self.kernels, self.kinds = self._engine.kernels, self._engine.kinds
-        shapes = {feature.name: plan.output_shape(feature) for feature in plan.features}
         self._features = features  # The plan has them in another order.
-        self._carrier = Carrier([shapes[name] for name in features])
         self._names = CallNames()
         self._pairings: dict[str | None, Pairing] = {}
         self._flush = tf.function(self._pending.make, autograph=False)
@@ -105,15 +75,7 @@ class Runtime:
                 done.append(tf.cond(tf.equal(use, INFERENCE), self._pending.make,
                                     lambda: tf.constant(0)))
             with tf.control_dependencies(done):
-                found = self._engine.lookup(packed)
-            if replica == 0:  # It is where tables are.
-                return found
-            joined = self._carrier.join([found[name] for name in self._features])
-        return dict(zip(self._features, self._carrier.split(joined)))
-
-    def joined(self, gradients: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-        """Returns the gradients of a replica, in the order of features, in as few tensors."""
-        return self._carrier.join(gradients)
+                return self._engine.lookup(packed)
 
     def rates(self) -> tf.Tensor:
         """Returns the learning rates of all tables, float32 `[tables]`; calls the user's functions.
@@ -130,24 +92,24 @@ class Runtime:
         rates = rates_at(self.plan, tf.constant(0, tf.int64))
         return tf.stack([rates[table.name] for table in self.plan.tables])
 
-    def update(self, joined: Sequence[Sequence[tf.Tensor]], stacked: tf.Tensor,
+    def update(self, gradients: Sequence[Sequence[tf.Tensor]], stacked: tf.Tensor,
                name: str | None) -> None:
         """Updates the rows that all replicas looked up last, or, if pipelined, a step later.
 
-        `joined` has the result of `joined` of each replica, `stacked` is that of `rates`.
+        `gradients` are those of each replica in the order of features, `stacked` is the result of
+        `rates`.
         """
         self._interrupt()
         with tf.device(HOST):
-            gradients: list[Activations] = [
-                dict(zip(self._features, self._carrier.split(one))) for one in joined]
+            by_name: list[Activations] = [dict(zip(self._features, own)) for own in gradients]
             packed = self._pairing(name, 0).take_looked_up()
             step = self._steps.trained.begin_step()
             rates = self._by_table(stacked)
             with tf.control_dependencies([require_rates(self.plan, rates, step)]):
                 done = (self._pending.make() if self.plan.pipelined
-                        else self._engine.update(packed, gradients, rates, step))
+                        else self._engine.update(packed, by_name, rates, step))
             with tf.control_dependencies([done]):
-                ended = ([self._pending.put([step, stacked], packed, gradients)]
+                ended = ([self._pending.put([step, stacked], packed, by_name)]
                          if self.plan.pipelined else [])
                 with tf.control_dependencies(ended):
                     self._steps.trained.count_step()

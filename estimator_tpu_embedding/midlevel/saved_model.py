@@ -38,9 +38,7 @@ class SavedLookups:
         Raises:
           InputShapeError: a ValueError, for an unexpected structure, type or rank.
         """
-        flat = self._declared.flatten(features, 'features')
-        flat_weights = ([None] * len(flat) if weights is None
-                        else self._declared.flatten(weights, 'weights'))
+        flat, flat_weights = self._declared.flatten_inputs(features, weights)
         shapes.of_inputs(self._declared, flat)
         self._waiting_here()[name].append(list(zip(flat, flat_weights)))
 

@@ -35,29 +35,29 @@ def on_host() -> Iterator[None]:
         yield
 
 
-def create(owner: Any, tables: tuple[Any, ...], *, trainable: bool,
+def create(trackable: Any, tables: tuple[Any, ...], *, trainable: bool,
            strategy: tf.distribute.Strategy | None) -> dict[str, dict[str, Any]]:
-    """Makes the variables of all tables, or takes the values with which `owner` was restored.
+    """Makes the variables of all tables, or takes the values with which `trackable` was restored.
 
     Args:
-      owner: a trackable; the variables become its children.
+      trackable: the variables become its children.
       trainable: whether tables are trainable variables; slots are not.
       strategy: whose variables they are for optimizers of Keras, which may make the slots.
 
     Returns:
       By the name of the table: `'parameters'`, then its slots in the order of the core. All are
-      float32 `[vocabulary_size, dim]`. A slot that the owner must not track is in TensorFlow's
-      wrapper for that, which is gone once the dict is an attribute of the owner.
+      float32 `[vocabulary_size, dim]`. A slot that the trackable must not track is in TensorFlow's
+      wrapper for that, which is gone once the dict is an attribute of it.
     """
     require_fit([Need(table.name, table.vocabulary_size, table.dim, tuple(
         slot_names(table.optimizer) if table.optimizer is not None else ()))
         for table in tables], memory_limits.limit())
     with on_host():
-        return {table.name: _create_table(owner, table, trainable, strategy)
+        return {table.name: _create_table(trackable, table, trainable, strategy)
                 for table in tables}
 
 
-def _create_table(owner: Any, table: Any, trainable: bool,
+def _create_table(trackable: Any, table: Any, trainable: bool,
                   strategy: tf.distribute.Strategy | None) -> dict[str, Any]:
     shape = (table.vocabulary_size, table.dim)
 
@@ -66,7 +66,7 @@ def _create_table(owner: Any, table: Any, trainable: bool,
             return OwnedVariable(initial_value=initializer, name=name, trainable=trainable,
                                  shape=shape, dtype=tf.float32, distribute_strategy=strategy)
         made: OwnedVariable = _tf.add_variable(
-            owner, name, shape, functools.partial(_initial_value, initializer, shape),
+            trackable, name, shape, functools.partial(_initial_value, initializer, shape),
             create_variable)
         return made
 

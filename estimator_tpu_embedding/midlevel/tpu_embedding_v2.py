@@ -179,9 +179,7 @@ class TPUEmbedding(_AutoTrackable):
         if is_rehearsal():
             return
         replicas = self._replicas.fed(device)
-        flat = self._declared.flatten(features, 'features')
-        flat_weights = ([None] * len(flat) if weights is None
-                        else self._declared.flatten(weights, 'weights'))
+        flat, flat_weights = self._declared.flatten_inputs(features, weights)
         by_replica = [([self._replicas.value(one, replica) for one in flat],
                        [self._replicas.value(one, replica) for one in flat_weights])
                       for replica in replicas]
@@ -247,11 +245,11 @@ class TPUEmbedding(_AutoTrackable):
             raise CallError(self._replicas.outside('apply_gradients'))
         batches = self._batches
         assert batches is not None
-        own = runtime.joined(batches.gradients(self._declared.flatten(gradients, 'gradients')))
+        own = batches.gradients(self._declared.flatten(gradients, 'gradients'))
 
         def apply_all(by_replica: Sequence[Sequence[tf.Tensor]]) -> None:
             with tf.name_scope(name or 'apply_gradients'):
-                runtime.update([joined for _, *joined in by_replica], by_replica[0][0], name)
+                runtime.update([own for _, *own in by_replica], by_replica[0][0], name)
 
         # Rates are computed in each replica, because the values that they read may differ there.
         self._replicas.together([runtime.rates(), *own], apply_all)

@@ -28,7 +28,7 @@ _WRITES = (
     '_strided_slice_assign')
 
 
-class _Owner(NamedTuple):
+class _Attachment(NamedTuple):
     engine: tf.Tensor | None
     part: int
     before_read: Callable[[], None]
@@ -44,7 +44,7 @@ class OwnedVariable(_ResourceVariable):
     does not call `before_read`, and ignores an assignment that an engine failed to take over.
     """
 
-    _owner: _Owner | None = None
+    _attachment: _Attachment | None = None
 
     def attach(self, engine: tf.Tensor | None, part: int, before_read: Callable[[], None]) -> None:
         """Attaches the variable to an engine, which may take its memory over from now on.
@@ -57,23 +57,23 @@ class OwnedVariable(_ResourceVariable):
             functions that save. It may let the engine make pending updates, but must not use the
             methods of this variable.
         """
-        self._owner = _Owner(engine, part, before_read)
+        self._attachment = _Attachment(engine, part, before_read)
 
     def _settle(self) -> None:
-        if self._owner is not None and tf.executing_eagerly():
-            self._owner.before_read()
+        if self._attachment is not None and tf.executing_eagerly():
+            self._attachment.before_read()
 
     def _read_variable_op(self, no_copy: bool = False) -> tf.Tensor:
         if not tf.executing_eagerly():
             value = super()._read_variable_op(no_copy)
             return value if no_copy else self._before_writes(_copy, value)
         self._settle()
-        if self._owner is None or self._owner.engine is None:
+        if self._attachment is None or self._attachment.engine is None:
             return super()._read_variable_op(no_copy)
         value = super()._read_variable_op(no_copy=True)
+        engine, part, _ = self._attachment
         return library.load().ete_read(
-            handle=self.handle, engine=self._owner.engine, value=value, part=self._owner.part,
-            copy=not no_copy)
+            handle=self.handle, engine=engine, value=value, part=part, copy=not no_copy)
 
     def numpy(self) -> Any:
         """Returns the value as an array of its own, with a single copy."""
@@ -83,8 +83,8 @@ class OwnedVariable(_ResourceVariable):
 
     def _copy_trackable_to_cpu(self, object_map: Any) -> None:
         """Copies the value for a background checkpoint, in a function that is traced once."""
-        if self._owner is not None:
-            self._owner.before_read()
+        if self._attachment is not None:
+            self._attachment.before_read()
         super()._copy_trackable_to_cpu(object_map)
 
     def _restore_from_tensors(self, restored_tensors: Any) -> Any:
@@ -96,15 +96,15 @@ class OwnedVariable(_ResourceVariable):
     def sparse_read(self, indices: Any, name: str | None = None) -> tf.Tensor:
         """Returns rows: float32 `[..., width]`, for integers of any shape. See `tf.gather`."""
         self._settle()
-        if self._owner is None or self._owner.engine is None:
+        if self._attachment is None or self._attachment.engine is None:
             # Not from its value: after a first write by row, TensorFlow copies that at every read.
             return super().sparse_read(indices, name=name)
         if not tf.executing_eagerly():
             return self._before_writes(tf.gather, super()._read_variable_op(), indices, name=name)
         with tf.device(self.device):
             return library.load().ete_read_rows(
-                engine=self._owner.engine, value=super()._read_variable_op(no_copy=True),
-                rows=tf.cast(indices, tf.int64), part=self._owner.part)
+                engine=self._attachment.engine, value=super()._read_variable_op(no_copy=True),
+                rows=tf.cast(indices, tf.int64), part=self._attachment.part)
 
     def gather_nd(self, indices: Any, name: str | None = None) -> tf.Tensor:
         """Returns elements or rows, see `tf.gather_nd`."""
@@ -138,7 +138,7 @@ class OwnedVariable(_ResourceVariable):
 
 
 def read(variable: OwnedVariable) -> tf.Tensor:
-    """Returns the value of a small variable without an owner, with a single operation."""
+    """Returns the value of a small variable that no engine has, with a single operation."""
     return tf.raw_ops.ReadVariableOp(resource=variable.handle, dtype=variable.dtype)
 
 

@@ -22,7 +22,7 @@ NO_RULE = -1
 OPTIONS = 24
 """How many floats each table has: kOptions in `src/options.h`."""
 
-PATIENCE_MS = 120_000
+SAVE_WAIT_MS = 120_000
 """How long an update waits for a run that saves the same table: long enough to save some 50 GB."""
 
 RULES: dict[type[Optimizer], tuple[int, Callable[[Any], tuple[float, ...]]]] = {
@@ -53,14 +53,12 @@ TensorFlow's ops, because `1 - float32(0.999)` is off by 1e-5.
 """
 
 
-def attributes(plan: Plan, threads: int, patience_ms: int = PATIENCE_MS) -> dict[str, Any]:
+def attributes(plan: Plan, threads: int) -> dict[str, Any]:
     """Returns the attributes of the operation EteEngine, by name.
 
     Args:
       plan: the plan of the engine.
       threads: how many the engine has; 0 is one per core that the process may use.
-      patience_ms: how long an update waits for runs that save a table before it fails, in
-        milliseconds; from 0 to 86,400,000, which is a day.
     """
     numbers, options = zip(*[
         (RULES[type(table.optimizer)][0], options_of(table.optimizer))
@@ -84,7 +82,7 @@ def attributes(plan: Plan, threads: int, patience_ms: int = PATIENCE_MS) -> dict
         'feature_samples': [plan.num_samples(feature) for feature in plan.features],
         'feature_weighted': [int(bool(feature.weight_feature)) for feature in plan.features],
         'threads': threads,
-        'patience_ms': patience_ms}
+        'patience_ms': SAVE_WAIT_MS}
 
 
 def options_of(optimizer: Optimizer) -> tuple[float, ...]:

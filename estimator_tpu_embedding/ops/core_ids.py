@@ -9,50 +9,21 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from . import checks, ids
+from . import checks
 from .checks import not_inlined
-from .ids import IdBatch, IdCounts, Reader
+from .ids import IdReader, ReadIds
 
 _ANY_CORE = '\x01core\x01'
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class FeatureIds:
-    """Says how the ids of one feature are read.
-
-    Attributes:
-      name: the name of the feature.
-      num_samples, combiner, sequence_length, may_lack_samples: see `ids.Reader`.
-      vocabulary_size, policy: see `ids.check`.
-      has_missing: whether `ids.MISSING` stands for unknown words.
-    """
-
-    name: str
-    num_samples: int
-    combiner: str | None
-    sequence_length: int = 0
-    may_lack_samples: bool = False
-    vocabulary_size: int
-    policy: str = 'error'
-    has_missing: bool = False
-
-
-class ReadIds(NamedTuple):
-    """The ids of one feature of one core, checked, counted, and the lengths of its sequences."""
-
-    batch: IdBatch
-    counts: IdCounts
-    lengths: tf.Tensor | None
 
 
 class CoreIds:
     """Reads the features of one core after another, in one graph of TF1."""
 
-    def __init__(self, features: Sequence[FeatureIds]):
+    def __init__(self, features: Sequence[IdReader]):
         self._features = features
         self._explain = not_inlined(self._message)
 
@@ -60,11 +31,11 @@ class CoreIds:
         """Returns the ids of all features of a core; the values fail to evaluate if a check fails.
 
         Args:
-          given: the values and the weights, or `None`, of each feature, as for `ids.Reader.read`.
+          given: the values and the weights, or `None`, of each feature, as for `IdReader.read`.
           core: the core, for messages.
 
         Raises:
-          InputShapeError: as `ids.Reader.read`.
+          InputShapeError: as `IdReader.read`.
         """
         given = {feature.name: given[feature.name] for feature in self._features}
         with checks.gathered() as conditions:
@@ -74,20 +45,9 @@ class CoreIds:
         return found if required is None else _after(required, found)
 
     def _read(self, given: Mapping[str, tuple[Any, Any]], core: str) -> dict[str, ReadIds]:
-        range_of, found = functools.cache(tf.range), {}
-        for feature in self._features:
-            where = f'feature "{feature.name}" on core {core}'
-            reading = Reader(
-                where=where, num_samples=feature.num_samples, combiner=feature.combiner,
-                sequence_length=feature.sequence_length,
-                may_lack_samples=feature.may_lack_samples, range_of=range_of,
-            ).read(*given[feature.name])
-            if feature.has_missing:
-                reading = ids.drop_missing(reading)
-            found[feature.name] = ReadIds(*ids.check(
-                where, reading, vocabulary_size=feature.vocabulary_size, policy=feature.policy),
-                reading.lengths)
-        return found
+        range_of = functools.cache(tf.range)
+        return {feature.name: dataclasses.replace(feature, core=core, range_of=range_of).read(
+            *given[feature.name]) for feature in self._features}
 
     def _message(self, given: Mapping[str, tuple[Any, Any]], core: tf.Tensor) -> tf.Tensor:
         """Returns what the first check says that fails."""

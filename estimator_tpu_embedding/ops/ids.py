@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import tensorflow.compat.v1 as tf
 
 from ..errors import InputShapeError, Problem
-from .checks import are_below, first_values, limited, masked, require
+from .checks import are_below, first_values, masked, require
 
 _BATCH = 'Batch with params["batch_size"] and drop_remainder=True.'
 
@@ -66,29 +66,49 @@ class Reading(NamedTuple):
     lengths: tf.Tensor | None = None
 
 
+class ReadIds(NamedTuple):
+    """The ids of one feature of one core, checked, counted, and the lengths of its sequences."""
+
+    batch: IdBatch
+    counts: IdCounts
+    lengths: tf.Tensor | None
+
+
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Reader:
+class IdReader:
     """Reads the ids of one feature on one core from a value of `input_fn`.
 
     Attributes:
-      where: the feature and the core, for messages.
+      name: the name of the feature.
       num_samples: samples per core.
       combiner: the combiner of the table. `None` requires one id per sample in a dense tensor.
       sequence_length: if it is above 0, the ids of one sample are a sequence, cut to this length.
       may_lack_samples: whether fewer than `num_samples` are accepted. The others have no ids, and
         no missing id of them is counted.
+      vocabulary_size, policy: see `check`.
+      has_missing: whether `MISSING` stands for unknown words.
+      core: the core, for messages; `''` names none.
       range_of: `tf.range`, or one that gives all features of a core the same tensor.
     """
 
-    where: str
+    name: str
     num_samples: int
     combiner: str | None
     sequence_length: int = 0
     may_lack_samples: bool = False
+    vocabulary_size: int
+    policy: str = 'error'
+    has_missing: bool = False
+    core: str = ''
     range_of: Callable[[int], tf.Tensor] = tf.range
 
-    def read(self, value: object, weights: object = None) -> Reading:
-        """Reads ids.
+    @property
+    def where(self) -> str:
+        """The feature and the core, for messages."""
+        return f'feature "{self.name}"' + (f' on core {self.core}' if self.core else '')
+
+    def read(self, value: object, weights: object = None) -> ReadIds:
+        """Reads and checks ids.
 
         Args:
           value: int32 or int64; a dense tensor `[B]` or `[B, ...]`, a `SparseTensor` of rank
@@ -102,6 +122,13 @@ class Reader:
         Raises:
           InputShapeError: for another type, or a shape that is known to be wrong.
         """
+        reading = self._read(value, weights)
+        if self.has_missing:
+            reading = _drop_missing(reading)
+        return ReadIds(*check(self.where, reading, vocabulary_size=self.vocabulary_size,
+                              policy=self.policy), reading.lengths)
+
+    def _read(self, value: object, weights: object) -> Reading:
         value, weights = _sparse_of_ragged(value), _sparse_of_ragged(weights)
         if not isinstance(value, (tf.Tensor, tf.SparseTensor)):
             raise InputShapeError(Problem(
@@ -226,7 +253,7 @@ def only(batch: IdBatch, kept: tf.Tensor) -> IdBatch:
         weights=None if batch.weights is None else tf.gather(batch.weights, places))
 
 
-def drop_missing(reading: Reading) -> Reading:
+def _drop_missing(reading: Reading) -> Reading:
     """Removes the ids that stand for unknown words, and counts them as missing."""
     batch = only(reading.batch, tf.not_equal(reading.batch.ids, MISSING))
     dropped = tf.size(reading.batch.ids, out_type=tf.int64) - tf.size(
@@ -249,9 +276,10 @@ def check(where: str, reading: Reading, *, vocabulary_size: int, policy: str = '
                        'of its table', remedy='Clean the data, raise the vocabulary size, or set '
                        'install(ids=...) or RunConfig(id_policy=...).')
         out_of_range: tf.Tensor | int = 0
-        batch = batch._replace(ids=limited(
-            batch.ids, vocabulary_size, rule,
-            got=lambda wrong: _of_samples(reading.batch, wrong)))
+        right = are_below(batch.ids, vocabulary_size)
+        with tf.control_dependencies([require(
+                right, rule, got=lambda: _of_samples(reading.batch, ~right))]):
+            batch = batch._replace(ids=tf.identity(batch.ids))
     else:
         wrong = ~are_below(batch.ids, vocabulary_size)
         out_of_range = tf.reduce_sum(tf.cast(wrong, tf.int64))

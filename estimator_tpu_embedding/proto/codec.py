@@ -59,32 +59,39 @@ def plan_to_config(plan: Plan) -> Config:
         sharding_strategy=STRATEGIES[plan.strategy],
         pipeline_execution_with_tensor_core=plan.pipelined,
         profile_data_directory=plan.profile_directory)
-    optimizers = [table.optimizer or INFERENCE_OPTIMIZER for table in plan.tables]
-    rates = [table.rate or ConstantRate(value=optimizer.learning_rate)
-             for table, optimizer in zip(plan.tables, optimizers)]
-    tags = rate_tags(rates)
-    for table, optimizer, rate in zip(plan.tables, optimizers, rates):
-        descriptor = config.table_descriptor.add(
-            name=table.name, dimension=table.dimension,
-            vocabulary_size=max(table.vocabulary_size, plan.topology.num_hosts))
-        parameters = descriptor.optimization_parameters
-        if isinstance(rate, DynamicRate):
-            parameters.learning_rate.dynamic.tag = (
-                rate.function.tag if isinstance(rate.function, RateOfTag) else tags[rate])
-        else:
-            parameters.learning_rate.constant = rate.value
-        encode_optimizer(optimizer, parameters)
-        if table.quantization is not None:
-            encode_quantization(table.quantization, parameters.simulated_quantization)
-        if table.hot_id_replication:
-            parameters.hot_id_replication_configuration.status = HotIds.ENABLED
+    tables = [table if table.optimizer is not None
+              else dataclasses.replace(table, optimizer=INFERENCE_OPTIMIZER)
+              for table in plan.tables]
+    encode_tables(tables, config)
     for feature in plan.features:
         config.feature_descriptor.add(table_id=plan.table_index(feature.table),
                                       input_shape=plan.output_shape(feature)[:-1])
     return config
 
 
-def encode_optimizer(optimizer: Optimizer, parameters: Parameters) -> None:
+def encode_tables(tables: Sequence[TableSpec], config: Config) -> None:
+    """Adds tables to a message that has its hosts; a table without an optimizer has no rate."""
+    rates = [table.rate or ConstantRate(value=table.optimizer.learning_rate)
+             if table.optimizer is not None else None for table in tables]
+    tags = rate_tags(rate for rate in rates if rate is not None)
+    for table, rate in zip(tables, rates):
+        parameters = config.table_descriptor.add(
+            name=table.name, dimension=table.dimension,
+            vocabulary_size=max(table.vocabulary_size, config.num_hosts)).optimization_parameters
+        if isinstance(rate, DynamicRate):
+            parameters.learning_rate.dynamic.tag = (
+                rate.function.tag if isinstance(rate.function, RateOfTag) else tags[rate])
+        elif rate is not None:
+            parameters.learning_rate.constant = rate.value
+        if table.optimizer is not None:
+            _encode_optimizer(table.optimizer, parameters)
+        if table.quantization is not None:
+            _encode_quantization(table.quantization, parameters.simulated_quantization)
+        if table.hot_id_replication:
+            parameters.hot_id_replication_configuration.status = HotIds.ENABLED
+
+
+def _encode_optimizer(optimizer: Optimizer, parameters: Parameters) -> None:
     """Writes everything of an optimizer but its learning rate, as the original does."""
     parameters.gradient_accumulation_status = (
         Accumulation.ENABLED if optimizer.accumulate else Accumulation.DISABLED)
@@ -126,8 +133,8 @@ def _decode_bounds(limits: parameters_pb2.ClippingLimits) -> Bounds:
                   upper=limits.upper.value if limits.HasField('upper') else None)
 
 
-def encode_quantization(quantization: Any, message: parameters_pb2.SimulatedQuantization) -> None:
-    """Fills a message from a `Quantization`, or TensorFlow's class of the same fields."""
+def _encode_quantization(quantization: Quantization,
+                         message: parameters_pb2.SimulatedQuantization) -> None:
     message.enabled = True
     message.num_buckets = quantization.num_buckets
     message.clipping_limits.lower.value = quantization.lower

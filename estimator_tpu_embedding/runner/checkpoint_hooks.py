@@ -13,7 +13,6 @@ from .. import _tf
 from ..checkpoint.iterator_states import IteratorStates
 from ..checkpoint.saver import CommittingSaver, graph_written
 from ..hosts.placement import on
-from ..proto.text import graph_text
 
 _ITERATORS = 'iterators'  # the collection to which tf.data adds every iterator that is made
 _POLICIES = ('warn', 'ignore', 'fail')
@@ -78,15 +77,10 @@ class Background:
 class SaverHook(tf.train.CheckpointSaverHook):
     """Saves checkpoints, and first the graph, for which the disk may have no room."""
 
-    def begin(self) -> None:
-        """Opens the events, which begin with the graph."""
-        with _tf.graph_def_kept(tf.get_default_graph()):
-            super().begin()
-
     def after_create_session(self, session: tf.Session, coord: tf.train.Coordinator) -> None:
         """Writes the graph, and the first checkpoint."""
-        with graph_written(self._checkpoint_dir), _tf.graph_def_kept(session.graph):
-            _tf.begin_saving(self, session, graph_text)
+        with graph_written(self._checkpoint_dir):
+            super().after_create_session(session, coord)
 
 
 class SavesFinished(tf.train.SessionRunHook):

@@ -16,7 +16,7 @@ import tensorflow.compat.v1 as tf
 from ..checkpoint.recover import newest_checkpoint
 from ..errors import CheckpointError, Problem, counted
 from ..hosts.placed_graph import put_python_on_client, require_engines
-from ..hosts.transfers import pack_crossings
+from ..hosts.transfers import pack_transfers
 from .checkpoint_hooks import CheckpointInputPipelineHook
 from .failures import DivergedError, Failures, typed
 from .id_sampling import Profiler
@@ -247,6 +247,6 @@ class Run:
             runs.append([step.host_call])
         if step.lookahead is not None:
             runs.append([step.lookahead.begin])
-        pack_crossings(whole, [*runs, *[
+        pack_transfers(whole, [*runs, *[
             [feed.step, feed.counts, feed.has_data] for feed in self.graph.input.feeds]],
             placement.client)

@@ -17,7 +17,8 @@ import tensorflow.compat.v1 as tf
 from .. import _tf
 from ..checkpoint.manifest import StoredTable, stored_tables
 from ..errors import ConfigError, Problem
-from ..hosts.backend import Activations, Backend, LookupReceipt
+from ..hosts.backend import Backend, LookupReceipt
+from ..hosts.engine import Activations
 from ..hosts.engine_choice import choose_engine
 from ..hosts.pipelined import PipelinedBackend
 from ..hosts.placed_graph import keep_on_host

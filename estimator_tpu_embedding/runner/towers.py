@@ -204,7 +204,7 @@ class Towers(Generic[T]):
         """See the function `meet`; `combine` is called once per `group`."""
         core = _place.core
         if self.count > 1 and (tf.get_default_graph() is not self._graph
-                               or _tf.is_inside_control_flow(self._graph)):
+                               or _tf.is_in_control_flow(self._graph)):
             raise ConfigError(Problem(
                 'E456', 'model_fn', 'sums over replicas, and with them '
                 'CrossShardOptimizer.apply_gradients, must be outside of tf.cond, tf.while_loop '

@@ -26,17 +26,11 @@ from estimator_tpu_embedding.core.specs import FeatureSpec, Quantization, TableS
 from estimator_tpu_embedding.hosts.backend import QUEUE_CAPACITY
 
 pytestmark = pytest.mark.no_rerun
-OPTIMIZERS = {  # One of each way to write rows; all the others are in optimizers_test.py.
+OPTIMIZERS = {  # One of each way to write rows; optimizers_test.py has every one.
     'sgd': StochasticGradientDescent(learning_rate=.5),
     'adagrad': Adagrad(learning_rate=.3, initial_accumulator=.2),
     'adagrad, no accumulation': Adagrad(learning_rate=.3, accumulate=False, decay=.05),
     'adam, not lazy': Adam(learning_rate=.1, use_non_lazy_adam=True, beta1=.7, beta2=.8)}
-# That a place does not matter to native kernels is shown bit for bit below.
-PLACES = soak_except([graphs.of_backend(*place) for place in (
-    ('stock', 'mod', (2, 2)), ('stock', 'div', (5, 1)), ('native', 'mod', (2, 2)),
-    ('native_owners', 'mod', (2, 2)), ('stock', 'mod', (5, 1)), ('stock', 'div', (1, 4)),
-    ('native', 'div', (5, 1)), ('native_tasks', 'div', (5, 1)),
-    ('native_cluster', 'mod', (2, 2)))], *range(4))
 STEPS = 5
 
 
@@ -139,24 +133,6 @@ def reference_state(tables):
     return {name if suffix is None else f'{name}/{suffix}': values
             for name, table in tables.items()
             for suffix, values in [(None, table.rows), *table.slots.items()]}
-
-
-@pytest.mark.parametrize('backend, strategy, topology', PLACES)
-@pytest.mark.parametrize('optimizer', OPTIMIZERS)
-def test_five_steps_agree_with_the_reference(backend, strategy, topology, optimizer):
-    generator = np.random.default_rng(11)
-    with graphs.building(backend):
-        run = Run(backend, make_plan(OPTIMIZERS[optimizer], topology, strategy))
-        reference = reference_of(run)
-        for _ in range(STEPS):
-            batches, gradients = random_step(run.plan, generator)
-            expected = reference_step(reference, batches, gradients, run.plan.topology.num_cores)
-            for name, values in run(batches, gradients).items():
-                assert_close(values, expected[name])
-        state, expected = run.state(), reference_state(reference)
-        assert state.keys() == expected.keys()
-        for name in state:
-            assert_close(state[name], expected[name])
 
 
 @pytest.mark.parametrize('backend', graphs.EVERY_BACKEND)
@@ -323,50 +299,6 @@ def test_closing_ends_a_wait_for_ids(backend, waits_in):
 LENGTH = 3
 
 
-def make_plan_of_all_kinds(topology, strategy, combiner):
-    """Weights, and a sequence with a plain feature on one table."""
-    hosts, cores = topology
-    return resolve(
-        [TableSpec(name='user', vocabulary_size=7, dimension=5, combiner=combiner),
-         TableSpec(name='item', vocabulary_size=9, dimension=1, combiner=combiner)],
-        [FeatureSpec(name='liked', table='user', weight_feature='by how much'),
-         FeatureSpec(name='path', table='item', max_sequence_length=LENGTH),
-         FeatureSpec(name='last', table='item')],
-        Topology(num_hosts=hosts, cores_per_host=cores), batch_size=2 * hosts * cores,
-        optimizer=OPTIMIZERS['adagrad'], strategy=strategy)
-
-
-@pytest.mark.parametrize('backend, strategy, topology', PLACES)
-@pytest.mark.parametrize('combiner', ['sum', 'mean', 'sqrtn', None])
-def test_weights_and_sequences_agree_with_the_reference(backend, strategy, topology, combiner):
-    generator = np.random.default_rng(15)
-    with graphs.building(backend):
-        run = Run(backend, make_plan_of_all_kinds(topology, strategy, combiner))
-        size = run.plan.global_batch_size
-        tables = reference_of(run)
-        for _ in range(STEPS):
-            # A place of a sequence is a sample of the reference: (sample, place) in order.
-            batches = {'liked': graphs.random_samples(generator, size, 7),
-                       'path': graphs.random_samples(generator, size * LENGTH, 9, most=2),
-                       'last': graphs.random_samples(generator, size, 9)}
-            weights = {'liked': [generator.uniform(.5, 2, len(ids)).astype(np.float32)
-                                 for ids in batches['liked']]}
-            gradients = {name: generator.normal(size=(
-                len(batch), 5 if name == 'liked' else 1)).astype(np.float32)
-                for name, batch in batches.items()}
-            activations = run(batches, gradients, weights)
-            for name, batch in batches.items():
-                table = tables['user' if name == 'liked' else 'item']
-                assert_close(activations[name].reshape(gradients[name].shape),
-                             table.lookup(batch, weights.get(name)))
-            tables['user'].update([(batches['liked'], gradients['liked'], weights['liked'])])
-            tables['item'].update([(batches[name], gradients[name], None)
-                                   for name in ('last', 'path')])
-        state, expected = run.state(), reference_state(tables)
-        for name in expected:
-            assert_close(state[name], expected[name])
-
-
 @pytest.mark.parametrize('optimizer, moves', [
     (Momentum(learning_rate=.5, momentum=.5), [0]), (Adam(learning_rate=.5), [0]),
     (Adam(learning_rate=.5, use_non_lazy_adam=True), [0, 1])])
@@ -453,6 +385,23 @@ def test_owners_on_tasks_give_the_bits_of_owners_in_one_place_and_nearly_those_o
     for name, values in owners.items():
         np.testing.assert_array_equal(tasks[name], values, name)
         np.testing.assert_allclose(together[name], values, rtol=2e-6, atol=2e-6, err_msg=name)
+
+
+@pytest.mark.parametrize('backend', soak_except(map(graphs.of_backend, (
+    'stock', 'native', 'native_owners', 'native_tasks')), 3))
+def test_rows_that_a_step_touches_are_counted_once(backend):
+    """Whatever core or feature looks a row up, however often, and wherever it is."""
+    plan = plan_of_owners(2, 2, 'mod')
+    with graphs.building(backend):
+        run = Run(backend, plan)
+        touched = run.backend.rows_touched([receipt for _, receipt in run.looked_up])
+        batches, weights, gradients = global_step(plan, np.random.default_rng(3))
+        run.update = run.update, touched
+        run(batches, gradients, weights)
+        for table in plan.tables:
+            assert run.refused[1][table.name] == len({
+                one for feature in plan.features_of(table.name)
+                for sample in batches[feature.name] for one in sample})
 
 
 BIG = 2. ** 127  # 2 * BIG overflows.

@@ -5,7 +5,11 @@ import re
 import pytest
 from harness.work import calls_of
 
-from estimator_tpu_embedding.core.learning_rates import ConstantRate, DynamicRate, twins
+from estimator_tpu_embedding.core.learning_rates import (
+    ConstantRate,
+    DynamicRate,
+    shared_code_warnings,
+)
 from estimator_tpu_embedding.core.optimizers import (
     Adagrad,
     Adam,
@@ -220,5 +224,5 @@ SHARED = functools.partial(ramp, 2.)
     ([SHARED, SHARED], None), ([SHARED, abs], None), ([], None)])
 def test_functions_of_the_same_code_are_said_once_per_code(functions, got):
     rates = [ConstantRate(value=.1), *[DynamicRate(function=one) for one in functions]]
-    assert [(problem.code, problem.got) for problem in twins(rates)] == (
+    assert [(problem.code, problem.got) for problem in shared_code_warnings(rates)] == (
         [('W424', got)] if got else [])

@@ -16,6 +16,7 @@ from estimator_tpu_embedding.checkpoint.saver_builder import SaverBuilder
 from estimator_tpu_embedding.core.optimizers import Adagrad
 from estimator_tpu_embedding.errors import ConfigError
 from estimator_tpu_embedding.hosts.native_engine import make_engine
+from estimator_tpu_embedding.native import plan_attributes
 from estimator_tpu_embedding.ops.checks import message_to_problem
 
 pytestmark = [pytest.mark.no_rerun, graphs.needs_native]
@@ -145,8 +146,10 @@ def held(run, view):
     found.append(run.session.run(queue.dequeue()).tolist())
 
 
-def test_an_assignment_is_read_before_it_is_taken_and_outlives_a_run_that_could_not(graph):
-    run = Run(plan_of(), patience_ms=50)
+def test_an_assignment_is_read_before_it_is_taken_and_outlives_a_run_that_could_not(
+        graph, monkeypatch):
+    monkeypatch.setattr(plan_attributes, 'SAVE_WAIT_MS', 50)
+    run = Run(plan_of())
     run()
     part = run.parts[0]
     for_savers = part._read_variable_op(no_copy=True)

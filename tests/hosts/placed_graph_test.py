@@ -103,7 +103,7 @@ def variable(value, device=FIRST):
 
 def run(results, *, others=(), times=1):
     """(the values of the last run of results once all is packed, the messages of that run)."""
-    transfers.pack_crossings(tf.get_default_graph(), [results, *others], CLIENT)
+    transfers.pack_transfers(tf.get_default_graph(), [results, *others], CLIENT)
     tasks = Tasks(2)
     with tf.Session(tasks.target, config=tasks.config(tf.ConfigProto())) as session:
         session.run(tf.global_variables_initializer())
@@ -175,7 +175,7 @@ def test_a_branch_that_changes_variables_waits_for_their_reads():
     branch, graph = changed.op, tf.get_default_graph()
     while branch.type not in ('If', 'StatelessIf'):
         branch = branch.inputs[0].op
-    transfers.pack_crossings(graph, [[before, changed]], CLIENT)
+    transfers.pack_transfers(graph, [[before, changed]], CLIENT)
     assert [each.device for each in branch.control_inputs] == [FIRST]
 
 

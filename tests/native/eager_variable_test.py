@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-from harness import graphs, processes
+from harness import graphs
 from harness.native_eager import Opened, Owned
 
 from estimator_tpu_embedding.native.eager_variable import OwnedVariable
@@ -122,29 +122,3 @@ def test_without_an_engine_it_is_a_plain_variable(owned):
 def test_no_strategy_replicates_it():
     with tf.distribute.MirroredStrategy(['/cpu:0']).scope():
         assert type(OwnedVariable(initial_value=lambda: tf.zeros([6, 2]))) is OwnedVariable
-
-
-SERVE = """
-import sys
-import tensorflow as tf
-model = tf.saved_model.load(sys.argv[1])
-assert model.rows(tf.constant([3, 1], tf.int64)).numpy().tolist() == [[-1, -1], [0, 0]]
-assert model.total().numpy() == -4
-with tf.GradientTape() as tape:
-    total = model.total()
-assert tape.gradient(total, model.table).numpy().tolist() == [[1, 1]] * 6
-assert 'estimator_tpu_embedding' not in sys.modules
-"""
-
-
-def test_a_saved_model_serves_without_this_package(owned, tmp_path):
-    owned.step([0, 3])
-    module = tf.Module()
-    module.table = owned.variable
-    module.rows = tf.function(lambda ids: tf.nn.embedding_lookup(owned.variable, ids),
-                              [tf.TensorSpec([None], tf.int64)])
-    module.total = tf.function(lambda: tf.reduce_sum(owned.variable), [])
-    tf.saved_model.save(module, str(tmp_path / 'model'))
-    assert owned.detached() == -1
-    ended = processes.run_python('-c', SERVE, tmp_path / 'model', cwd=tmp_path, PYTHONPATH=None)
-    assert ended.returncode == 0

@@ -29,15 +29,15 @@ class Owners:
              FeatureSpec(name='self', table='user')],
             Topology(num_hosts=2), batch_size=2 * SAMPLES,
             optimizer=Adagrad(learning_rate=.1))
-        self.exchange = of_hosts.Exchange.of(plan)
+        self.plan = plan
         self.library = library.load()
         self.engines = [self.library.ete_open(**plan_attributes.attributes(own, 1))
-                        for own in self.exchange.owners.values()]
+                        for own in plan.plans_of_owners().values()]
         samples = tf.constant([0, 0, 2])
         batch = {'liked': IdBatch(samples, tf.constant([4, 0, 1], tf.int64), 4,
                                   tf.constant([1., 3., 2.])),
                  'self': IdBatch(samples, tf.constant([0, 0, 0], tf.int64), 4, None)}
-        self.split = of_hosts.split(self.exchange, batch)
+        self.split = of_hosts.split(plan, batch, 2)
 
     def close(self):
         for engine in self.engines:
@@ -107,10 +107,10 @@ def test_what_is_not_finite_is_counted_and_others_counts_decide_whether_an_owner
 def test_ids_that_a_table_does_not_have_are_refused_with_the_name_of_the_feature(owners):
     for wrong in (5, -1, 2**40):
         with pytest.raises(tf.errors.InvalidArgumentError, match=f'"liked".*got {wrong}'):
-            of_hosts.split(owners.exchange, {
+            of_hosts.split(owners.plan, {
                 'liked': IdBatch(tf.constant([1]), tf.constant([wrong], tf.int64), 4,
                                  tf.constant([1.])),
-                'self': IdBatch(tf.constant([], tf.int32), tf.constant([], tf.int64), 4, None)})
+                'self': IdBatch(tf.constant([], tf.int32), tf.constant([], tf.int64), 4, None)}, 2)
 
 
 @pytest.mark.parametrize(('wrong', 'message'), [
@@ -123,7 +123,7 @@ def test_ids_that_a_table_does_not_have_are_refused_with_the_name_of_the_feature
 def test_links_that_are_none_are_refused_with_the_owner(owners, wrong, message):
     """Owner 1 knows only `liked`, whose 4 samples have the positions 4 to 7."""
     with pytest.raises(tf.errors.InvalidArgumentError, match=f'owner 1 .*{message}'):
-        of_hosts.merge(owners.exchange, [np.zeros(8, np.float32), np.zeros(3, np.float32)],
+        of_hosts.merge(owners.plan, [np.zeros(8, np.float32), np.zeros(3, np.float32)],
                        [owners.split.links[0], wrong], owners.split.scales)
 
 
@@ -148,11 +148,11 @@ def test_a_message_of_garbage_is_an_error_or_some_message(owners):
 
 def test_grouped_ids_of_another_host_are_refused(owners):
     """The tables of `mod` hosts may have the same number of rows, but not the same ids."""
-    plan = dataclasses.replace(owners.exchange.plan, strategy='mod', tables=tuple(
-        dataclasses.replace(table, vocabulary_size=4) for table in owners.exchange.plan.tables))
+    plan = dataclasses.replace(owners.plan, strategy='mod', tables=tuple(
+        dataclasses.replace(table, vocabulary_size=4) for table in owners.plan.tables))
     first, second = [
         owners.library.ete_open(**plan_attributes.attributes(own, 1))
-        for own in of_hosts.Exchange.of(plan).owners.values()]
+        for own in plan.plans_of_owners().values()]
     empty = np.zeros(4, np.int32)
     grouped, lengths = owners.library.ete_group_message(engine=first, message=empty)
     with pytest.raises(tf.errors.InvalidArgumentError, match='other tables or features'):

@@ -8,14 +8,6 @@ from harness.native_eager import Opened
 pytestmark = graphs.needs_native
 
 
-def test_each_execution_opens_an_engine_of_its_own():
-    with Opened() as one, Opened() as other:
-        grouped = one.group([0, 3])
-        one.update(grouped, 1.)
-        assert one.lookup(grouped).numpy().tolist() == [[-1, -1]] * 2
-        assert other.lookup(grouped).numpy().tolist() == [[0, 0]] * 2
-
-
 def test_a_seed_that_is_set_drops_kernels_and_no_engine():
     with Opened() as engine:
         grouped = engine.group([0, 3])

@@ -22,32 +22,6 @@ def operations():
         made.session.close()
 
 
-def test_what_was_grouped_is_ungrouped_with_weights_as_shares(operations):
-    samples, ids, weights = operations.run(operations.library.ete_ungroup(
-        engine=operations.handle, grouped=operations.group(*IDS), F=3, W=1))
-    for found, wanted in zip(samples + ids, IDS[0] + IDS[1]):
-        assert found.tolist() == wanted
-    np.testing.assert_allclose(weights[0], [1 / 3, 2 / 3, 1], rtol=1e-6)
-
-
-@pytest.mark.parametrize('weighted, weights', [
-    ([0, 0, 0], []), ([0, 1, 0], [[3.]]), ([1, 1, 1], [*IDS[2], [3.], []])])
-def test_a_batch_with_weights_for_other_features_is_one_of_the_engine_that_has_them(
-        operations, weighted, weights):
-    grouped = operations.group(*IDS[:2], weights, weighted=weighted)
-    other = Operations(feature_weighted=weighted)
-    np.testing.assert_array_equal(other.group(*IDS[:2], weights), grouped)
-    other.session.close()
-    assert [len(found) for found in operations.lookup(grouped)] == [SAMPLES] * 3
-    both = [grouped, operations.group(*IDS)]
-    assert operations.update(both, native_ops.zeros() * 2).tolist() == [0, 0]
-    samples, ids, shares = operations.run(operations.library.ete_ungroup(
-        engine=operations.handle, grouped=grouped, F=3, W=len(weights)))
-    for found, wanted in zip(samples + ids, IDS[0] + IDS[1]):
-        assert found.tolist() == wanted
-    assert [share.shape for share in shares] == [np.shape(one) for one in weights]
-
-
 @pytest.mark.parametrize('weighted, says', [
     ([0, 0], 'weighted.*3 entries, got 2'), ([0, -1, 0], '"friend".*0 or 1, got -1'),
     ([1, 1, 0], 'weighted features: the engine expects 2, not 1')])

@@ -95,9 +95,6 @@ def test_the_options_of_all_rules_are_those_that_the_header_names():
         'kLowestWeight', 'kHighestWeight', 'kLowestGradient', 'kHighestGradient', 'kOwnOptions']
 
 
-def test_the_kernels_have_room_for_as_many_options():
+def test_the_kernels_have_room_for_as_many_options_and_threads():
     assert f'constexpr int kOptions = {encoded.OPTIONS};' in (SOURCES / 'options.h').read_text()
-
-
-def test_the_kernels_allow_as_many_threads_as_may_be_asked_for():
     assert f'constexpr int kMostThreads = {MAX_THREADS};' in (SOURCES / 'cores.h').read_text()

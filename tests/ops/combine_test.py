@@ -30,14 +30,6 @@ def test_i04_rows_of_a_sample_are_combined_and_an_empty_sample_is_exactly_zero(c
     assert (result[1] == 0).all()
 
 
-@pytest.mark.parametrize('combiner, share', [('sum', 1.), ('mean', .5), ('sqrtn', .5**.5)])
-def test_each_id_receives_its_share_of_the_gradient_of_its_sample(combiner, share):
-    gradient = np.array([[2., 4.], [8., 8.], [6., 6.]], np.float32)
-    result = run(combine.spread, gradient, combiner)
-    np.testing.assert_allclose(
-        result, [[2 * share, 4 * share], [2 * share, 4 * share], [6., 6.]], rtol=1e-6)
-
-
 # Weights 1 and 3 in sample 0: sum 4, root of the sum of squares sqrt(10); weight 0 in sample 2.
 @pytest.mark.parametrize('combiner, first, last', [
     ('sum', 1. + 9., 0.), (None, 10., 0.), ('mean', 10 / 4, 0.), ('sqrtn', 10 / 10**.5, 0.)])
@@ -70,20 +62,3 @@ def test_i06_weights_of_any_sign_give_numbers_in_either_engine(backend, pair, co
         np.testing.assert_allclose(value, [[expected]], rtol=1e-6)
         session.run(made.retrieve())
         assert np.isfinite(graphs.whole(session, plan, 't', made.tables['t'].rows)).all()
-
-
-def test_duplicates_are_summed_in_order_of_first_occurrence():
-    with tf.Graph().as_default(), tf.Session() as session:
-        ids, sums = session.run(combine.sum_duplicates(
-            tf.constant([7, 2, 7], tf.int64), tf.constant([[1.], [10.], [100.]])))
-    assert ids.tolist() == [7, 2]
-    assert sums.tolist() == [[101.], [10.]]
-
-
-def test_cores_take_turns_from_the_one_on_which_the_row_resides():
-    with tf.Graph().as_default(), tf.Session() as session:
-        # Of 3 cores: id 7 resides on core 1, so the order is 1, 2, 0.
-        found = session.run([combine.turns(tf.constant([7, 3, 2], tf.int64), core, 3)
-                             for core in range(3)])
-        assert np.transpose(found).tolist() == [[2, 0, 1], [0, 1, 2], [1, 2, 0]]
-        assert session.run(combine.turns(tf.constant([], tf.int64), 0, 1)).size == 0

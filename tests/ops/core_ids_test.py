@@ -6,10 +6,11 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 from estimator_tpu_embedding.ops import checks
-from estimator_tpu_embedding.ops.core_ids import CoreIds, FeatureIds
+from estimator_tpu_embedding.ops.core_ids import CoreIds
+from estimator_tpu_embedding.ops.ids import IdReader
 
 FEATURES = [
-    FeatureIds(name=name, num_samples=2, combiner='mean', vocabulary_size=10, **more)
+    IdReader(name=name, num_samples=2, combiner='mean', vocabulary_size=10, **more)
     for name, more in (
         ('dense', {}), ('int32', {}), ('matrix', {}), ('sparse', {}), ('ragged', {}),
         ('weighted', {}), ('words', {'has_missing': True}), ('sequence', {'sequence_length': 2}),
@@ -168,8 +169,8 @@ def test_a_core_has_one_check_and_all_cores_share_the_function_that_explains(cor
 
 @pytest.mark.parametrize('samples, fails', [(1, False), (2, False), (3, True)])
 def test_a_batch_may_lack_samples_where_that_is_said_but_has_none_too_many(samples, fails):
-    features = [FeatureIds(name='f', num_samples=2, combiner='sum', vocabulary_size=10,
-                           may_lack_samples=True)]
+    features = [IdReader(name='f', num_samples=2, combiner='sum', vocabulary_size=10,
+                         may_lack_samples=True)]
     with tf.Graph().as_default(), tf.Session() as session:
         fed = fed_later(GOOD['sparse'])
         batch = CoreIds(features).read({'f': (fed, None)}, 0)['f'].batch
@@ -183,8 +184,8 @@ def test_a_batch_may_lack_samples_where_that_is_said_but_has_none_too_many(sampl
 
 
 def test_ids_that_are_too_many_are_refused_also_if_the_last_is_out_of_range():
-    features = [FeatureIds(name='f', num_samples=2, combiner=None, vocabulary_size=10,
-                           may_lack_samples=True)]
+    features = [IdReader(name='f', num_samples=2, combiner=None, vocabulary_size=10,
+                         may_lack_samples=True)]
     with tf.Graph().as_default(), tf.Session() as session:
         fed = tf.placeholder(tf.int64, [None, None])
         batch = CoreIds(features).read({'f': (fed, None)}, 0)['f'].batch

@@ -15,20 +15,20 @@ def tensors(*counts):
     return [tf.convert_to_tensor(count, tf.int64) for count in counts]
 
 
-def read(value, *, num_samples=3, combiner='sum', vocabulary_size=10, has_missing=False):
-    """Runs a `Reader` and `check`: (samples, ids, seen, missing)."""
+def tensor(value):
+    if isinstance(value, tf.SparseTensorValue):
+        return tf.SparseTensor.from_value(value)
+    if isinstance(value, np.ndarray):
+        return tf.constant(value)
+    return value() if callable(value) else value
+
+
+def read(value, *, num_samples=3, combiner='sum', has_missing=False):
+    """(samples, ids, seen, missing)."""
     with tf.Graph().as_default(), tf.Session() as session:
-        if isinstance(value, tf.SparseTensorValue):
-            value = tf.SparseTensor.from_value(value)
-        elif callable(value):
-            value = value()
-        elif isinstance(value, np.ndarray):
-            value = tf.constant(value)
-        where = 'feature "f" on core 0'
-        reading = ids.Reader(where=where, num_samples=num_samples, combiner=combiner).read(value)
-        if has_missing:
-            reading = ids.drop_missing(reading)
-        batch, counts = ids.check(where, reading, vocabulary_size=vocabulary_size)
+        batch, counts, _ = ids.IdReader(
+            name='f', core='0', num_samples=num_samples, combiner=combiner, vocabulary_size=10,
+            has_missing=has_missing).read(tensor(value))
         samples, values, seen, missing = session.run(
             [batch.samples, batch.ids, *tensors(counts.seen, counts.missing)])
         return samples.tolist(), values.tolist(), int(seen), int(missing)
@@ -38,11 +38,6 @@ def problem_of_run(*args, **kwargs):
     with pytest.raises(tf.errors.InvalidArgumentError) as caught:
         read(*args, **kwargs)
     return checks.message_to_problem(caught.value.message)
-
-
-def test_zeros_in_dense_ids_of_rank_2_are_missing_and_counted():
-    value = np.array([[0, 3, 3], [0, 0, 0], [1, 0, 2]])
-    assert read(value) == ([0, 0, 2, 2], [3, 3, 1, 2], 4, 5)
 
 
 @pytest.mark.parametrize('value', [np.array([4, 0, 6]), np.array([[4], [0], [6]])],
@@ -94,20 +89,15 @@ def sparse(places, values, shape, dtype=np.int64):
     return tf.SparseTensorValue(places, np.array(values, dtype), shape)
 
 
-def tensor(value):
-    if isinstance(value, tf.SparseTensorValue):
-        return tf.SparseTensor.from_value(value)
-    return value() if callable(value) else tf.constant(value)
-
-
 def read_sequence(value, length, num_samples=3, combiner='sum'):
     """(places as `b * L + t`, ids, lengths, missing, truncated)."""
     with tf.Graph().as_default(), tf.Session() as session:
-        reading = ids.Reader(where='feature "f"', num_samples=num_samples, combiner=combiner,
-                             sequence_length=length).read(tensor(value))
-        found = session.run([reading.batch.samples, reading.batch.ids, reading.lengths,
-                             *tensors(reading.missing, reading.truncated)])
-        assert reading.batch.num_samples == num_samples * length
+        batch, counts, lengths = ids.IdReader(
+            name='f', num_samples=num_samples, combiner=combiner, vocabulary_size=10,
+            sequence_length=length).read(tensor(value))
+        found = session.run([batch.samples, batch.ids, lengths,
+                             *tensors(counts.missing, counts.truncated)])
+        assert batch.num_samples == num_samples * length
         return [part.tolist() for part in found]
 
 
@@ -146,9 +136,9 @@ def test_a_sequence_of_another_rank_is_refused(value):
 def test_i01_i02_i03_a_policy_makes_ids_legal_and_counts_those_that_were_not(policy, samples, left):
     # -1, 10 and 2**32 + 1 are not in [0, 10); the last is 4294967297, which never becomes row 1.
     with tf.Graph().as_default(), tf.Session() as session:
-        reading = ids.Reader(where='f', num_samples=5, combiner='sum').read(
-            tf.constant([-1, 3, 10, 2**32 + 1, 9], tf.int64))
-        batch, counts = ids.check('f', reading, vocabulary_size=10, policy=policy)
+        batch, counts, _ = ids.IdReader(
+            name='f', num_samples=5, combiner='sum', vocabulary_size=10, policy=policy).read(
+                tf.constant([-1, 3, 10, 2**32 + 1, 9], tf.int64))
         assert session.run([batch.samples, batch.ids])[0].tolist() == samples
         assert session.run(batch.ids).tolist() == left
         assert session.run(tensors(counts.seen, counts.out_of_range)) == [len(left), 3]

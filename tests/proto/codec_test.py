@@ -5,15 +5,8 @@ from google.protobuf import text_format
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from estimator_tpu_embedding.core.learning_rates import ConstantRate, DynamicRate
-from estimator_tpu_embedding.core.optimizers import (
-    UNDOCUMENTED,
-    Adagrad,
-    Bounds,
-    StochasticGradientDescent,
-)
-from estimator_tpu_embedding.core.plan import resolve
-from estimator_tpu_embedding.core.specs import FeatureSpec, Quantization, TableSpec, Topology
+from estimator_tpu_embedding.core.optimizers import UNDOCUMENTED
+from estimator_tpu_embedding.core.specs import Quantization
 from estimator_tpu_embedding.errors import ConfigError, UnsupportedError
 from estimator_tpu_embedding.proto.codec import (
     Config,
@@ -29,42 +22,9 @@ def golden(name):
     return text_format.Parse((GOLDENS / f'{name}.pbtxt').read_text(), Config())
 
 
-def shared(step):
-    return 3.0
-
-
-def ramp(step):
-    return 2.0
-
-
-def several_optimizers():
-    return resolve(
-        [TableSpec(name='a', vocabulary_size=1, dimension=4, combiner='sum',
-                   optimizer=StochasticGradientDescent(
-                       learning_rate=0.5, clip_gradients=Bounds(lower=-1.0, upper=0.0))),
-         TableSpec(name='b', vocabulary_size=10, dimension=5, rate=ConstantRate(value=0.25)),
-         TableSpec(name='c', vocabulary_size=7, dimension=4, rate=DynamicRate(function=shared)),
-         TableSpec(name='d', vocabulary_size=7, dimension=4, rate=DynamicRate(function=ramp),
-                   optimizer=Adagrad(learning_rate=0.1, decay=0.01, decay_times_rate=True,
-                                     clip_weights=Bounds(lower=-2.0))),
-         TableSpec(name='e', vocabulary_size=7, dimension=4, rate=DynamicRate(function=shared))],
-        [FeatureSpec(name=name, table=table, max_sequence_length=length)
-         for name, table, length in (('z', 'a', 0), ('y', 'b', 3), ('x', 'b', 0), ('w', 'c', 0),
-                                     ('v', 'd', 0), ('u', 'e', 2))],
-        Topology(num_hosts=2, cores_per_host=2), batch_size=8, strategy='mod', pipelined=True,
-        optimizer=Adagrad(learning_rate=0.1, accumulate=False))
-
-
-def test_a_plan_encodes_to_the_bytes_that_tensorflow_2_15_writes():
-    """`tests/estimator/tpu_embedding_test.py` compares all goldens, through the legacy classes."""
-    ours, theirs = plan_to_config(several_optimizers()), golden('several_optimizers_2x2')
-    assert ours == theirs
-    assert ours.SerializeToString(deterministic=True) == theirs.SerializeToString(
-        deterministic=True)
-
-
 @pytest.mark.parametrize('path', sorted(GOLDENS.glob('*.pbtxt')), ids=lambda path: path.stem)
 def test_decoding_a_golden_and_encoding_it_again_gives_the_same_bytes(path):
+    """`tests/estimator/tpu_embedding_test.py` encodes the declarations of all goldens."""
     config = golden(path.stem)
     assert plan_to_config(config_to_plan(config)) == config
 

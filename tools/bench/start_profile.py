@@ -20,7 +20,6 @@ PARTS = (
      '_MonitoredSession.__init__'),
     ('session, savers', 'tensorflow.python.training.monitored_session', 'Scaffold.finalize'),
     ('session, text of the graph', 'tensorflow.python.training.training_util', 'write_graph'),
-    ('session, text of the graph', 'estimator_tpu_embedding.runner.checkpoint_hooks', 'graph_text'),
     ('session, messages of the graph', 'tensorflow.python.framework.ops', 'Graph.as_graph_def'),
     ('session, first checkpoint', 'tensorflow.python.training.basic_session_run_hooks',
      'CheckpointSaverHook._save'),

@@ -66,11 +66,14 @@ class Engine {
   // Whether `data` is the memory of the part.
   bool owns(int64_t number, const void* data) const { return part(number).data == data; }
 
-  // An assignment gives the variable of a part new values. They are *offered* to the part before
-  // the variable becomes a view of it again. Afterwards they are *taken*, which copies them. In
-  // between the offer is the value of the part, whatever its memory holds. The first operation
-  // that needs the rows takes the offer. So a run that ends in between, or that waits too long for
-  // a saver, loses nothing.
+  // How new values come into a part. A run that assigns gives the variable a buffer of its own. The
+  // next run that needs the rows does three things, in this order:
+  // 1. It *offers* the buffer to the part. From now on the offer is the value of the part, and its
+  //    memory is not.
+  // 2. It makes the variable a view of the part again.
+  // 3. It *takes* the offer: its values are copied into the memory of the part.
+  // If it ends before the third, the offer stays, and the next such run takes it. So a run that
+  // fails, or that waits too long for a saver, loses no assignment.
 
   // Offers values to the part, in place of an offer that was not taken. Waits for nobody.
   void offer(int64_t number, Values values);
@@ -78,14 +81,14 @@ class Engine {
   // Returns the offer to the part; it has no data if there is no offer.
   Values offered(int64_t number) const;
 
-  // Copies the offer to the part, if there is one, into its memory. It waits until it is alone in
-  // the engine. If others do not end, it throws Error kFailedPrecondition, and the offer stays.
-  // Cannot fail later.
+  // Copies the offer, if there is one, into the memory of the part. First it waits until nobody
+  // else uses the engine. If others do not end, it throws Error kFailedPrecondition, and the offer
+  // stays. After that wait it cannot fail.
   //
   // `kept` are values that the caller keeps alive. If they are the offer, the engine lets go of
-  // them, and then asks `is_last`, which must not throw, whether nobody else holds them. If so,
-  // their memory goes back to the system while they are copied, except for the first and the last
-  // page. So no more than a slice of them exists twice.
+  // them. Then it asks `is_last`, which must not throw, whether the caller alone holds them. If so,
+  // their memory goes back to the system piece by piece while they are copied, except for the first
+  // and the last page. So no more than one piece of them exists twice.
   void take(int64_t number, const float* kept = nullptr,
             const std::function<bool()>& is_last = nullptr);
 
