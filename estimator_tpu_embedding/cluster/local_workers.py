@@ -8,7 +8,6 @@ import pathlib
 import queue
 import subprocess
 import sys
-import threading
 
 from ..errors import Problem
 from ..proto import files
@@ -48,31 +47,23 @@ class Children:
             if error is not None:
                 raise error
             self._processes.append(process)
-        late = threading.Event()
-
-        def give_up() -> None:
-            late.set()
-            self.kill()
-
-        watch = threading.Timer(deadline, give_up)
-        watch.daemon = True
-        watch.start()
-        try:
-            with concurrent.futures.ThreadPoolExecutor(self._count, 'start-worker') as pool:
-                found = list(pool.map(_address_of, self._processes))
-        finally:
-            watch.cancel()
-        problems = [Problem(
+        with concurrent.futures.ThreadPoolExecutor(self._count, 'start-worker') as pool:
+            told = [pool.submit(_address_of, process) for process in self._processes]
+            try:
+                late = concurrent.futures.wait(told, deadline).not_done
+            finally:
+                if not all(one.done() for one in told):
+                    self.kill()  # Then the threads end, too.
+        found = {host: one.result() for host, one in enumerate(told) if one not in late}
+        problems = {host: Problem(
             'E711', f'worker {host} of this job', f'it must start within {deadline:g} s',
-            'no address' if late.is_set()
-            else f'it ended with status {self._processes[host].wait()}',
+            f'it ended with status {process.wait()}' if host in found else 'no address',
             'What it said is above, on standard error.')
-            for host, address in enumerate(found) if address is None]
+            for host, process in enumerate(self._processes) if found.get(host) is None}
         if problems:
             self.end()
-            raise HostUnavailableError(*problems, hosts=tuple(
-                host for host, address in enumerate(found) if address is None))
-        return [address for address in found if address is not None]
+            raise HostUnavailableError(*problems.values(), hosts=tuple(problems))
+        return [address for address in found.values() if address is not None]
 
     def pids(self) -> list[int]:
         """Returns the process of each worker."""
