@@ -135,7 +135,7 @@ class Cluster:
     def check(self) -> None:
         """Returns once each worker has just answered, or one is known to be lost."""
         if self._watch is not None:
-            self._watch.check()
+            self._watch.heartbeats.check()
 
     def lost(self, error: BaseException, generation: int | None = None) -> None:
         """Gives all workers up, because one of them was lost; the next `prepare` replaces them.
@@ -165,7 +165,7 @@ class Cluster:
 
     def answers(self) -> str:
         """Says how fast each worker has answered since the last call, the slowest first."""
-        return '' if self._watch is None else self._watch.answers()
+        return '' if self._watch is None else self._watch.heartbeats.answers()
 
     def tell_tables(self, tables: Sequence[Sequence[dict[str, Any]]]) -> None:
         """Tells each worker the `name`, `rows` and `bytes` of each part of a table on its host.

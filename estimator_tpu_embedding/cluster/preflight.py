@@ -8,7 +8,7 @@ from typing import Any
 
 from ..errors import ConfigError, Problem, SetupError, bytes_text, shown
 from . import process_facts, worker_calls
-from .addresses import parsed
+from .addresses import checked
 from .worker_calls import for_all
 from .worker_errors import HostLostError
 
@@ -26,8 +26,7 @@ def require_room(addresses: Sequence[str], available: Sequence[int], needed: Seq
     """
     machines: dict[str, list[int]] = {}
     for host, address in enumerate(addresses):
-        place = parsed(address)
-        machines.setdefault(address if place is None else place.host, []).append(host)
+        machines.setdefault(checked(address).host, []).append(host)
     problems = []
     for hosts in machines.values():
         total, most = sum(needed[host] for host in hosts), min(available[host] for host in hosts)

@@ -23,7 +23,7 @@ from .. import _tf
 from ..errors import shown
 from ..hosts.placement import device_of
 from ..proto import files
-from .addresses import parsed
+from .addresses import checked
 from .server import BOOT_JOB, Target, avoid_proxies
 from .worker import TOKEN
 
@@ -91,8 +91,7 @@ class Line:
 
     def __init__(self, address: str, *, deadline: float):
         """Contacts nobody yet."""
-        place = parsed(address)
-        avoid_proxies([] if place is None else [place.host])
+        avoid_proxies([checked(address).host])
         self._deadline = deadline
         self._graph = tf.Graph()
         with self._graph.as_default(), tf.device(device_of(BOOT_JOB, 0)):
