@@ -14,7 +14,7 @@ from ..errors import ConfigError, EteError, Problem, SetupError, shown
 from . import addresses, process_facts, worker_calls
 from .addresses import is_refused, stranger_at
 from .worker_calls import for_all
-from .worker_errors import HostUnavailableError
+from .worker_errors import HostUnavailableError, no_answer
 
 _REFUSED = 'connection refused: nobody listens there'
 _PAUSE = .2
@@ -186,8 +186,7 @@ def _open(address: str, run: str, deadline: float, stale: Collection[str],
                     say(f'worker {address} is {why}: waiting up to {lease:.0f} s, until its lease '
                         'ends')
         time.sleep(_PAUSE)
-    return Problem('E707', f'worker {address}', f'it must answer within {deadline:g} s', why,
-                   'Look whether "etpe worker" runs there, with "etpe worker ls".')
+    return no_answer(f'worker {address}', deadline, why)
 
 
 def _of_another_version(address: str) -> Opened | None:

@@ -35,18 +35,22 @@ def interfaces() -> dict[str, str]:
     return found
 
 
+def interfaces_text() -> str:
+    """Returns `interfaces` for people, such as `'eth0 (10.0.0.3)'`; `''` if there is none."""
+    return ', '.join(f'{name} ({address})' for name, address in sorted(interfaces().items()))
+
+
 def require_private(where: str, expose: bool) -> None:
     """Makes sure that a server of TensorFlow may listen here.
 
     Raises:
       ExposedServerError: E705, if other machines could reach it and nobody agreed.
     """
-    others = {} if expose else interfaces()
+    others = '' if expose else interfaces_text()
     if others:
         raise ExposedServerError(Problem(
             'E705', where, 'a server of TensorFlow listens on all interfaces and obeys everybody '
-            'who reaches it, so it starts only where there is no interface but loopback',
-            ', '.join(f'{name} ({address})' for name, address in sorted(others.items())),
+            'who reaches it, so it starts only where there is no interface but loopback', others,
             'In a private network, say --expose, or install(expose=True).'))
 
 
