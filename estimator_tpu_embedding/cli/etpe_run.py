@@ -172,12 +172,12 @@ def _libraries(program: str) -> Callable[[str], bool]:
 
     Files beside the program belong to the job, even among the libraries.
     """
-    beside = os.path.join(os.path.dirname(program), '')
+    of_the_job = os.path.join(os.path.dirname(program), '')
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     folders = {package, *site.getsitepackages(), site.getusersitepackages(), *(
         sysconfig.get_path(kind) for kind in ('stdlib', 'platstdlib', 'purelib', 'platlib'))}
     roots = tuple(os.path.join(folder, '') for folder in folders)
-    return lambda file: file.startswith(roots) and not file.startswith(beside)
+    return lambda file: file.startswith(roots) and not file.startswith(of_the_job)
 
 
 def _show(error: Exception, frames: TracebackType | None) -> None:

@@ -6,6 +6,7 @@ caller waits for its result or for the news of a loss. The second thread is then
 
 from __future__ import annotations
 
+import functools
 import queue
 import threading
 import weakref
@@ -78,15 +79,13 @@ class Calls:
         def made(*arguments: Any, **named: Any) -> Any:
             if isinstance(threading.current_thread(), Caller):
                 return call(*arguments, **named)
-            work = (lambda: call(*arguments, **named)) if named else call
-            result, error = self._result(work, () if named else arguments)
+            result, error = self._result(functools.partial(call, *arguments, **named))
             if error is not None:
                 raise self._better(error)
             return result
         return made
 
-    def _result(self, call: Callable[..., Any], arguments: tuple[Any, ...]
-                ) -> tuple[Any, BaseException | None]:
+    def _result(self, call: Callable[[], Any]) -> tuple[Any, BaseException | None]:
         """Returns the result or error of a call that the second thread of this one makes."""
         reply: Reply = queue.SimpleQueue()
         with self._lock:
@@ -95,7 +94,7 @@ class Calls:
             self._waiting.add(reply)
         second = getattr(_of_thread, 'second', None) or _Second()
         _of_thread.second = None  # It is busy until the result comes: Ctrl-C may end the wait.
-        second.caller.submit(call, arguments, reply)
+        second.caller.submit(call, reply)
         deadline = None if threading.current_thread().daemon else self._deadline()
         try:
             result, error = reply.get(timeout=deadline)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import concurrent.futures
 import os
 import pathlib
-import queue
 import subprocess
 import sys
 
 from ..errors import Problem
 from ..proto import files
-from .worker_calls import Caller, Reply
+from .worker_calls import Caller
 from .worker_errors import HostUnavailableError
 
 PACKAGE = str(__package__).partition('.')[0]
@@ -40,13 +39,8 @@ class Children:
         """
         self.end()
         self._caller = self._caller or Caller()
-        reply: Reply = queue.SimpleQueue()
         for _ in range(self._count):
-            self._caller.submit(self._start_one, (), reply)
-            process, error = reply.get()
-            if error is not None:
-                raise error
-            self._processes.append(process)
+            self._processes.append(self._caller.result(self._start_one))
         with concurrent.futures.ThreadPoolExecutor(self._count, 'start-worker') as pool:
             told = [pool.submit(_address_of, process) for process in self._processes]
             try:
