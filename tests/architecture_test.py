@@ -112,8 +112,7 @@ HOMES = {
         {f'runner/{name}.py' for name in (
             'signals_and_deadlines', 'infeed', 'checkpoint_hooks', 'run_sessions', 'towers')}
         | {'migration/migrate_checkpoint.py'}  # SIGTERM ends a migration in order.
-        | {f'cluster/{name}.py' for name in (
-            'local_workers', 'worker_calls', 'worker')}),
+        | {'cluster/worker_calls.py', 'cluster/worker.py'}),
     'files that are opened': (
         uses, {'open', 'os.open', 'os.fdopen'},
         {'checkpoint/storage.py', 'checkpoint/model_dir.py', 'proto/files.py',

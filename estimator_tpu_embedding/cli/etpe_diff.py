@@ -152,17 +152,13 @@ def _changed(where: str, both: Iterable[Mapping[str, Any]], effects: Mapping[
 def _of_tables(a: View, b: View) -> Iterator[Difference]:
     of_a, of_b = _by_name(a.tables), _by_name(b.tables)
     pairs = [(of_a[name], table) for name, table in of_b.items() if name in of_a]
-    removed = [table for name, table in of_a.items() if name not in of_b]
-    added = [table for name, table in of_b.items() if name not in of_a]
     batch = _batch(a, b)
     numbers_a, numbers_b = (_functions(same) for same in zip(*pairs)) if pairs else ({}, {})
-    for table in removed:
-        yield Difference(kind='removed', where=table.name, what='table',
-                         before=f'{table.rows} x {table.dimension}',
+    for name in sorted(of_a.keys() - of_b.keys()):
+        yield Difference(kind='removed', where=name[0], what='table', before=_shape(of_a[name]),
                          breaking=True, why='training would lose it')
-    for table in added:
-        yield Difference(kind='added', where=table.name, what='table',
-                         after=f'{table.rows} x {table.dimension}',
+    for name in sorted(of_b.keys() - of_a.keys()):
+        yield Difference(kind='added', where=name[0], what='table', after=_shape(of_b[name]),
                          why='it begins with initial values')
     for before, after in pairs:
         rates: list[Value] = [one.learning_rate if one.tag is None else f'tag {one.tag}'
@@ -180,6 +176,10 @@ def _of_tables(a: View, b: View) -> Iterator[Difference]:
             for one, rate in zip((before, after), rates)), {
                 'rows': _effect_of_rows(before, after, a, b), 'optimizer': kept, 'slots': kept,
                 'dimension': (True, 'another shape')})
+
+
+def _shape(table: TableView) -> str:
+    return f'{table.rows} x {table.dimension}'
 
 
 def _by_name(tables: Iterable[TableView]) -> dict[tuple[str, int], TableView]:

@@ -118,8 +118,8 @@ def _blocks(view: View) -> Iterator[Line | Grid]:
     yield Grid(_HEAD, [_cells(table) for table in view.tables])
     if view.strays:
         yield Line(f'features without a table: {_features_text(view.strays)}', 'bad')
-    unknown = '' if all(table.slots is not None for table in view.tables) else (
-        '; ? stands for slots that are not known, and their bytes are not counted')
+    unknown = ('; ? stands for slots that are not known, and their bytes are not counted'
+               if view.slots_unknown else '')
     yield Line(f'{len(view.tables)} tables, {bytes_text(view.raw_bytes)}, padded '
                f'{bytes_text(view.padded_bytes)}{unknown}')
 

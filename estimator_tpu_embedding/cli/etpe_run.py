@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Any
 
 from ..checkpoint.options import CheckpointOptions, renames
-from ..core.specs import ID_POLICIES, KERNELS, Kernels, Topology
+from ..core.specs import ID_POLICIES, KERNELS, Kernels, System
 from ..errors import ConfigError, EteError
 
 _FLAG = {'action': 'store_true'}
@@ -88,10 +88,8 @@ def run(parsed: argparse.Namespace) -> int:
     """Runs the script. Messages of the tool itself go to standard error."""
     if parsed.module is None and parsed.script is None:
         parsed.refuse('the following arguments are required: SCRIPT')
-    problems = list(Topology(num_hosts=1 if parsed.hosts is None else parsed.hosts,
-                             cores_per_host=1 if parsed.cores is None else parsed.cores
-                             ).problems())
-    problems += Kernels(threads=parsed.kernel_threads).problems('--kernel-threads')
+    problems = [*System.sized(parsed.hosts, parsed.cores).topology.problems(),
+                *Kernels(threads=parsed.kernel_threads).problems('--kernel-threads')]
     if problems:
         return _refuse('\n'.join(map(str, problems)))
     if parsed.steps is not None and parsed.steps < 1:
@@ -174,12 +172,12 @@ def _libraries(program: str) -> Callable[[str], bool]:
 
     Files beside the program belong to the job, even among the libraries.
     """
-    beside = os.path.join(os.path.dirname(program), '')
+    of_the_job = os.path.join(os.path.dirname(program), '')
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     folders = {package, *site.getsitepackages(), site.getusersitepackages(), *(
         sysconfig.get_path(kind) for kind in ('stdlib', 'platstdlib', 'purelib', 'platlib'))}
     roots = tuple(os.path.join(folder, '') for folder in folders)
-    return lambda file: file.startswith(roots) and not file.startswith(beside)
+    return lambda file: file.startswith(roots) and not file.startswith(of_the_job)
 
 
 def _show(error: Exception, frames: TracebackType | None) -> None:

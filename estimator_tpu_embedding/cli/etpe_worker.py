@@ -75,11 +75,10 @@ def _tell(server: Any, versions: dict[str, str]) -> None:
     """Says what runs here and who can reach it."""
     from ..cluster import listening
     own = ', '.join(f'{name} {version}' for name, version in versions.items())
-    others = listening.interfaces()
-    seen = ', '.join(f'{name} ({address})' for name, address in sorted(others.items()))
+    others = listening.interfaces_text()
     lines = [f'worker at {server.address}: {own}',
              f'it really listens on {", ".join(server.listens)}; other machines reach it by '
-             f'{seen or "no interface"}']
+             f'{others or "no interface"}']
     if others:
         lines.append(_SECURITY)
     _write(''.join(f'[etpe] {line}\n' for line in lines))

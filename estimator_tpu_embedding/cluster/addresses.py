@@ -70,6 +70,13 @@ def parsed(text: str, *, lowest_port: int = 1) -> Address | None:
     return Address(host, int(port)) if lowest_port <= int(port) <= _MOST_PORT else None
 
 
+def checked(text: str) -> Address:
+    """Returns an address about which `problems` said nothing."""
+    address = parsed(text)
+    assert address is not None, text
+    return address
+
+
 def problems(texts: Sequence[str]) -> Iterator[Problem]:
     """Yields every problem of the addresses of workers.
 

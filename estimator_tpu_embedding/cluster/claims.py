@@ -12,9 +12,9 @@ from typing import Any
 
 from ..errors import ConfigError, EteError, Problem, SetupError, shown
 from . import addresses, process_facts, worker_calls
-from .addresses import is_refused, parsed, stranger_at
+from .addresses import is_refused, stranger_at
 from .worker_calls import for_all
-from .worker_errors import HostUnavailableError
+from .worker_errors import HostUnavailableError, no_answer
 
 _REFUSED = 'connection refused: nobody listens there'
 _PAUSE = .2
@@ -55,8 +55,7 @@ def look_at(text: str, deadline: float) -> list[dict[str, Any]]:
         raise ConfigError(*problems)
 
     def look(address: str) -> dict[str, Any]:
-        place = addresses.parsed(address)
-        if place is not None and addresses.is_refused(place, deadline):
+        if is_refused(addresses.checked(address), deadline):
             return {'address': address, 'why_not': _REFUSED}
         try:
             return {**worker_calls.ask(address, 'status', deadline=deadline),
@@ -146,15 +145,15 @@ def _open(address: str, run: str, deadline: float, stale: Collection[str],
           say: Callable[[str], None]) -> Opened | Problem:
     """Asks one worker until it is ours, or until the deadline."""
     end, told_at = time.monotonic() + deadline, time.monotonic() + _SOON
-    why, has_waited, before, place = _REFUSED, False, 0.0, parsed(address)
+    why, has_waited, before, place = _REFUSED, False, 0.0, addresses.checked(address)
     while (left := end - time.monotonic()) > 0:
-        if place is not None and is_refused(place, _LOOK):  # If it does not say so, somebody may.
+        if is_refused(place, _LOOK):  # If it does not say so, somebody may.
             if time.monotonic() > told_at:
                 told_at = math.inf
                 say(f'worker {address}: {_REFUSED}; waiting {left:.0f} s more')
             time.sleep(_PAUSE)
             continue
-        if place is not None and (word := stranger_at(place, _LOOK)):
+        if word := stranger_at(place, _LOOK):
             return _stranger(address, f'a server that says {word}')
         try:
             answer = worker_calls.ask(address, 'claim', run=run, client=process_facts.who(),
@@ -187,8 +186,7 @@ def _open(address: str, run: str, deadline: float, stale: Collection[str],
                     say(f'worker {address} is {why}: waiting up to {lease:.0f} s, until its lease '
                         'ends')
         time.sleep(_PAUSE)
-    return Problem('E707', f'worker {address}', f'it must answer within {deadline:g} s', why,
-                   'Look whether "etpe worker" runs there, with "etpe worker ls".')
+    return no_answer(f'worker {address}', deadline, why)
 
 
 def _of_another_version(address: str) -> Opened | None:

@@ -135,7 +135,7 @@ class Cluster:
     def check(self) -> None:
         """Returns once each worker has just answered, or one is known to be lost."""
         if self._watch is not None:
-            self._watch.check()
+            self._watch.heartbeats.check()
 
     def lost(self, error: BaseException, generation: int | None = None) -> None:
         """Gives all workers up, because one of them was lost; the next `prepare` replaces them.
@@ -165,13 +165,13 @@ class Cluster:
 
     def answers(self) -> str:
         """Says how fast each worker has answered since the last call, the slowest first."""
-        return '' if self._watch is None else self._watch.answers()
+        return '' if self._watch is None else self._watch.heartbeats.answers()
 
     def tell_tables(self, tables: Sequence[Sequence[dict[str, Any]]]) -> None:
         """Tells each worker the `name`, `rows` and `bytes` of each part of a table on its host.
 
         Raises:
-          control.NoAnswerError: if a worker does not answer.
+          worker_calls.NoAnswerError: if a worker does not answer.
         """
         self._tables = [list(one) for one in tables]
         hosts = {address: host for host, address in enumerate(self.addresses())}
@@ -179,8 +179,8 @@ class Cluster:
             address, 'tables', run=self.run, tables=self._tables[hosts[address]],
             deadline=_MOST_SECONDS))
 
-    def admit(self, tables: Sequence[Sequence[dict[str, Any]]], directory: str = '',
-              checkpoint: str = '') -> None:
+    def require_resources(self, tables: Sequence[Sequence[dict[str, Any]]], directory: str = '',
+                          checkpoint: str = '') -> None:
         """Makes sure that the workers have memory for tables, and see the files of a job.
 
         Args:
@@ -195,7 +195,7 @@ class Cluster:
         """
         addresses = self.addresses()
         if tables:
-            preflight.require_room(
+            preflight.require_memory(
                 addresses, [int(one.status['room']) for one in self._opened],
                 [sum(one['bytes'] for one in host) for host in tables])
         if directory:
@@ -226,11 +226,9 @@ class Cluster:
         versions = dict(opened[0].status['versions'])
         lines.append('all have ' + ', '.join(
             f'{name} {shown(version)}' for name, version in versions.items() if name != 'Python'))
-        others = listening.interfaces()
-        if others:
-            reached = ', '.join(f'{name} ({address})' for name, address in sorted(others.items()))
+        if others := listening.interfaces_text():
             lines.append(f'this process listens on {", ".join(server.listens)}, which other '
-                         f'machines reach by {reached}')
+                         f'machines reach by {others}')
         lines += [f'host {host} holds {counted(len(held), "table")}, '
                   f'{bytes_text(sum(one["bytes"] for one in held))}'
                   for host, held in enumerate(self._tables)]

@@ -6,6 +6,7 @@ caller waits for its result or for the news of a loss. The second thread is then
 
 from __future__ import annotations
 
+import functools
 import queue
 import threading
 import weakref
@@ -29,15 +30,15 @@ _SUSPECT = (
 _LOST = (tf.errors.UnavailableError, tf.errors.AbortedError)
 
 
-class _Owner:
-    """Ends the second thread of a thread that has ended."""
+class _Second:
+    """The second thread of a thread, with which it ends."""
 
     def __init__(self) -> None:
-        self.second = Caller()
+        self.caller = Caller()
 
     def __del__(self) -> None:
-        self.second.end()
-        remember_thread(self.second)
+        self.caller.end()
+        remember_thread(self.caller)
 
 
 _of_thread = threading.local()
@@ -78,31 +79,29 @@ class Calls:
         def made(*arguments: Any, **named: Any) -> Any:
             if isinstance(threading.current_thread(), Caller):
                 return call(*arguments, **named)
-            work = (lambda: call(*arguments, **named)) if named else call
-            result, error = self._result(work, () if named else arguments)
+            result, error = self._result(functools.partial(call, *arguments, **named))
             if error is not None:
                 raise self._better(error)
             return result
         return made
 
-    def _result(self, call: Callable[..., Any], arguments: tuple[Any, ...]
-                ) -> tuple[Any, BaseException | None]:
+    def _result(self, call: Callable[[], Any]) -> tuple[Any, BaseException | None]:
         """Returns the result or error of a call that the second thread of this one makes."""
         reply: Reply = queue.SimpleQueue()
         with self._lock:
             if self.loss is not None:
                 return None, self.loss
             self._waiting.add(reply)
-        owner = getattr(_of_thread, 'owner', None) or _Owner()
-        _of_thread.owner = None  # It is busy until the result comes: Ctrl-C may end the wait.
-        owner.second.submit(call, arguments, reply)
+        second = getattr(_of_thread, 'second', None) or _Second()
+        _of_thread.second = None  # It is busy until the result comes: Ctrl-C may end the wait.
+        second.caller.submit(call, reply)
         deadline = None if threading.current_thread().daemon else self._deadline()
         try:
             result, error = reply.get(timeout=deadline)
         except queue.Empty:
             result, error = None, self._too_late(deadline)
         if error is None or error is not self.loss:
-            _of_thread.owner = owner
+            _of_thread.second = second
         with self._lock:
             self._waiting.discard(reply)
         return result, error
@@ -140,21 +139,17 @@ class Calls:
 
 
 class Watch:
-    """The sessions over workers that hold the state of one generation of them."""
+    """The sessions over workers that hold the state of one generation of them.
+
+    Attributes:
+      heartbeats: of these workers.
+    """
 
     def __init__(self, workers: Sequence[Watched], rules: Rules):
         """Begins to watch the workers."""
-        self._heartbeats = Heartbeats(workers, rules)
-        self._calls = Calls(self._heartbeats.check, rules.on_loss, rules.step_deadline)
+        self.heartbeats = Heartbeats(workers, rules)
+        self._calls = Calls(self.heartbeats.check, rules.on_loss, rules.step_deadline)
         self._sessions: weakref.WeakSet[tf.Session] = weakref.WeakSet()
-
-    def check(self) -> None:
-        """Returns once each worker has just answered, or `on_loss` was told that one did not."""
-        self._heartbeats.check()
-
-    def answers(self) -> str:
-        """Says how fast each worker has answered since the last call, the slowest first."""
-        return self._heartbeats.answers()
 
     def guard(self, session: tf.Session) -> None:
         """Lets all calls of a session end once a worker is lost, with the error that says why."""
@@ -166,7 +161,7 @@ class Watch:
         if error is None:
             error = HostLostError(Problem(
                 'E723', 'cluster', 'its sessions must end before it does', 'a call of one'))
-        self._heartbeats.stop()
+        self.heartbeats.stop()
         self._calls.end(error)
         for session in self._sessions:
             _tf.leave_session(session)

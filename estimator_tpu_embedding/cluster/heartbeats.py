@@ -15,18 +15,18 @@ from collections.abc import Callable, Sequence
 
 from ..errors import Problem, bytes_text
 from . import worker_calls
-from .addresses import is_refused, parsed
+from .addresses import checked, is_refused
 from .worker_errors import HostLostError
 
 
-class Patience:
-    """A clock that a thread keeps by looking at it often.
+class RunningClock:
+    """A clock of the time in which this process ran; a thread keeps it by looking at it often.
 
     If the thread looks late, its process did not run, because it was stopped or the machine was
     busy. Nobody else can be blamed for that time, so most of it is left out.
 
     >>> times = iter([0, .1, 9.1])
-    >>> clock = Patience(most=.2, clock=lambda: next(times))
+    >>> clock = RunningClock(most=.2, clock=lambda: next(times))
     >>> clock.look(), clock.look()
     (0.1, 0.30000000000000004)
     """
@@ -117,7 +117,7 @@ class Heartbeats:
         self._workers, self._rules = workers, rules
         self._change = threading.Condition()
         self._has_ended = threading.Event()
-        self._clock = Patience(2 * _LOOK)
+        self._clock = RunningClock(2 * _LOOK)
         self._is_urgent = False
         worker_calls.begin_thread(self._supervise, 'watch-workers')
         for one in workers:
@@ -219,8 +219,7 @@ class Heartbeats:
         silent = 0.0 if asked is None else self._clock.now - asked
         if silent > _LATE and not self._rules.is_own and self._clock.now > one.next_look:
             one.next_look = self._clock.now + _LATE
-            place = parsed(one.address)
-            one.refusals += place is not None and is_refused(place, _LOOK)
+            one.refusals += is_refused(checked(one.address), _LOOK)
         if one.refusals >= _MOST_REFUSALS:
             return 'connection refused: its process has ended'
         if silent > SILENCE:

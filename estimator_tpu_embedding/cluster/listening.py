@@ -35,43 +35,36 @@ def interfaces() -> dict[str, str]:
     return found
 
 
+def interfaces_text() -> str:
+    """Returns `interfaces` for people, such as `'eth0 (10.0.0.3)'`; `''` if there is none."""
+    return ', '.join(f'{name} ({address})' for name, address in sorted(interfaces().items()))
+
+
 def require_private(where: str, expose: bool) -> None:
     """Makes sure that a server of TensorFlow may listen here.
 
     Raises:
       ExposedServerError: E705, if other machines could reach it and nobody agreed.
     """
-    others = {} if expose else interfaces()
+    others = '' if expose else interfaces_text()
     if others:
         raise ExposedServerError(Problem(
             'E705', where, 'a server of TensorFlow listens on all interfaces and obeys everybody '
-            'who reaches it, so it starts only where there is no interface but loopback',
-            ', '.join(f'{name} ({address})' for name, address in sorted(others.items())),
+            'who reaches it, so it starts only where there is no interface but loopback', others,
             'In a private network, say --expose, or install(expose=True).'))
 
 
 def require_free(where: str, port: int) -> None:
-    """Makes sure that nobody listens on a port, except for port 0, which means any.
+    """Makes sure that nobody listens on a port, which gRPC would share with any such server.
 
     Raises:
       SetupError: E706, with the process that listens there if it can be seen.
     """
-    try:
-        for family, number in ((socket.AF_INET, '0.0.0.0'), (socket.AF_INET6, '::')):
-            with socket.socket(family) as probe:
-                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                probe.bind((number, port))
-    except OSError as error:
-        if isinstance(error, PermissionError):
-            raise SetupError(Problem(
-                'E706', where, f'port {port} must be one that this user may take',
-                str(error.strerror), 'Take one above 1023.')) from error
-        holders = [one.pid for one in psutil.net_connections('tcp')
-                   if one.status == psutil.CONN_LISTEN and one.laddr.port == port]
-        if not holders:
-            return  # There is no such family of addresses here.
-        holder = next(filter(None, holders), None)
-        who = 'a process of another user' if holder is None else f'process {holder}'
-        raise SetupError(Problem('E706', where, f'port {port} must be free',
-                                 f'{who} listens on it',
-                                 'End that process, or take another port.')) from error
+    holders = [one.pid for one in psutil.net_connections('tcp')
+               if one.status == psutil.CONN_LISTEN and one.laddr.port == port]
+    if holders:
+        pid = next(filter(None, holders), None)
+        who = 'a process of another user' if pid is None else f'process {pid}'
+        raise SetupError(Problem(
+            'E706', where, f'port {port} must be free', f'{who} listens on it',
+            'End that process, or take another port.'))

@@ -5,14 +5,12 @@ from __future__ import annotations
 import concurrent.futures
 import os
 import pathlib
-import queue
 import subprocess
 import sys
-import threading
 
 from ..errors import Problem
 from ..proto import files
-from .worker_calls import Caller, Reply
+from .worker_calls import Caller
 from .worker_errors import HostUnavailableError
 
 PACKAGE = str(__package__).partition('.')[0]
@@ -41,38 +39,25 @@ class Children:
         """
         self.end()
         self._caller = self._caller or Caller()
-        reply: Reply = queue.SimpleQueue()
         for _ in range(self._count):
-            self._caller.submit(self._start_one, (), reply)
-            process, error = reply.get()
-            if error is not None:
-                raise error
-            self._processes.append(process)
-        late = threading.Event()
-
-        def give_up() -> None:
-            late.set()
-            self.kill()
-
-        watch = threading.Timer(deadline, give_up)
-        watch.daemon = True
-        watch.start()
-        try:
-            with concurrent.futures.ThreadPoolExecutor(self._count, 'start-worker') as pool:
-                found = list(pool.map(_address_of, self._processes))
-        finally:
-            watch.cancel()
-        problems = [Problem(
+            self._processes.append(self._caller.result(self._start_one))
+        with concurrent.futures.ThreadPoolExecutor(self._count, 'start-worker') as pool:
+            told = [pool.submit(_address_of, process) for process in self._processes]
+            try:
+                late = concurrent.futures.wait(told, deadline).not_done
+            finally:
+                if not all(one.done() for one in told):
+                    self.kill()  # Then the threads end, too.
+        found = {host: one.result() for host, one in enumerate(told) if one not in late}
+        problems = {host: Problem(
             'E711', f'worker {host} of this job', f'it must start within {deadline:g} s',
-            'no address' if late.is_set()
-            else f'it ended with status {self._processes[host].wait()}',
+            f'it ended with status {process.wait()}' if host in found else 'no address',
             'What it said is above, on standard error.')
-            for host, address in enumerate(found) if address is None]
+            for host, process in enumerate(self._processes) if found.get(host) is None}
         if problems:
             self.end()
-            raise HostUnavailableError(*problems, hosts=tuple(
-                host for host, address in enumerate(found) if address is None))
-        return [address for address in found if address is not None]
+            raise HostUnavailableError(*problems.values(), hosts=tuple(problems))
+        return [address for address in found.values() if address is not None]
 
     def pids(self) -> list[int]:
         """Returns the process of each worker."""

@@ -8,15 +8,16 @@ from typing import Any
 
 from ..errors import ConfigError, Problem, SetupError, bytes_text, shown
 from . import process_facts, worker_calls
-from .addresses import parsed
+from .addresses import checked
 from .worker_calls import for_all
-from .worker_errors import HostLostError
+from .worker_errors import HostLostError, no_answer
 
 _SECONDS = 10.0
 """Seconds for a call of a worker that answered just before."""
 
 
-def require_room(addresses: Sequence[str], available: Sequence[int], needed: Sequence[int]) -> None:
+def require_memory(addresses: Sequence[str], available: Sequence[int],
+                   needed: Sequence[int]) -> None:
     """Makes sure that the tables of each worker fit into what its machine has.
 
     Workers with one address but for the port share a machine, so they share its memory.
@@ -26,8 +27,7 @@ def require_room(addresses: Sequence[str], available: Sequence[int], needed: Seq
     """
     machines: dict[str, list[int]] = {}
     for host, address in enumerate(addresses):
-        place = parsed(address)
-        machines.setdefault(address if place is None else place.host, []).append(host)
+        machines.setdefault(checked(address).host, []).append(host)
     problems = []
     for hosts in machines.values():
         total, most = sum(needed[host] for host in hosts), min(available[host] for host in hosts)
@@ -120,9 +120,7 @@ def _require_none(addresses: Sequence[str],
         try:
             return list(look(hosts[address], address))
         except worker_calls.NoAnswerError as error:
-            return Problem('E707', f'worker {address} of host {hosts[address]}',
-                           f'it must answer within {_SECONDS:g} s', str(error),
-                           'Look whether "etpe worker" runs there, with "etpe worker ls".')
+            return no_answer(f'worker {address} of host {hosts[address]}', _SECONDS, str(error))
 
     found = for_all(addresses, looked)
     silent = {host: one for host, one in enumerate(found) if isinstance(one, Problem)}

@@ -51,7 +51,7 @@ def differences(one: dict[str, str], other: dict[str, str]) -> list[str]:
     return [name for name in VERSIONS if name != 'Python' and one.get(name) != other.get(name)]
 
 
-def room() -> int:
+def free_memory() -> int:
     """Returns the bytes of memory that tables may take here: free bytes, within its limits."""
     free = psutil.virtual_memory().available + psutil.swap_memory().free
     limit = memory_limits.limit()

@@ -12,7 +12,7 @@ import tensorflow.compat.v1 as tf
 
 from ..errors import Problem, SetupError, shown
 from . import listening
-from .addresses import Address, is_loopback, number_of, parsed, seen_by
+from .addresses import Address, checked, is_loopback, number_of, seen_by
 from .worker_errors import HostUnavailableError
 
 BOOT_JOB = 'etpe_boot'
@@ -83,7 +83,7 @@ def for_workers(workers: Sequence[str], expose: bool) -> Server:
       HostUnavailableError: E707 if there is no way to them.
       SetupError, ExposedServerError: see `start`.
     """
-    hosts = [place.host for place in map(parsed, workers) if place is not None]
+    hosts = [checked(worker).host for worker in workers]
     far = [host for host in hosts if not is_loopback(host)]
     try:
         own = seen_by(far[0]) if far else _LOOPBACK

@@ -120,7 +120,7 @@ class Worker:
         self._lease, self._versions = lease, versions
         self._begun, self._incarnation = time.monotonic(), uuid.uuid4().hex
         self._tables: list[dict[str, Any]] = []
-        self._room = process_facts.room()
+        self._room = process_facts.free_memory()
         self.must_begin_anew = threading.Event()
         self._verbs: dict[str, Callable[..., dict[str, Any]]] = {
             'status': self._status, 'claim': self._claim, 'renew': self._renew,

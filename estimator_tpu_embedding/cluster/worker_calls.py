@@ -23,7 +23,7 @@ from .. import _tf
 from ..errors import shown
 from ..hosts.placement import device_of
 from ..proto import files
-from .addresses import parsed
+from .addresses import checked
 from .server import BOOT_JOB, Target, avoid_proxies
 from .worker import TOKEN
 
@@ -46,12 +46,21 @@ class Caller(threading.Thread):
     def __init__(self) -> None:
         super().__init__(name=f'{threading.current_thread().name}-calls', daemon=True)
         self._calls: queue.SimpleQueue[
-            tuple[Callable[..., Any], tuple[Any, ...], Reply] | None] = queue.SimpleQueue()
+            tuple[Callable[[], Any], Reply] | None] = queue.SimpleQueue()
         self.start()
 
-    def submit(self, call: Callable[..., Any], arguments: tuple[Any, ...], reply: Reply) -> None:
+    def submit(self, call: Callable[[], Any], reply: Reply) -> None:
         """Makes a call when those before are over; puts its result, or its error, into `reply`."""
-        self._calls.put((call, arguments, reply))
+        self._calls.put((call, reply))
+
+    def result(self, call: Callable[[], _Found], timeout: float | None = None) -> _Found:
+        """Makes a call, and returns its result or raises its error; `queue.Empty` if it is late."""
+        reply: Reply = queue.SimpleQueue()
+        self.submit(call, reply)
+        found, error = reply.get(timeout=timeout)
+        if error is not None:
+            raise error
+        return found
 
     def end(self) -> None:
         """Ends the thread after the calls that it has."""
@@ -60,12 +69,12 @@ class Caller(threading.Thread):
     def run(self) -> None:
         """Makes the calls."""
         while (work := self._calls.get()) is not None:
-            call, arguments, reply = work
+            call, reply = work
             try:
-                reply.put((call(*arguments), None))
+                reply.put((call(), None))
             except BaseException as error:  # The first thread raises it.
                 reply.put((None, error))
-            del work, call, arguments, reply  # Nothing lives on while there is no call.
+            del work, call, reply  # Nothing lives on while there is no call.
 
 
 class NoAnswerError(Exception):
@@ -91,8 +100,7 @@ class Line:
 
     def __init__(self, address: str, *, deadline: float):
         """Contacts nobody yet."""
-        place = parsed(address)
-        avoid_proxies([] if place is None else [place.host])
+        avoid_proxies([checked(address).host])
         self._deadline = deadline
         self._graph = tf.Graph()
         with self._graph.as_default(), tf.device(device_of(BOOT_JOB, 0)):
@@ -176,22 +184,19 @@ def ask(address: str, verb: str, *, deadline: float, **arguments: Any) -> dict[s
     Raises:
       NoAnswerError: if there is no answer, or it is an error.
     """
-    found: list[dict[str, Any]] = []
-    failed: list[Exception] = []
-
-    def work() -> None:
-        try:
-            with Line(address, deadline=deadline) as line:
-                found.append(line.call(verb, **arguments))
-        except Exception as error:
-            failed.append(error)
+    def work() -> dict[str, Any]:
+        with Line(address, deadline=deadline) as line:
+            return line.call(verb, **arguments)
 
     # TensorFlow may wait for ever while a peer is silent. Then this thread is left behind.
-    thread = begin_thread(work, f'ask-{address}')
-    thread.join(deadline + _GRACE)
-    if found:
-        return found[0]
-    raise failed[0] if failed else NoAnswerError(f'no answer within {deadline:.3g} s')
+    caller = Caller()
+    remember_thread(caller)
+    try:
+        return caller.result(work, deadline + _GRACE)
+    except queue.Empty:
+        raise NoAnswerError(f'no answer within {deadline:.3g} s') from None
+    finally:
+        caller.end()
 
 
 def for_all(given: Sequence[str], work: Callable[[str], _Found]) -> list[_Found]:

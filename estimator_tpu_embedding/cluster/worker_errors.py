@@ -23,6 +23,12 @@ class HostUnavailableError(EteError):
         self.hosts = hosts
 
 
+def no_answer(where: str, seconds: float, why: str) -> Problem:
+    """Returns E707: a worker does not answer."""
+    return Problem('E707', where, f'it must answer within {seconds:g} s', why,
+                   'Look whether "etpe worker" runs there, with "etpe worker ls".')
+
+
 class HostLostError(HostUnavailableError, tf.errors.UnavailableError):
     """A host that answered before and does so no longer, in the middle of a run.
 

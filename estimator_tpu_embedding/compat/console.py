@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import logging
 import os
 import re
@@ -75,42 +76,25 @@ def log_each_line_once(is_library: Callable[[str], bool]) -> None:
     """
     import tensorflow as tf
     logger = tf.get_logger()
-    logger.addFilter(_NotOfLibraries(is_library))
-    for handler in logger.handlers:
-        handler.addFilter(_Once(logger, handler))
-    # Filters of a script or of PYTHONWARNINGS take precedence.
-    warnings.filterwarnings('ignore', '.* is deprecated', UserWarning, r'tensorflow\.python\.',
-                            append=True)
 
-
-class _NotOfLibraries(logging.Filter):
-    """A filter that drops deprecations that only a library could act on."""
-
-    def __init__(self, is_library: Callable[[str], bool]):
-        super().__init__()
-        self._is_library = is_library
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        """Whether the record is logged."""
+    def concerns_the_job(record: logging.LogRecord) -> bool:
         if record.levelno != logging.WARNING or 'deprecated' not in str(record.msg):
             return True
         found = _DEPRECATION.match(record.getMessage())
-        return found is None or not self._is_library(found[1])
+        return found is None or not is_library(found[1])
 
+    def is_new(handler: logging.Handler, record: logging.LogRecord) -> bool:
+        stream = _stream_of(handler)
+        return stream is None or not logger.propagate or not any(
+            other is not handler and record.levelno >= other.level and _stream_of(other) is stream
+            for other in logging.getLogger().handlers)
 
-class _Once(logging.Filter):
-    """A filter that drops records that the root logger writes to the same stream."""
-
-    def __init__(self, logger: logging.Logger, handler: logging.Handler):
-        super().__init__()
-        self._logger, self._handler = logger, handler
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        """Whether the record is handled."""
-        stream = _stream_of(self._handler)
-        return stream is None or not self._logger.propagate or not any(
-            other is not self._handler and record.levelno >= other.level
-            and _stream_of(other) is stream for other in logging.getLogger().handlers)
+    logger.addFilter(concerns_the_job)
+    for handler in logger.handlers:
+        handler.addFilter(functools.partial(is_new, handler))
+    # Filters of a script or of PYTHONWARNINGS take precedence.
+    warnings.filterwarnings('ignore', '.* is deprecated', UserWarning, r'tensorflow\.python\.',
+                            append=True)
 
 
 def _stream_of(handler: logging.Handler) -> object:

@@ -26,8 +26,8 @@ def flag_that_helps(error: BaseException) -> str | None:
     """Returns a line for the user of `etpe run` whose script this error ended, if any may help."""
     if isinstance(error, RuntimeError) and 'eager execution' in str(error):
         return _FOR_GRAPHS
-    if isinstance(error, AttributeError) and isinstance(error.obj, tf1.Face):
-        return None  # The face has its own message.
+    if isinstance(error, AttributeError) and isinstance(error.obj, tf1.TensorFlow1):
+        return None  # It has its own message.
     if is_of_old_protoc(error):
         return _FOR_OLD_PROTOC
     sought = missing_name(error)

@@ -41,7 +41,7 @@ def namespaces(path: str, roots: Sequence[str] = ROOTS) -> list[Any]:
                 found.append(importlib.import_module(_joined(package, whole)))
             except ModuleNotFoundError:
                 pass
-    return [namespace for namespace in found if not isinstance(namespace, tf1.Face)]
+    return [namespace for namespace in found if not isinstance(namespace, tf1.TensorFlow1)]
 
 
 def put(path: str, roots: Sequence[str] = ROOTS, /, **names: Any) -> None:
@@ -62,7 +62,7 @@ def put_api(root: str, api: Any) -> None:
     """Makes an API module, with the modules in it, importable as `estimator` below a root."""
     put('', (root,), estimator=api)
     for package in _PACKAGES:
-        if isinstance(sys.modules[package], tf1.Face) and not root:
+        if isinstance(sys.modules[package], tf1.TensorFlow1) and not root:
             continue  # There `tensorflow.estimator` belongs to TensorFlow 1.
         for path, module in _modules_in(_joined(package, root, 'estimator'), api):
             sys.modules[path] = module
@@ -107,14 +107,10 @@ def move(packages: Mapping[str, str]) -> None:
 
 def advise(advice: Callable[[str], str | None]) -> None:
     """Ends imports of modules that nobody has with advice, as a note, where there is any."""
-    if not _advises(advice):
-        sys.meta_path.append(_Advice(advice))
+    sys.meta_path.append(_Advice(advice))
 
 
-def _advises(advice: Callable[[str], str | None]) -> bool:
-    return any(isinstance(finder, _Advice) and finder.advice is advice for finder in sys.meta_path)
-
-
+@functools.cache
 def put_aliases() -> None:
     """Makes all aliases of `private_names` available, once, after TensorFlow was imported.
 
@@ -123,8 +119,6 @@ def put_aliases() -> None:
     >>> nest.is_sequence is nest.is_nested
     True
     """
-    if _advises(private_names.advice):
-        return
     packages = dict(_OF_KERAS_2)
     for path, homes in private_names.homes().items():
         if importlib.util.find_spec(path) is not None:

@@ -114,8 +114,8 @@ def install(hosts: int | None = None, cores: int | None = None, ids: str | None 
         from . import old_python as dropped
         dropped.put_in_place(announce)
     if tf1:
-        from . import tf1 as face
-        face.put_on()
+        from . import tf1 as tensorflow_1
+        tensorflow_1.put_in_place()
     if contrib:
         from .contrib import contrib_modules
         contrib_modules.put_in_place()

@@ -1,8 +1,8 @@
-"""Makes `import tensorflow as tf` give scripts the names of TensorFlow 1.15, by a module: the face.
+"""Makes `import tensorflow as tf` give scripts the names of TensorFlow 1.15.
 
-The face takes the place of TensorFlow 2 under the name `tensorflow`, and changes nothing in it.
+A module of ours takes the place of TensorFlow 2 under that name, and changes nothing in it.
 Libraries need the names of TensorFlow 2. Libraries that are loaded already keep the module that
-they imported. A library in `LIBRARIES` that is loaded later gets that module, too.
+they imported. A library in `LIBRARIES` that is loaded later gets TensorFlow 2, too.
 
 TensorFlow's own module must not get the names of TensorFlow 1, such as `tf.losses`: the heads of
 tensorflow_estimator would then refuse their own defaults.
@@ -35,11 +35,11 @@ NO_CONTRIB = ('tf.contrib was removed in TensorFlow 2; "etpe run --contrib" or '
               'install(contrib=True) gives the part of it that jobs for TPUs use')
 
 
-class Face(types.ModuleType):
+class TensorFlow1(types.ModuleType):
     """A module `tensorflow` with the names of TensorFlow 1.15."""
 
     def __init__(self, real: types.ModuleType):
-        """Makes the face of `real`, which is TensorFlow 2."""
+        """Takes `real`, which is TensorFlow 2."""
         super().__init__('tensorflow', 'TensorFlow 1.15, by estimator_tpu_embedding.')
         names = real.compat.v1
         self._real = real
@@ -67,8 +67,8 @@ class Face(types.ModuleType):
         return sorted({*vars(self), *dir(self._real.compat.v1)})
 
 
-def put_on() -> None:
-    """Makes `tensorflow` the face, with the behaviour of TensorFlow 1.
+def put_in_place() -> None:
+    """Makes `tensorflow` that module, with the behaviour of TensorFlow 1.
 
     Modules that imported `tensorflow` before keep the module that they have. Another call does
     nothing.
@@ -76,22 +76,22 @@ def put_on() -> None:
     import tensorflow as tf
 
     from .. import _tf
-    if isinstance(tf, Face):
+    if isinstance(tf, TensorFlow1):
         return
     with _tf.without_deprecation_warnings():
         tf.compat.v1.disable_v2_behavior()
-    face = sys.modules['tensorflow'] = Face(tf)
-    for name in face.__all__:  # So `import tensorflow.nn` finds them.
-        if isinstance(getattr(face, name), types.ModuleType):
-            sys.modules.setdefault(f'tensorflow.{name}', getattr(face, name))
-    sys.modules['tensorflow.estimator'] = face.estimator  # Replaces that of 2.
+    module = sys.modules['tensorflow'] = TensorFlow1(tf)
+    for name in module.__all__:  # So `import tensorflow.nn` finds them.
+        if isinstance(getattr(module, name), types.ModuleType):
+            sys.modules.setdefault(f'tensorflow.{name}', getattr(module, name))
+    sys.modules['tensorflow.estimator'] = module.estimator  # Replaces that of 2.
     sys.meta_path.insert(0, _Finder())
 
 
 def real() -> Any:
-    """Returns the module of TensorFlow 2, even if scripts get the face under that name."""
+    """Returns the module of TensorFlow 2, even if scripts get another under that name."""
     import tensorflow as tf
-    return tf._real if isinstance(tf, Face) else tf
+    return tf._real if isinstance(tf, TensorFlow1) else tf
 
 
 def _version(names: Any) -> types.ModuleType:
@@ -120,12 +120,12 @@ class _Loader(importlib.machinery.SourceFileLoader):
     """Loads a module whose import statements, early and late, get TensorFlow 2."""
 
     def exec_module(self, module: types.ModuleType) -> None:
-        vars(module)['__builtins__'] = {**vars(builtins), '__import__': _import_behind_the_face}
+        vars(module)['__builtins__'] = {**vars(builtins), '__import__': _import_tensorflow_2}
         super().exec_module(module)
 
 
-def _import_behind_the_face(name: str, globals: Mapping[str, Any] | None = None,
-                            locals: Mapping[str, Any] | None = None,
-                            fromlist: Sequence[str] = (), level: int = 0) -> Any:
+def _import_tensorflow_2(name: str, globals: Mapping[str, Any] | None = None,
+                         locals: Mapping[str, Any] | None = None,
+                         fromlist: Sequence[str] = (), level: int = 0) -> Any:
     found = builtins.__import__(name, globals, locals, fromlist, level)
-    return found._real if isinstance(found, Face) else found
+    return found._real if isinstance(found, TensorFlow1) else found

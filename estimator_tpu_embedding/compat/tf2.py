@@ -25,8 +25,6 @@ from ..midlevel.strategy_extended import InputOptions
 from ..midlevel.tpu_embedding_v2 import TPUEmbedding
 from . import import_paths
 
-_MARK = '_etpe_tells_who_trains'
-
 
 def put_in_place() -> None:
     """Replaces `TPUStrategy`, `InputOptions` and `TPUEmbedding` in every module that has them.
@@ -46,6 +44,7 @@ def put_in_place() -> None:
     import_paths.put('tpu.experimental.embedding', TPUEmbedding=TPUEmbedding)
 
 
+@functools.cache
 def tell_who_trains() -> None:
     """Makes `TPUEmbeddingForServing` warn, once per process, when its tables are first trained.
 
@@ -53,9 +52,6 @@ def tell_who_trains() -> None:
     """
     cls = tf.tpu.experimental.embedding.TPUEmbeddingForServing
     look_up = cls.embedding_lookup
-    if hasattr(look_up, _MARK):
-        return  # An earlier install() did it.
-
     told: list[bool] = []
 
     @functools.wraps(look_up)
@@ -68,7 +64,6 @@ def tell_who_trains() -> None:
                 _tell(names)
         return look_up(self, features, weights)
 
-    setattr(tell_and_look_up, _MARK, True)
     cls.embedding_lookup = tell_and_look_up
 
 

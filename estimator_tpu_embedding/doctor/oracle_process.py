@@ -96,7 +96,7 @@ def _restored(questions: Sequence[Question]) -> Iterator[tuple[str, list[Questio
     install()
     yield RUN, asked
     from ..compat import tf1
-    tf1.put_on()
+    tf1.put_in_place()
     yield TF1, asked
     from ..compat.contrib import contrib_modules
     contrib_modules.put_in_place()

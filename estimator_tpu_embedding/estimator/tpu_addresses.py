@@ -224,10 +224,10 @@ def prepare(cluster: Cluster, graph: tf.Graph | None) -> None:
     """Makes sure that workers are there for a session, and have memory for the tables of a graph.
 
     Raises:
-      The errors of `Cluster.prepare` and `Cluster.admit`.
+      The errors of `Cluster.prepare` and `Cluster.require_resources`.
     """
     cluster.prepare()
     hosts = _of_graphs.get(tf.get_default_graph() if graph is None else graph)
     if hosts is not None:
-        cluster.admit([[part for plan in hosts.plans for part in parts_on(plan, host)]
-                       for host in range(cluster.num_hosts)], '', '')
+        cluster.require_resources([[part for plan in hosts.plans for part in parts_on(plan, host)]
+                                   for host in range(cluster.num_hosts)])

@@ -95,9 +95,10 @@ class SessionCreator(tf.train.SessionCreator):
                 self._scaffold, config=config,
                 checkpoint_filename_with_path=prefix).create_session()
         job = self._job
-        cluster.admit([[] if job.plan is None else parts_on(job.plan, host)
-                       for host in range(job.topology.num_hosts)],
-                      job.model_dir if job.verb == 'train' else '', prefix or '')
+        cluster.require_resources(
+            [[] if job.plan is None else parts_on(job.plan, host)
+             for host in range(job.topology.num_hosts)],
+            job.model_dir if job.verb == 'train' else '', prefix or '')
         try:
             return _tf.creator_that_tells(
                 cluster.guard, self._scaffold, cluster.target, cluster.config(config),

@@ -2,7 +2,6 @@
 
 import errno
 import importlib
-import pathlib
 import sys
 
 import pytest
@@ -38,24 +37,6 @@ def test_a_failure_ends_it_and_names_the_log(quickstart, tmp_path, capsys):
     shown = capsys.readouterr().out
     assert 'I1122 saved' in shown and 'accuracy 0.85' in shown
     assert shown.endswith(f'exit status 3; the whole log is in {tmp_path}/log.txt\n')
-
-
-@pytest.mark.parametrize('flags, wanted', [
-    ([], ['etpe', 'run', '--hosts', '2', '--cores', '2']),
-    (['--cluster'], ['alone', 'etpe', 'run', '--processes', '2', '--cores', '2']),
-    (['--cluster', '--expose'], ['etpe', 'run', '--processes', '2', '--expose', '--cores', '2'])])
-def test_two_hosts_are_emulated_or_processes(quickstart, monkeypatch, tmp_path, flags, wanted):
-    commands = []
-    monkeypatch.setattr(sys, 'argv', ['quickstart.py', *flags])
-    monkeypatch.setattr(quickstart.environment, 'ensure', lambda *_, **__: pathlib.Path(''))
-    monkeypatch.setattr(quickstart.private_network, 'before', lambda python: ['alone'])
-    monkeypatch.setattr(quickstart.tempfile, 'mkdtemp', lambda **_: str(tmp_path))
-    (tmp_path / 'export' / '1').mkdir(parents=True)
-    monkeypatch.setattr(quickstart, 'run', lambda log, *command: commands.append(
-        [str(word) for word in command]) or '')
-    quickstart.main()
-    assert commands[0][:len(wanted)] == wanted
-    assert commands[1][-1] == str(tmp_path / 'export' / '1')
 
 
 ALONE = '''

@@ -64,15 +64,6 @@ def test_ls_shows_versions_memory_tables_claims_and_what_is_really_bound(etpe):
 
 
 @pytest.mark.soak
-def test_h14_a_taken_port_is_named_with_its_process():
-    with socket.create_server(('127.0.0.1', 0)) as taken:
-        address = f'127.0.0.1:{taken.getsockname()[1]}'
-        ended = run_etpe('worker', '--listen', address, '--expose')
-    assert ended.returncode == 2 and ended.stdout == ''
-    assert f'E706 worker {address}: port' in ended.stderr and 'listens on it' in ended.stderr
-
-
-@pytest.mark.soak
 def test_an_address_of_another_machine_is_refused():
     ended = run_etpe('worker', '--listen', '192.0.2.77:8470', '--expose')
     assert ended.returncode == 2 and 'E714 worker 192.0.2.77:8470' in ended.stderr

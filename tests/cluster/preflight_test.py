@@ -6,7 +6,7 @@ from harness.workers import in_this_process, running
 from estimator_tpu_embedding.checkpoint import file_names, removal
 from estimator_tpu_embedding.checkpoint.storage import Storage
 from estimator_tpu_embedding.cluster import preflight, process_facts
-from estimator_tpu_embedding.cluster.preflight import require_room
+from estimator_tpu_embedding.cluster.preflight import require_memory
 from estimator_tpu_embedding.cluster.worker_errors import HostLostError
 from estimator_tpu_embedding.errors import ConfigError, SetupError
 
@@ -23,7 +23,7 @@ ADDRESSES = ['10.0.0.3:8470', '10.0.0.4:8470', '10.0.0.4:8471']
 def test_every_machine_whose_memory_is_too_small_for_its_workers_together_is_named(
         available, wheres, told):
     with pytest.raises(ConfigError) if wheres else contextlib.nullcontext() as caught:
-        require_room(ADDRESSES, available, [10, 6, 6])
+        require_memory(ADDRESSES, available, [10, 6, 6])
     if wheres:
         assert [(one.code, one.where) for one in caught.value.problems] == [
             ('E744', where) for where in wheres]

@@ -41,15 +41,11 @@ def test_h05_a_worker_is_free_at_once_when_its_client_is_known_to_have_ended(lea
     assert lease.is_over() and not lease.renew('run-1')
 
 
-def test_a_client_keeps_its_worker_by_saying_so_in_time(lease, clock):
-    assert lease.claim('run-1', 'alice')
+def test_h05_a_claim_lasts_while_it_is_renewed_and_ends_when_its_client_is_silent(lease, clock):
+    assert lease.claim('run-1', 'alice') and not lease.is_over()
     for _ in range(3):
         clock.now += 59
         assert lease.renew('run-1') and not lease.is_over()
-
-
-def test_h05_the_claim_of_a_silent_client_ends_and_cannot_be_renewed(lease, clock):
-    assert lease.claim('run-1', 'alice') and not lease.is_over()
     clock.now += 60
     assert lease.is_over() and lease.as_data()['seconds_left'] == 0
     assert not lease.renew('run-1') and not lease.claim('run-1', 'alice')

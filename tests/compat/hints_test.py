@@ -4,7 +4,6 @@ import sys
 
 import pytest
 import tensorflow as tf  # noqa: F401 - The code of the cases uses it.
-from harness.processes import run_etpe
 
 from estimator_tpu_embedding.compat.hints import flag_that_helps
 
@@ -47,12 +46,3 @@ def test_other_errors_are_answered_with_none(code):
     with pytest.raises(Exception) as caught:
         exec(code)
     assert flag_that_helps(caught.value) is None
-
-
-@pytest.mark.soak
-def test_the_tool_says_which_flag_would_have_helped(tmp_path):
-    path = tmp_path / 'job.py'
-    path.write_text('import tensorflow as tf\nx = tf.placeholder(tf.float32)\n')
-    done = run_etpe('run', path, loaded=True)
-    assert done.returncode == 1
-    assert '[etpe] tf.placeholder is a name of TensorFlow 1: "etpe run --tf1" ' in done.stderr
