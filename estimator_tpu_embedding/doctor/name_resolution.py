@@ -67,7 +67,7 @@ def meaning_of(state: State, node: ast.expr, depth: int = 0) -> Meanings:
         return state.lookup(node.id) or OTHERS
     if isinstance(node, ast.Attribute):
         base, names = chain_of(node)
-        return inside(state, meaning_of(state, base, depth + 1), names)
+        return state.inside(meaning_of(state, base, depth + 1), '.'.join(names))
     if isinstance(node, ast.Constant) and node.value is None:
         return _NONE
     if isinstance(node, ast.Call):
@@ -80,13 +80,6 @@ def meaning_of(state: State, node: ast.expr, depth: int = 0) -> Meanings:
     if isinstance(node, (ast.Compare, ast.BoolOp, ast.UnaryOp)) and is_guard(state, node):
         return _GUARD
     return OTHERS
-
-
-def inside(state: State, meanings: Meanings, names: list[str]) -> Meanings:
-    """Returns what dotted names in something are; those of other files stay unresolved."""
-    dotted = '.'.join(names)
-    return union((one.inside(dotted) if one.question is None else one._replace(
-        question=state.below(one.question, dotted)),) for one in meanings)
 
 
 def path_of(state: State, node: ast.expr) -> str:
@@ -172,7 +165,7 @@ def _of_call(state: State, node: ast.Call, depth: int) -> Meanings:
     if isinstance(function, ast.Name) and function.id == 'getattr':
         name = text_of(node.args[1]) if len(node.args) > 1 else None
         if name is not None and name.isidentifier():
-            return inside(state, meaning_of(state, node.args[0], depth), [name])
+            return state.inside(meaning_of(state, node.args[0], depth), name)
         return OTHERS
     name = imported_by(node)
     if name is None:
@@ -215,7 +208,7 @@ def called(state: State, node: ast.Call, last: str) -> None:
 
 def patched(state: State, base: ast.expr, name: str) -> None:
     """Records that a name of a library is assigned to, such as `np.int = int`."""
-    for one in state.final(inside(state, meaning_of(state, base), [name]), ''):
+    for one in state.final(meaning_of(state, base), name):
         if one.question is not None:
             path = one.question.path
             if state.scope is state.module and path not in state.patched:

@@ -218,16 +218,19 @@ class State:
     def final(self, base: Meanings, names: str) -> Meanings:
         """Returns what dotted names in something mean, through other files of the project."""
         result: list[Meaning] = []
-        for one in base:
-            if one.file:
-                found = None if self.is_shallow else self.project.resolve(one.inside(names))
-                result += OTHERS if found is None else found
-            elif not names or one.kind == NONE:
+        for one in self.inside(base, names):
+            if not one.file:
                 result.append(one)
             else:
-                result.append(OTHER if one.question is None else one._replace(
-                    question=self.below(one.question, names)))
+                found = None if self.is_shallow else self.project.resolve(one)
+                result += OTHERS if found is None else found
         return tuple(result)
+
+    def inside(self, meanings: Meanings, names: str) -> Meanings:
+        """Returns what dotted names in something mean; those of other files stay unresolved."""
+        return meanings if not names else tuple(
+            one.inside(names) if one.question is None else one._replace(
+                question=self.below(one.question, names)) for one in meanings)
 
     def below(self, question: Question, names: str) -> Question:
         """Returns the question about dotted names in a module or in a name of it.
