@@ -157,7 +157,8 @@ def scan_file(source: Source, project: Project) -> ScannedFile:
     functions: list[Any] = [*nodes.of(ast.FunctionDef), *nodes.of(ast.AsyncFunctionDef)]
     places = [(parsed.places.of(one.body[0]), parsed.places.of(one)) for one in functions]
     return ScannedFile(
-        source.path, uses=sorted(dict.fromkeys(state.uses), key=_place_of),
+        source.path,
+        uses=sorted(dict.fromkeys(state.uses), key=lambda use: (use.place.cell, use.place[1:3])),
         unknown=sorted(dict.fromkeys(state.unknown), key=lambda one: one.place or ()),
         escapes=state.escapes, facts=facts, problems=problems,
         imports=dict(sorted(state.imports.items(), key=lambda item: item[1])), base=state.base,
@@ -232,10 +233,6 @@ def _excuse(linked_files: Sequence[ScannedFile]) -> None:
         one.uses = [use._replace(is_guarded=True) if use not in one.early and any(
             f'{use.question.path}.'.startswith(f'{path}.') for path in patched) else use
             for use in one.uses]
-
-
-def _place_of(use: Use) -> tuple[int, int, int]:
-    return use.place.cell, use.place.line, use.place.column
 
 
 def prescriptions(files: Sequence[ScannedFile], findings: Sequence[Finding],

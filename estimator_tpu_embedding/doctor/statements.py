@@ -21,9 +21,17 @@ from .bindings import (
     is_examined,
     is_unknown,
 )
-from .expressions import bind_others, follow_comprehension, walk, walk_called, walk_guarded
+from .expressions import (
+    bind_others,
+    follow_comprehension,
+    is_guard,
+    meaning_of,
+    patched,
+    walk,
+    walk_called,
+    walk_guarded,
+)
 from .findings import CERTAIN, FALLBACK, TESTED, TRIED, Question
-from .name_resolution import is_guard, meaning_of, patched
 from .successors import made_by
 from .symbol_table import Lazy, State
 from .syntax import called_name, chain_of, last_name, text_of
