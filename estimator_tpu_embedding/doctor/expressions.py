@@ -217,7 +217,7 @@ def _of_dataset(state: State, node: ast.Attribute, text: str) -> None:
     """
     modules = {use.question.module for use in state.uses}
     module = next((one for one in ('tensorflow.compat.v1', 'tensorflow') if one in modules), '')
-    if module and not state.is_shallow and is_unknown(meaning_of(state, node.value)):
+    if module and is_unknown(meaning_of(state, node.value)):
         state.use(node, Question(module, f'data.Dataset.{node.attr}'), text, ATTRIBUTE)
 
 

@@ -81,11 +81,10 @@ def _follow_lazy(state: State, lazy: Lazy) -> None:
         follow_comprehension(state, node)
         return
     arguments: ast.arguments = node.args
-    positional = [*arguments.posonlyargs, *arguments.args]
-    for one in (*positional, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg):
-        if one is not None:
-            state.bind(one.arg, OTHERS)
-    defaults = zip(reversed(positional), reversed(arguments.defaults))
+    for one in _parameters(arguments):
+        state.bind(one.arg, OTHERS)
+    defaults = zip(reversed([*arguments.posonlyargs, *arguments.args]),
+                   reversed(arguments.defaults))
     for one, default in (*defaults, *zip(arguments.kwonlyargs, arguments.kw_defaults)):
         if default is not None and not isinstance(default, ast.Constant):
             inner, state.scope = state.scope, state.scope.parent or state.scope
@@ -99,13 +98,16 @@ def _follow_lazy(state: State, lazy: Lazy) -> None:
         follow(state, node.body)
 
 
+def _parameters(arguments: ast.arguments) -> list[ast.arg]:
+    return [one for one in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs,
+                            arguments.vararg, arguments.kwarg) if one is not None]
+
+
 def _function(state: State, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
     for decorator in node.decorator_list:
         walk_called(state, decorator)
     walk(state, *node.args.defaults, *node.args.kw_defaults)
-    arguments = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs,
-                 node.args.vararg, node.args.kwarg)
-    _annotations(state, node.returns, *(one.annotation for one in arguments if one is not None))
+    _annotations(state, node.returns, *(one.annotation for one in _parameters(node.args)))
     state.bind(node.name, OTHERS)
     state.later(node)
 
@@ -341,7 +343,7 @@ def _import(state: State, node: ast.Import) -> None:
             parts = alias.name.split('.') if not alias.asname else []
             state.dotted.update('.'.join(parts[:end]) for end in range(2, len(parts) + 1))
         elif found:
-            _note_base(state, 0, alias.name)
+            state.base = state.base or state.project.base_of(state.file, 0, alias.name)
             _note_import(state, alias, found)
             whole = found if alias.asname else state.project.find(state.file, top) or found
             state.bind(alias.asname or top, (Meaning(file=whole),))
@@ -362,7 +364,7 @@ def _import_from(state: State, node: ast.ImportFrom) -> None:
     if found is None:
         _from_library(state, node, module)
     elif found:
-        _note_base(state, node.level, module)
+        state.base = state.base or state.project.base_of(state.file, node.level, module)
         if module or node.names[0].name == '*':
             _note_import(state, node, found)
         for alias in node.names:
@@ -424,16 +426,8 @@ def _from_project(state: State, node: ast.ImportFrom, alias: ast.alias, file: st
 
 
 def _note_import(state: State, node: ast.AST, file: str) -> None:
-    if state.is_shallow:
-        return
     for one in (*state.project.packages(file), file):  # These are imported before it.
         state.imports.setdefault(state.project.shown(one), state.places.of(node))
-
-
-def _note_base(state: State, level: int, module: str) -> None:
-    """Keeps the folder from which an import of the project asks to be run."""
-    if not state.is_shallow:
-        state.base = state.base or state.project.base_of(state.file, level, module)
 
 
 def _say_missing(state: State, node: ast.AST, module: str) -> None:

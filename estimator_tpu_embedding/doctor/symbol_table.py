@@ -126,7 +126,7 @@ class State:
             if one.question is not None:
                 if is_examined(one.question.module):
                     self.escapes[Use(self.places.of(node), one.question, written)] = None
-            elif one.file not in seen and not self.is_shallow:  # A module may hold others.
+            elif one.file not in seen:  # A module may hold others.
                 seen.add(one.file)
                 exports = self.project.exports(one.file)
                 waiting += [each for name in exports.names
@@ -247,7 +247,7 @@ class State:
 
     def list_unknown(self, node: ast.AST, name: str, written: str) -> None:
         """Lists that a name which programs give to TensorFlow means something unknown here."""
-        if not self.is_shallow and name not in self.scope.unknown:
+        if name not in self.scope.unknown:
             self.scope.unknown.add(name)
             self.say('W201', node, name, written,
                      f'nothing here says what "{name}" is, so its names are not checked')
@@ -257,8 +257,6 @@ class State:
 
         A name that is missing under a condition is a use, of which no library has an answer.
         """
-        if self.is_shallow:
-            return
         if code == 'E112' and (self.block.is_guarded or self.block.fallbacks
                                or IMPORT in self.caught):
             module, _, name = subject.rpartition('.')
