@@ -215,7 +215,7 @@ def _of_dataset(state: State, node: ast.Attribute, text: str) -> None:
 
     A script that calls one means TensorFlow 1, even if nothing else in it says so.
     """
-    modules = {use.question.module for use in state.uses}
+    modules = {use.question.module for use in state.scanned.uses}
     module = next((one for one in ('tensorflow.compat.v1', 'tensorflow') if one in modules), '')
     if module and is_unknown(meaning_of(state, node.value)):
         state.use(node, Question(module, f'data.Dataset.{node.attr}'), text, ATTRIBUTE)
@@ -493,10 +493,10 @@ def patched(state: State, base: ast.expr, name: str) -> None:
     for one in state.final(meaning_of(state, base), name):
         if one.question is not None:
             path = one.question.path
-            if state.scope is state.module and path not in state.patched:
-                state.early.update(use for use in state.uses
+            if state.scope is state.module and path not in state.scanned.patched:
+                state.scanned.early.update(use for use in state.scanned.uses
                                    if f'{use.question.path}.'.startswith(f'{path}.'))
-            state.patched.add(path)
+            state.scanned.patched.add(path)
 
 
 def _got(state: State, node: ast.Call, may_have_default: bool) -> None:
@@ -529,7 +529,7 @@ def _imported(state: State, node: ast.Call, path: str) -> None:
         if found is None:
             state.use(node, Question(name), written(node), IMPORT)
         elif found:
-            state.imports.setdefault(state.project.shown(found), state.places.of(node))
+            state.scanned.imports.setdefault(state.project.shown(found), state.places.of(node))
     elif path in ('importlib.import_module', 'builtins.__import__') and not _is_relative(
             state, node):
         say_made(state, node, 'the name of this module is made at run time')

@@ -160,7 +160,7 @@ def _assign_to(state: State, target: ast.expr, value: ast.expr) -> None:
     elif isinstance(target, ast.Subscript) and (name := text_of(target.slice)) is not None and any(
             one.question is not None and one.question.path == 'sys.modules'
             for one in meaning_of(state, target.value)):
-        state.patched.add(name)
+        state.scanned.patched.add(name)
 
 
 def _annotated(state: State, node: ast.AnnAssign) -> None:
@@ -261,12 +261,12 @@ def _try(state: State, node: ast.Try) -> None:
     catches = [_caught_by(handler.type) for handler in node.handlers]
     survived = frozenset[str]().union(*(one for one, handler in zip(catches, node.handlers)
                                         if _ending(handler.body) != FAILS))
-    number, mark, body = _attempt(state, node), len(state.uses), Block(outer)
+    number, mark, body = _attempt(state, node), len(state.scanned.uses), Block(outer)
     state.caught = caught | survived
     state.trying = (*trying, (number, frozenset[str]().union(*catches)))
     follow(state, node.body, body)
     state.caught, state.trying = caught, trying
-    is_tried = any(use.attempt == number for use in state.uses[mark:])
+    is_tried = any(use.attempt == number for use in state.scanned.uses[mark:])
     body.own = TRIED if is_tried and survived else CERTAIN
     follow(state, node.orelse, Block(
         outer, own=body.own, fallbacks=(-number,) if is_tried else ()))
@@ -343,7 +343,7 @@ def _import(state: State, node: ast.Import) -> None:
             parts = alias.name.split('.') if not alias.asname else []
             state.dotted.update('.'.join(parts[:end]) for end in range(2, len(parts) + 1))
         elif found:
-            state.base = state.base or state.project.base_of(state.file, 0, alias.name)
+            _note_base(state, 0, alias.name)
             _note_import(state, alias, found)
             whole = found if alias.asname else state.project.find(state.file, top) or found
             state.bind(alias.asname or top, (Meaning(file=whole),))
@@ -364,7 +364,7 @@ def _import_from(state: State, node: ast.ImportFrom) -> None:
     if found is None:
         _from_library(state, node, module)
     elif found:
-        state.base = state.base or state.project.base_of(state.file, node.level, module)
+        _note_base(state, node.level, module)
         if module or node.names[0].name == '*':
             _note_import(state, node, found)
         for alias in node.names:
@@ -401,7 +401,7 @@ def _bind(state: State, name: str, question: Question) -> None:
     """Binds a name of a library, of which the last use is the import."""
     state.bind(name, (Meaning(question),))
     if not state.is_followed(name):
-        state.escapes[state.uses[-1]] = None
+        state.scanned.escapes[state.scanned.uses[-1]] = None
 
 
 def _from_project(state: State, node: ast.ImportFrom, alias: ast.alias, file: str) -> None:
@@ -427,7 +427,12 @@ def _from_project(state: State, node: ast.ImportFrom, alias: ast.alias, file: st
 
 def _note_import(state: State, node: ast.AST, file: str) -> None:
     for one in (*state.project.packages(file), file):  # These are imported before it.
-        state.imports.setdefault(state.project.shown(one), state.places.of(node))
+        state.scanned.imports.setdefault(state.project.shown(one), state.places.of(node))
+
+
+def _note_base(state: State, level: int, module: str) -> None:
+    """Keeps the folder from which an import of the project asks to be run."""
+    state.scanned.base = state.scanned.base or state.project.base_of(state.file, level, module)
 
 
 def _say_missing(state: State, node: ast.AST, module: str) -> None:

@@ -43,7 +43,7 @@ class Places:
 
     def __init__(self, source: Source):
         """Counts the lines of all cells."""
-        self._path = source.path
+        self.path = source.path
         self._is_notebook = source.is_notebook
         self._lines: list[str] = []
         self._starts: list[int] = []  # The number of lines before each cell.
@@ -57,23 +57,17 @@ class Places:
         end_line = getattr(node, 'end_lineno', None) or line
         end_column = getattr(node, 'end_col_offset', None) or 0
         before, cell = self._before(line)
-        return Place(self._path, line - before, self._column(line, column), end_line - before,
+        return Place(self.path, line - before, self._column(line, column), end_line - before,
                      self._column(end_line, end_column), cell)
 
     def at(self, line: int, column: int = 1) -> Place:
         """Returns the place of one character; `line` counts through all cells."""
         before, cell = self._before(line)
-        return Place(self._path, line - before, column, line - before, column + 1, cell)
+        return Place(self.path, line - before, column, line - before, column + 1, cell)
 
     def start(self, cell: int) -> int:
         """Returns the number of lines before a cell, which counts from 0."""
         return self._starts[cell]
-
-    @property
-    def lines(self) -> int:
-        """The number of lines."""
-        ends = (*self._starts[1:], len(self._lines))
-        return len(self._lines) - sum(not self._lines[end - 1] for end in ends if end)
 
     def _before(self, line: int) -> tuple[int, int]:
         if not self._is_notebook:
