@@ -1,7 +1,7 @@
 """Finds the calls for TPUs of a file, and judges those of a program: what runs, and does something
 else than its author thinks.
 
-Each name of a TPU construct gets one short form, by whatever road a script reaches it:
+Each name of a TPU construct gets one short form, by whatever path a script reaches it:
 `tf.contrib.tpu.TPUConfig`, `tf.estimator.tpu.TPUConfig` and
 `tensorflow.python.tpu.tpu_config.TPUConfig` are all facts of the kind `'TPUConfig'`. Other kinds:
 

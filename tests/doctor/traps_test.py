@@ -1,6 +1,6 @@
 """Each trap is told at its place, with its numbers; a script that is right gets no line.
 
-Constructs are known by every road that they ever had, and nothing else is taken for one.
+Constructs are known by every path that they ever had, and nothing else is taken for one.
 """
 
 import inspect
@@ -60,19 +60,6 @@ def test_use_tpu_of_a_flag_names_its_default():
     assert 'give --use_tpu' in message
 
 
-@pytest.mark.parametrize('call', [
-    'contrib_tpu.TPUEstimator(f, use_tpu=True, embedding_config_spec=spec)',
-    'contrib_tpu.TPUEstimator(f, embedding_config_spec=spec)',
-    'contrib_tpu.TPUEstimator(f, use_tpu=on_tpu(), embedding_config_spec=spec)',
-    'contrib_tpu.TPUEstimator(f, use_tpu=FLAGS.use_tpu, embedding_config_spec=spec)'])
-def test_use_tpu_that_is_true_or_unknown_is_no_finding(call):
-    assert not found(SPEC + call, 'W211')
-
-
-def test_use_tpu_false_without_tables_is_no_finding():
-    assert not found('contrib_tpu.TPUEstimator(f, use_tpu=False)', 'W211')
-
-
 def test_use_tpu_false_is_found_where_another_file_has_the_columns():
     assert found('contrib_tpu.TPUEstimator(f, use_tpu=False)', 'W211', columns='''
 column = tf.tpu.experimental.embedding_column(ids, dimension=4)''')
@@ -87,13 +74,6 @@ tf.train.load_variable(FLAGS.model_dir, 'rows')''', 'W212'))
     assert line == 2 and 'tf.train.load_variable (train.py:10)' in message
 
 
-@pytest.mark.parametrize('rest', [
-    'contrib_tpu.TPUEstimator(f)',
-    "contrib_tpu.TPUEstimator(f, FLAGS.model_dir); tf.train.load_variable(FLAGS.bert, 'w')"])
-def test_mod_alone_is_no_finding(rest):
-    assert not found(MOD + rest, 'W212')
-
-
 COLUMN = 'tf.tpu.experimental.embedding_column(each, dimension=4, learning_rate_fn={})'
 
 
@@ -104,15 +84,6 @@ COLUMN = 'tf.tpu.experimental.embedding_column(each, dimension=4, learning_rate_
 def test_a_function_per_table_with_the_same_rate(source):
     code, line, message = only(found(source, 'W213'))
     assert 'the rate is the same' in message
-
-
-@pytest.mark.parametrize('source', [
-    f'columns = [{COLUMN.format("lambda step, rate=rate: rate")} for each, rate in ids]',
-    f'columns = [{COLUMN.format("rate")} for each in ids]',
-    f'def column(each, rate):\n  return {COLUMN.format("lambda step: rate")}',
-    f'a = {COLUMN.format("lambda step: .1")}\nb = {COLUMN.format("lambda step: .2")}'])
-def test_functions_of_different_rates_or_one_function_are_no_finding(source):
-    assert not found(source, 'W213')
 
 
 BATCHES = """config = contrib_tpu.TPUConfig(2, num_shards={}, per_host_input_for_training=(
@@ -129,12 +100,25 @@ def test_a_batch_of_its_own_that_each_core_takes():
     assert "params['batch_size']" in message
 
 
-@pytest.mark.parametrize('source', [
-    BATCHES.format(8, 'PER_HOST_V1', 64), BATCHES.format(1, 'PER_HOST_V2', 64),
-    BATCHES.format(8, 'PER_HOST_V2', "params['batch_size']"),
-    BATCHES.format(8, 'PER_HOST_V2', 64).replace('(params)', '()')])
-def test_batches_of_the_size_that_is_asked_for_are_no_finding(source):
-    assert not found(source, 'W220')
+@pytest.mark.parametrize('code, source', [
+    ('W211', SPEC + 'contrib_tpu.TPUEstimator(f, use_tpu=True, embedding_config_spec=spec)'),
+    ('W211', SPEC + 'contrib_tpu.TPUEstimator(f, embedding_config_spec=spec)'),
+    ('W211', SPEC + 'contrib_tpu.TPUEstimator(f, use_tpu=on_tpu(), embedding_config_spec=spec)'),
+    ('W211', SPEC + 'contrib_tpu.TPUEstimator(f, use_tpu=FLAGS.use_tpu)'),
+    ('W211', 'contrib_tpu.TPUEstimator(f, use_tpu=False)'),
+    ('W212', MOD + 'contrib_tpu.TPUEstimator(f)'),
+    ('W212', MOD + 'contrib_tpu.TPUEstimator(f, FLAGS.model_dir)\n'
+     "tf.train.load_variable(FLAGS.bert, 'w')"),
+    ('W213', f'columns = [{COLUMN.format("lambda step, rate=rate: rate")} for each, rate in ids]'),
+    ('W213', f'columns = [{COLUMN.format("rate")} for each in ids]'),
+    ('W213', f'def column(each, rate):\n  return {COLUMN.format("lambda step: rate")}'),
+    ('W213', f'a = {COLUMN.format("lambda step: .1")}\nb = {COLUMN.format("lambda step: .2")}'),
+    ('W220', BATCHES.format(8, 'PER_HOST_V1', 64)),
+    ('W220', BATCHES.format(1, 'PER_HOST_V2', 64)),
+    ('W220', BATCHES.format(8, 'PER_HOST_V2', "params['batch_size']")),
+    ('W220', BATCHES.format(8, 'PER_HOST_V2', 64).replace('(params)', '()'))])
+def test_what_is_right_or_unknown_is_no_finding(code, source):
+    assert not found(source, code)
 
 
 @pytest.mark.parametrize('path, kind', [
@@ -154,7 +138,7 @@ def test_batches_of_the_size_that_is_asked_for_are_no_finding(source):
     ('tensorflow.feature_column.embedding_column', None), ('tensorflow', None),
     ('mine.TPUConfig', None), ('', None),
     ('tensorflow.tpu.experimental.embedding.TPUEmbedding', None)])
-def test_every_road_leads_to_one_name_and_no_other_thing_has_it(path, kind):
+def test_every_path_leads_to_one_name_and_no_other_thing_has_it(path, kind):
     assert traps.construct_of(path) == kind
 
 
