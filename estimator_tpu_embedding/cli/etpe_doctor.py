@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import collections
+import itertools
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -63,11 +64,8 @@ def _number(text: str) -> int:
 
 def _report(parsed: argparse.Namespace) -> Report:
     diagnosis = diagnose(parsed.paths, parsed.select, parsed.ignore)
-    return Report(blocks_of(diagnosis, parsed.most), data_of(diagnosis), _status(diagnosis))
-
-
-def _status(diagnosis: Diagnosis) -> int:
-    return int(bool(of_severity(diagnosis.findings, 'EW')) or not diagnosis.files)
+    is_bad = bool(of_severity(diagnosis.findings, 'EW')) or not diagnosis.files
+    return Report(blocks_of(diagnosis, parsed.most), data_of(diagnosis), int(is_bad))
 
 
 def where(place: Place | None) -> str:
@@ -161,26 +159,22 @@ def _line(finding: Finding) -> str:
 
 def _information(findings: Sequence[Finding], most: int) -> Iterator[Line]:
     """A line per name; names with the same message have it in a line before them."""
-    groups = _grouped(findings)
-    numbers = collections.Counter(finding.code for finding, _ in groups)
-    shown: dict[tuple[str, str], list[str]] = {}
-    printed: collections.Counter[str] = collections.Counter()
-    for finding, number in groups:
-        printed[finding.code] += 1
-        if printed[finding.code] <= most:
-            shown.setdefault((finding.code, finding.message), []).append(
+    for code, several in itertools.groupby(_grouped(findings), lambda group: group[0].code):
+        groups = list(several)
+        by_message = collections.defaultdict[str, list[str]](list)
+        for finding, number in groups[:most]:
+            by_message[finding.message].append(
                 f'{printable(finding.subject, _MOST_WRITTEN)}  {counted(number, "place")}, first '
                 f'{where(finding.place)}')
-    for (code, message), lines in shown.items():
-        if len(lines) == 1:
-            yield Line(f'{code}  {lines[0]}  {message}')
-        else:
-            yield Line(f'{code}  {message}:')
-            yield from (Line(f'  {line}') for line in lines)
-    for code, number in sorted(numbers.items()):
-        if number > most:
-            yield Line(f'{code}  and {counted(number - most, "other name")}: --most '
-                       f'{number}, or --format json')
+        for message, lines in by_message.items():
+            if len(lines) == 1:
+                yield Line(f'{code}  {lines[0]}  {message}')
+            else:
+                yield Line(f'{code}  {message}:')
+                yield from (Line(f'  {line}') for line in lines)
+        if (others := len(groups) - most) > 0:
+            yield Line(f'{code}  and {counted(others, "other name")}: --most {len(groups)}, or '
+                       '--format json')
 
 
 def _not_checked(diagnosis: Diagnosis, most: int) -> Iterator[Line]:

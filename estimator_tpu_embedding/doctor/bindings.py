@@ -59,7 +59,7 @@ class Meaning(NamedTuple):
 
 Meanings = tuple[Meaning, ...]
 NONE, OWN, GUARD = 'None', 'own', 'guard'
-"""Kinds: `None`; a class of the file or an object of it; what `name_resolution.is_guard` gives."""
+"""Kinds: `None`; a class of the file or an object of it; what `expressions.is_guard` gives."""
 OTHER = Meaning()
 """A value that is no name of a library, or of which nothing is known."""
 OTHERS = (OTHER,)

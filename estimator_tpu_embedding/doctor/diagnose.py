@@ -11,6 +11,7 @@ import collections
 import gc
 import importlib.metadata
 import importlib.util
+import io
 import os
 import platform
 import re
@@ -22,7 +23,7 @@ from ..compat import environment
 from ..errors import counted
 from . import oracle, syntax, traps, verdicts
 from .bindings import OTHERS, Exports
-from .findings import MOST_STOPS, Diagnosis, Fact, Finding, Prescription, ScannedFile, Use
+from .findings import MOST_STOPS, Diagnosis, Finding, Prescription, ScannedFile, Use
 from .project import Project, Reached
 from .sources import Found, Source, find, read
 from .statements import follow_file
@@ -110,24 +111,20 @@ def _missing() -> Iterator[Finding]:
 
 def scan(found: Found) -> list[ScannedFile]:
     """Scans all files, and those of the same project that they import from outside of the paths."""
-    gc.disable()  # Trees have no cycles, and a collection visits all of their nodes.
-    try:
-        return _scan_all(found)
-    finally:
-        gc.enable()
-
-
-def _scan_all(found: Found) -> list[ScannedFile]:
     project = Project(found, _exports_of)
     paths = list(dict.fromkeys(os.path.abspath(path) for path in found.files))
     files: list[ScannedFile] = []
     seen = set(paths)
-    while paths:  # Then those that were not found, but are imported.
-        files += [scan_file(read(project.shown(path)), project) for path in paths]
-        imported = dict.fromkeys(os.path.abspath(path) for one in files
-                                 for path in one.imports if path.endswith('.py'))
-        paths = [path for path in imported if path not in seen]
-        seen.update(paths)
+    gc.disable()  # Trees have no cycles, and a collection visits all of their nodes.
+    try:
+        while paths:  # Then those that were not found, but are imported.
+            files += [scan_file(read(project.shown(path)), project) for path in paths]
+            imported = dict.fromkeys(os.path.abspath(path) for one in files
+                                     for path in one.imports if path.endswith('.py'))
+            paths = [path for path in imported if path not in seen]
+            seen.update(paths)
+    finally:
+        gc.enable()
     imported_paths = {path for file in files for path in file.imports}
     for one in files:
         one.is_program &= one.is_sure or one.path not in imported_paths
@@ -142,28 +139,29 @@ def scan_file(source: Source, project: Project) -> ScannedFile:
     parsed = syntax.parse(source)
     nodes = Nodes(parsed.tree)
     state = State(path, parsed.places, project, nodes=nodes)
-    problems, facts, program = [*source.problems, *parsed.problems], list[Fact](), ''
+    scanned, program = state.scanned, ''
+    scanned.problems = [*source.problems, *parsed.problems]
     try:
         follow_file(state, parsed.tree)
-        facts = facts_of(nodes, state.resolve_all, parsed.places.of)
-        project.remember(path, _exports(state, parsed.tree, source, not problems))
+        scanned.facts = facts_of(nodes, state.resolve_all, parsed.places.of)
+        project.remember(path, _exports(state, parsed.tree, source, not scanned.problems))
         program = _kind(parsed.tree, state.resolve_all)
     except RecursionError as error:
-        problems.append(syntax.too_deep(parsed.places.at(1), error))
+        scanned.problems.append(syntax.too_deep(parsed.places.at(1), error))
     if source.is_notebook:
         program = SURE
     elif parsed.problems and program != SURE:
         program = _kind_of_text(source.cells[0], parsed.problems[0]) or program
+    scanned.is_program, scanned.is_sure = bool(program), program == SURE
+    scanned.uses = sorted(dict.fromkeys(scanned.uses),
+                          key=lambda use: (use.place.cell, use.place[1:3]))
+    scanned.unknown = sorted(dict.fromkeys(scanned.unknown), key=lambda one: one.place or ())
+    scanned.imports = dict(sorted(scanned.imports.items(), key=lambda item: item[1]))
+    scanned.lines = sum(len(list(io.StringIO(text))) for text in source.cells)
     functions: list[Any] = [*nodes.of(ast.FunctionDef), *nodes.of(ast.AsyncFunctionDef)]
     places = [(parsed.places.of(one.body[0]), parsed.places.of(one)) for one in functions]
-    return ScannedFile(
-        source.path, uses=sorted(dict.fromkeys(state.uses), key=_place_of),
-        unknown=sorted(dict.fromkeys(state.unknown), key=lambda one: one.place or ()),
-        escapes=state.escapes, facts=facts, problems=problems,
-        imports=dict(sorted(state.imports.items(), key=lambda item: item[1])), base=state.base,
-        is_program=bool(program), is_sure=program == SURE, lines=parsed.places.lines,
-        bodies=[(first.cell, first.line, last.end_line) for first, last in places],
-        patched=state.patched, early=state.early)
+    scanned.bodies = [(first.cell, first.line, last.end_line) for first, last in places]
+    return scanned
 
 
 def _kind(tree: ast.Module, paths_of: Callable[[ast.expr], Sequence[str]]) -> str:
@@ -232,10 +230,6 @@ def _excuse(linked_files: Sequence[ScannedFile]) -> None:
         one.uses = [use._replace(is_guarded=True) if use not in one.early and any(
             f'{use.question.path}.'.startswith(f'{path}.') for path in patched) else use
             for use in one.uses]
-
-
-def _place_of(use: Use) -> tuple[int, int, int]:
-    return use.place.cell, use.place.line, use.place.column
 
 
 def prescriptions(files: Sequence[ScannedFile], findings: Sequence[Finding],

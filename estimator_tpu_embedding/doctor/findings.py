@@ -61,7 +61,6 @@ class Answer(NamedTuple):
     contrib: bool  # `etpe run --tf1 --contrib`.
     refused: str = ''  # The message, if it resolves but raises when it is used (E930).
     lacking: str = ''
-    error: str = ''  # What the last look-up raised.
     keras2: bool = False  # Plain Python, if TF_USE_LEGACY_KERAS selects Keras 2.
     is_examined: bool = True
     is_module: bool = False

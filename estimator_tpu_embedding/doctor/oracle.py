@@ -75,13 +75,12 @@ def _joined(question: Question, worlds: Mapping[str, Mapping[Question, Found]]) 
     if len(found) < len(parts):
         return None
     python, keras2, run, tf1, contrib = (part.is_there for part in found)
-    last, is_anywhere = found[-1], any(part.is_there for part in found)
+    is_anywhere = any(part.is_there for part in found)
     return Answer(
         python, run, tf1, contrib,
         refused=next((part.refused for part in found if part.refused), ''),
         lacking='' if is_anywhere else max((part.lacking for part in found), key=len),
-        error='' if is_anywhere else last.error, keras2=keras2,
-        is_examined=last.is_examined,
+        keras2=keras2, is_examined=found[-1].is_examined,
         is_module=any(part.is_module for part in found))
 
 

@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ..compat import environment, old_python, refused_names
-from ..errors import shown
 from . import libraries
 from .findings import Question
 
@@ -26,7 +25,6 @@ PYTHON, KERAS2, RUN, TF1, CONTRIB = WORLDS = 'python', 'keras2', 'run', 'tf1', '
 """Plain Python; the same with Keras 2; and `etpe run` without and with its flags."""
 OLD = 'old'
 """Python and NumPy with the old names that `etpe run` brings back, whatever its flags are."""
-_MOST_TEXT = 300
 
 
 class Request(NamedTuple):
@@ -41,12 +39,15 @@ class Request(NamedTuple):
 class Found(NamedTuple):
     """What one look-up found."""
 
-    is_there: bool
     lacking: str = ''  # The first name that was not found, with all before it.
-    error: str = ''
     refused: str = ''  # The message of a name that raises when it is used.
     is_examined: bool = True  # More than files were looked at.
     is_module: bool = False
+
+    @property
+    def is_there(self) -> bool:
+        """Whether all was found."""
+        return not self.lacking
 
 
 def main() -> None:
@@ -150,52 +151,38 @@ def order(question: Question) -> tuple[bool, int, Question]:
 
 def _by_import(question: Question) -> Found:
     path, names = question.module, question.names.split('.') if question.names else []
-    value, lacking, error = _imported(path)
-    if error is not None and names and not question.is_import and '.' in lacking:
+    value, lacking = _imported(path)
+    if names and not question.is_import and '.' in lacking:
         # `from a import B; B.c`, of which the scan cannot tell whether B is a module.
         owner, _, _ = lacking.rpartition('.')
         names = path.removeprefix(f'{owner}.').split('.') + names
-        (value, _, _), path, error = _imported(owner), owner, None
-    if error is not None:
-        return Found(False, lacking, _text(error))
+        (value, lacking), path = _imported(owner), owner
+    if lacking:
+        return Found(lacking)
     for number, name in enumerate(names):
         if not isinstance(value, (types.ModuleType, type)):
-            return Found(True)
-        try:
-            value = _attribute(value, name, path if question.is_import and not number else '')
-        except BaseException as raised:  # Modules may raise anything, also `SystemExit`.
-            return Found(False, f'{path}.{name}', _text(raised))
+            return Found()
         path = f'{path}.{name}'
-    return Found(True, refused=refused_names.message_of(value),
+        try:
+            is_sought = question.is_import and not number and not hasattr(value, name)
+            value = importlib.import_module(path) if is_sought and hasattr(value, '__path__') else (
+                getattr(value, name))
+        except BaseException:  # Modules may raise anything, also `SystemExit`.
+            return Found(path)
+    return Found(refused=refused_names.message_of(value),
                  is_module=isinstance(value, types.ModuleType))
 
 
-def _attribute(value: Any, name: str, package: str) -> Any:
-    """Returns an attribute, or the module of that name in a package if one is given."""
-    try:
-        return getattr(value, name)
-    except AttributeError:
-        path = f'{package}.{name}'
-        if not package or not hasattr(value, '__path__'):
-            raise
-        try:
-            return importlib.import_module(path)
-        except ModuleNotFoundError as error:
-            if error.name != path:
-                raise
-        raise
-
-
-def _imported(path: str) -> tuple[Any, str, BaseException | None]:
-    """Returns a module; or the first part of the path that cannot be imported, and its error."""
+def _imported(path: str) -> tuple[Any, str]:
+    """Returns a module; or nothing, and the first part of its path that cannot be imported."""
     parts, module = path.split('.'), None
     for end in range(1, len(parts) + 1):
         one = '.'.join(parts[:end])
         try:
             module = importlib.import_module(one)
-        except BaseException as error:
-            return None, one, error
-    return module, '', None
+        except BaseException:
+            return None, one
+    return module, ''
 
 
 def _by_files(question: Question) -> Found:
@@ -213,12 +200,7 @@ def _by_files(question: Question) -> Found:
                 break
             spec = None
         if spec is None:
-            return Found(False, path, f'ModuleNotFoundError: No module named {path!r}',
-                         is_examined=False)
+            return Found(path, is_examined=False)
         if spec.origin is not None:
             break
-    return Found(True, is_examined=parts[1:] == [])
-
-
-def _text(error: BaseException) -> str:
-    return shown(f'{type(error).__name__}: {error}', _MOST_TEXT)
+    return Found(is_examined=parts[1:] == [])

@@ -107,9 +107,9 @@ class Project:
         own = os.path.dirname(file)
         if level:
             base = own
-            for _ in range(max(level, len(self.packages(file)))):
+            for _ in range(level):
                 base = os.path.dirname(base)
-            return base
+            return min(base, self._outside(own), key=len)
         found = self.find(file, module.partition('.')[0])
         base = os.path.dirname(_module_file(found)) if found else own
         return base if base != own and own.startswith(os.path.join(base, '')) else ''
@@ -172,14 +172,18 @@ class Project:
 
     def _bases(self, folder: str) -> list[str]:
         """Returns the folders that may be in `sys.path` for a file of a folder, nearest first."""
-        inside = folder
-        while self._package(inside) and inside != os.path.dirname(inside):
-            inside = os.path.dirname(inside)
+        inside = self._outside(folder)
         bases = [folder, inside]
         while any(inside.startswith(os.path.join(root, '')) for root in self._roots):
             inside = os.path.dirname(inside)
             bases.append(inside)
         return list(dict.fromkeys((*bases, *self._roots)))
+
+    def _outside(self, folder: str) -> str:
+        """Returns a folder, or the folder that holds its outermost package."""
+        while self._package(folder) and folder != os.path.dirname(folder):
+            folder = os.path.dirname(folder)
+        return folder
 
     def _by_whole_name(self, module: str) -> str | None:
         end = os.sep + module.replace('.', os.sep)

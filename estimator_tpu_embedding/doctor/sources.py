@@ -20,6 +20,7 @@ MAX_BYTES = 2**20
 """The most bytes of source in one file. Python takes up to 900 bytes of memory for each."""
 MAX_NOTEBOOK_BYTES = 2**26
 """The most bytes of a notebook, most of which are pictures."""
+_TOO_LARGE = f'it has more than {bytes_text(MAX_BYTES)} of source, and no more is examined'
 _SLOW_CODECS = frozenset({'punycode', 'idna'})
 """Codecs that take a time which grows with the square of the size."""
 _LEFT_OUT = {
@@ -100,13 +101,13 @@ def read(path: str) -> Source:
         with files.open_regular(path, follow=True) as stream:
             content = bytes(files.read_at_most(stream, MAX_BYTES + 1))
         if len(content) > MAX_BYTES:
-            raise _TooLarge(MAX_BYTES)
+            raise ValueError(_TOO_LARGE)
         return Source(path, (decoded(content),))
     except OSError as error:
         why = error.strerror or type(error).__name__
     except SyntaxError as error:  # The encoding that it names does not exist.
         why = str(error.msg)
-    except (EteError, _TooLarge, LookupError, ValueError, RecursionError, MemoryError) as error:
+    except (EteError, LookupError, ValueError, RecursionError, MemoryError) as error:
         why = str(error) or type(error).__name__
     return Source(path, (), is_notebook, (unreadable(path, why),))
 
@@ -136,12 +137,6 @@ def unreadable(path: str, why: str, cell: int = 0) -> Finding:
     return Finding('E132', place, 'file', '', f'it cannot be read: {shown(why, 200)}', 'unknown')
 
 
-class _TooLarge(Exception):
-    def __init__(self, most: int):
-        super().__init__(f'it has more than {bytes_text(most)} of source, and '
-                         'no more is examined')
-
-
 def _notebook(path: str) -> Source:
     cells: list[str] = []
     problems: list[Finding] = []
@@ -149,7 +144,7 @@ def _notebook(path: str) -> Source:
     for number, text in enumerate(notebook.read(path, MAX_NOTEBOOK_BYTES), 1):
         left -= len(text)
         if left < 0:
-            raise _TooLarge(MAX_BYTES)
+            raise ValueError(_TOO_LARGE)
         try:
             skipped: list[str] = []
             cells.append(notebook.python_of(with_line_feeds(text), skipped.append))

@@ -21,9 +21,17 @@ from .bindings import (
     is_examined,
     is_unknown,
 )
-from .expressions import bind_others, follow_comprehension, walk, walk_called, walk_guarded
+from .expressions import (
+    bind_others,
+    follow_comprehension,
+    is_guard,
+    meaning_of,
+    patched,
+    walk,
+    walk_called,
+    walk_guarded,
+)
 from .findings import CERTAIN, FALLBACK, TESTED, TRIED, Question
-from .name_resolution import is_guard, meaning_of, patched
 from .successors import made_by
 from .symbol_table import Lazy, State
 from .syntax import called_name, chain_of, last_name, text_of
@@ -73,11 +81,10 @@ def _follow_lazy(state: State, lazy: Lazy) -> None:
         follow_comprehension(state, node)
         return
     arguments: ast.arguments = node.args
-    positional = [*arguments.posonlyargs, *arguments.args]
-    for one in (*positional, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg):
-        if one is not None:
-            state.bind(one.arg, OTHERS)
-    defaults = zip(reversed(positional), reversed(arguments.defaults))
+    for one in _parameters(arguments):
+        state.bind(one.arg, OTHERS)
+    defaults = zip(reversed([*arguments.posonlyargs, *arguments.args]),
+                   reversed(arguments.defaults))
     for one, default in (*defaults, *zip(arguments.kwonlyargs, arguments.kw_defaults)):
         if default is not None and not isinstance(default, ast.Constant):
             inner, state.scope = state.scope, state.scope.parent or state.scope
@@ -91,13 +98,16 @@ def _follow_lazy(state: State, lazy: Lazy) -> None:
         follow(state, node.body)
 
 
+def _parameters(arguments: ast.arguments) -> list[ast.arg]:
+    return [one for one in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs,
+                            arguments.vararg, arguments.kwarg) if one is not None]
+
+
 def _function(state: State, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
     for decorator in node.decorator_list:
         walk_called(state, decorator)
     walk(state, *node.args.defaults, *node.args.kw_defaults)
-    arguments = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs,
-                 node.args.vararg, node.args.kwarg)
-    _annotations(state, node.returns, *(one.annotation for one in arguments if one is not None))
+    _annotations(state, node.returns, *(one.annotation for one in _parameters(node.args)))
     state.bind(node.name, OTHERS)
     state.later(node)
 
@@ -150,7 +160,7 @@ def _assign_to(state: State, target: ast.expr, value: ast.expr) -> None:
     elif isinstance(target, ast.Subscript) and (name := text_of(target.slice)) is not None and any(
             one.question is not None and one.question.path == 'sys.modules'
             for one in meaning_of(state, target.value)):
-        state.patched.add(name)
+        state.scanned.patched.add(name)
 
 
 def _annotated(state: State, node: ast.AnnAssign) -> None:
@@ -251,12 +261,12 @@ def _try(state: State, node: ast.Try) -> None:
     catches = [_caught_by(handler.type) for handler in node.handlers]
     survived = frozenset[str]().union(*(one for one, handler in zip(catches, node.handlers)
                                         if _ending(handler.body) != FAILS))
-    number, mark, body = _attempt(state, node), len(state.uses), Block(outer)
+    number, mark, body = _attempt(state, node), len(state.scanned.uses), Block(outer)
     state.caught = caught | survived
     state.trying = (*trying, (number, frozenset[str]().union(*catches)))
     follow(state, node.body, body)
     state.caught, state.trying = caught, trying
-    is_tried = any(use.attempt == number for use in state.uses[mark:])
+    is_tried = any(use.attempt == number for use in state.scanned.uses[mark:])
     body.own = TRIED if is_tried and survived else CERTAIN
     follow(state, node.orelse, Block(
         outer, own=body.own, fallbacks=(-number,) if is_tried else ()))
@@ -391,7 +401,7 @@ def _bind(state: State, name: str, question: Question) -> None:
     """Binds a name of a library, of which the last use is the import."""
     state.bind(name, (Meaning(question),))
     if not state.is_followed(name):
-        state.escapes[state.uses[-1]] = None
+        state.scanned.escapes[state.scanned.uses[-1]] = None
 
 
 def _from_project(state: State, node: ast.ImportFrom, alias: ast.alias, file: str) -> None:
@@ -416,16 +426,13 @@ def _from_project(state: State, node: ast.ImportFrom, alias: ast.alias, file: st
 
 
 def _note_import(state: State, node: ast.AST, file: str) -> None:
-    if state.is_shallow:
-        return
     for one in (*state.project.packages(file), file):  # These are imported before it.
-        state.imports.setdefault(state.project.shown(one), state.places.of(node))
+        state.scanned.imports.setdefault(state.project.shown(one), state.places.of(node))
 
 
 def _note_base(state: State, level: int, module: str) -> None:
     """Keeps the folder from which an import of the project asks to be run."""
-    if not state.is_shallow:
-        state.base = state.base or state.project.base_of(state.file, level, module)
+    state.scanned.base = state.scanned.base or state.project.base_of(state.file, level, module)
 
 
 def _say_missing(state: State, node: ast.AST, module: str) -> None:

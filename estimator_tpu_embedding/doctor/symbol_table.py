@@ -24,7 +24,7 @@ from .bindings import (
     is_examined,
     union,
 )
-from .findings import FALLBACK, STARRED, Finding, Place, Question, Use
+from .findings import FALLBACK, STARRED, Finding, Question, ScannedFile, Use
 from .project import Project
 from .syntax import Nodes, Places, chain_of
 
@@ -57,8 +57,7 @@ class State:
     Attributes:
       file: absolute path, as the project knows it.
       is_shallow: whether only names at the top level are wanted, so no other file is examined.
-      base, patched, early: as in `ScannedFile`.
-      escapes: names of libraries where nobody follows them.
+      scanned: what is found; some names are there more than once.
       meant: what a `Name` of the tree means, by its id.
       scope, block: where names are bound now; `order` counts all such places.
       caught: the kinds of look-ups that may fail at the present place.
@@ -79,11 +78,7 @@ class State:
         self.globals = {name for one in nodes.of(ast.Global) for name in one.names}
         self.nonlocals = {name for one in nodes.of(ast.Nonlocal) for name in one.names}
         self.is_shallow = is_shallow
-        self.uses: list[Use] = []
-        self.unknown: list[Finding] = []
-        self.escapes: dict[Use, None] = {}
-        self.imports: dict[str, Place] = {}
-        self.base = ''
+        self.scanned = ScannedFile(places.path)
         self.meant: dict[int, Meanings] = {}
         self.block = Block()
         self.scope = self.module = Scope(None, self.block, 0)
@@ -96,8 +91,6 @@ class State:
         self.stars: list[Binding] = []
         self.waiting: deque[Lazy] = deque()
         self.lazy: set[ast.AST] = set()
-        self.patched: set[str] = set()
-        self.early: set[Use] = set()
         self.is_open = False
         self.needs_stars = False
         self.unknown_stars: list[tuple[ast.AST, str]] = []
@@ -125,8 +118,8 @@ class State:
             one = waiting.pop()
             if one.question is not None:
                 if is_examined(one.question.module):
-                    self.escapes[Use(self.places.of(node), one.question, written)] = None
-            elif one.file not in seen and not self.is_shallow:  # A module may hold others.
+                    self.scanned.escapes[Use(self.places.of(node), one.question, written)] = None
+            elif one.file not in seen:  # A module may hold others.
                 seen.add(one.file)
                 exports = self.project.exports(one.file)
                 waiting += [each for name in exports.names
@@ -195,7 +188,7 @@ class State:
         is_guarded = self.block.is_guarded
         attempt = 0 if is_guarded else next(
             (number for number, kinds in reversed(self.trying) if kind in kinds), 0)
-        self.uses.append(Use(
+        self.scanned.uses.append(Use(
             self.places.of(node), question, written,
             is_survived or is_guarded or kind in self.caught, attempt, self.block.fallbacks,
             meaning.choice, meaning.chosen, has_other))
@@ -218,16 +211,19 @@ class State:
     def final(self, base: Meanings, names: str) -> Meanings:
         """Returns what dotted names in something mean, through other files of the project."""
         result: list[Meaning] = []
-        for one in base:
-            if one.file:
-                found = None if self.is_shallow else self.project.resolve(one.inside(names))
-                result += OTHERS if found is None else found
-            elif not names or one.kind == NONE:
+        for one in self.inside(base, names):
+            if not one.file:
                 result.append(one)
             else:
-                result.append(OTHER if one.question is None else one._replace(
-                    question=self.below(one.question, names)))
+                found = None if self.is_shallow else self.project.resolve(one)
+                result += OTHERS if found is None else found
         return tuple(result)
+
+    def inside(self, meanings: Meanings, names: str) -> Meanings:
+        """Returns what dotted names in something mean; those of other files stay unresolved."""
+        return meanings if not names else tuple(
+            one.inside(names) if one.question is None else one._replace(
+                question=self.below(one.question, names)) for one in meanings)
 
     def below(self, question: Question, names: str) -> Question:
         """Returns the question about dotted names in a module or in a name of it.
@@ -244,7 +240,7 @@ class State:
 
     def list_unknown(self, node: ast.AST, name: str, written: str) -> None:
         """Lists that a name which programs give to TensorFlow means something unknown here."""
-        if not self.is_shallow and name not in self.scope.unknown:
+        if name not in self.scope.unknown:
             self.scope.unknown.add(name)
             self.say('W201', node, name, written,
                      f'nothing here says what "{name}" is, so its names are not checked')
@@ -254,15 +250,13 @@ class State:
 
         A name that is missing under a condition is a use, of which no library has an answer.
         """
-        if self.is_shallow:
-            return
         if code == 'E112' and (self.block.is_guarded or self.block.fallbacks
                                or IMPORT in self.caught):
             module, _, name = subject.rpartition('.')
             self.use(node, Question(module, name, True) if module.strip('.') else Question(subject),
                      written, IMPORT)
         else:
-            self.unknown.append(Finding(
+            self.scanned.unknown.append(Finding(
                 code, self.places.of(node), subject, written, message,
                 'lost' if code == 'E112' else 'unknown'))
 

@@ -43,7 +43,7 @@ class Places:
 
     def __init__(self, source: Source):
         """Counts the lines of all cells."""
-        self._path = source.path
+        self.path = source.path
         self._is_notebook = source.is_notebook
         self._lines: list[str] = []
         self._starts: list[int] = []  # The number of lines before each cell.
@@ -57,23 +57,17 @@ class Places:
         end_line = getattr(node, 'end_lineno', None) or line
         end_column = getattr(node, 'end_col_offset', None) or 0
         before, cell = self._before(line)
-        return Place(self._path, line - before, self._column(line, column), end_line - before,
+        return Place(self.path, line - before, self._column(line, column), end_line - before,
                      self._column(end_line, end_column), cell)
 
     def at(self, line: int, column: int = 1) -> Place:
         """Returns the place of one character; `line` counts through all cells."""
         before, cell = self._before(line)
-        return Place(self._path, line - before, column, line - before, column + 1, cell)
+        return Place(self.path, line - before, column, line - before, column + 1, cell)
 
     def start(self, cell: int) -> int:
         """Returns the number of lines before a cell, which counts from 0."""
         return self._starts[cell]
-
-    @property
-    def lines(self) -> int:
-        """The number of lines."""
-        ends = (*self._starts[1:], len(self._lines))
-        return len(self._lines) - sum(not self._lines[end - 1] for end in ends if end)
 
     def _before(self, line: int) -> tuple[int, int]:
         if not self._is_notebook:
@@ -112,26 +106,24 @@ def parse(source: Source, *, is_compiled: bool = True) -> Parsed:
 def _tree_of(text: str, places: Places, start: int, is_compiled: bool
              ) -> tuple[ast.Module, Finding | None]:
     """Returns the tree of one cell, and what is wrong with it."""
+    tree = _EMPTY
     try:
         with warnings.catch_warnings(action='ignore'):  # Python warns of escapes in texts.
             tree = ast.parse(text)
+            if is_compiled:
+                compile(text, 'text', 'exec', dont_inherit=True)
     except (SyntaxError, ValueError) as error:  # The latter for half of a surrogate pair.
         column = 1
         if isinstance(error, SyntaxError) and error.lineno:
             line, column = min(error.lineno, text.count('\n') + 1), error.offset or 1
         else:  # A null byte has no line.
             line = text[:max(text.find('\x00'), 0)].count('\n') + 1
-        return _EMPTY, _not_python(error, line, column, places, start)
+        why = shown(str(error.msg if isinstance(error, SyntaxError) else error))
+        place = places.at(start + line, max(column, 1))
+        return tree, Finding(
+            'E131', place, 'syntax', '', f'this line is no Python 3: {why}; all names of the '
+            f'{"cell" if place.cell else "file"} are unknown', 'unknown')
     except (RecursionError, MemoryError, OverflowError, SystemError) as error:
-        return _EMPTY, too_deep(places.at(start + 1), error)
-    try:
-        if is_compiled:
-            with warnings.catch_warnings(action='ignore'):
-                compile(text, 'text', 'exec', dont_inherit=True)
-    except SyntaxError as error:  # Of those that only the compiler finds.
-        line = error.lineno or 1
-        return tree, _not_python(error, line, error.offset or 1, places, start)
-    except (ValueError, RecursionError, MemoryError, OverflowError, SystemError) as error:
         return tree, too_deep(places.at(start + 1), error)
     return tree, None
 
@@ -141,14 +133,6 @@ def too_deep(place: Place, error: BaseException) -> Finding:
     why = shown(f'{type(error).__name__} {error}'.strip())
     return Finding('E133', place, 'nesting', '', f'it is nested too deeply to examine ({why}); its '
                    'names are unknown', 'unknown')
-
-
-def _not_python(error: Exception, line: int, column: int, places: Places, start: int) -> Finding:
-    """Returns the finding E131 about a line of a cell."""
-    text = str(error.msg if isinstance(error, SyntaxError) else error)
-    place = places.at(start + line, max(column, 1))
-    return Finding('E131', place, 'syntax', '', f'this line is no Python 3: {shown(text)}; '
-                   f'all names of the {"cell" if place.cell else "file"} are unknown', 'unknown')
 
 
 class Nodes:

@@ -32,7 +32,7 @@ from .oracle import Answers
 from .project import Reached
 
 _OF_TODAY = re.compile(r'tensorflow\.compat\.v[12](\.|$)')
-_OLD_ROAD = re.compile(  # As in contrib.tpu.python.tpu.tpu_config.TPUConfig.
+_OLD_PATH = re.compile(  # As in contrib.tpu.python.tpu.tpu_config.TPUConfig.
     r'(?<=contrib)(?P<area>\.\w+)\.python\.(?:\w+\.){1,2}(?=\w+$)')
 
 _CHANGED = {'numpy.bool': 'bool', 'numpy.long': 'int'}
@@ -327,7 +327,7 @@ def _lost_in_tensorflow(path: str, answer: Answer) -> Reason:
     if found := libraries.in_contrib(path):
         if not found['name']:
             return Reason('E103', 'lost', tf1.NO_CONTRIB)
-        return Reason('E103', 'lost', advice.missing(_OLD_ROAD.sub(r'\g<area>.', path)).replace(
+        return Reason('E103', 'lost', advice.missing(_OLD_PATH.sub(r'\g<area>.', path)).replace(
             'install(contrib=True)', 'etpe run --contrib'))
     if today := private_names.advice(path):
         return Reason('E102', 'moved', today)

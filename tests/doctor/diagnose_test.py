@@ -83,11 +83,6 @@ def of(*files, findings=(), flags=None):
     return only
 
 
-def test_a_program_without_needs():
-    made = of(scanned('print(1)' + MAIN))
-    assert (made.command, made.reasons, made.stops) == ('etpe run train.py', [], [])
-
-
 def use(name, line):
     return Use(Place('train.py', line), Question('tensorflow', name), f'tf.{name}')
 

@@ -345,7 +345,11 @@ PROJECTS = [  # The job after `import own`, the module, and where a warning is.
      'from importlib import import_module as load', ['job.py:3']),
     ('use(own)', 'from tensorflow import *', ['job.py:2']),
     ('import pack\npack.deep.lib.float_of_nobody', LIB, ['job.py:3']),
-    ('import pack\nuse(pack)', LIB, ['job.py:3'])]
+    ('import pack\nuse(pack)', LIB, ['job.py:3']),
+    ('use(own.lib)', LIB, ['job.py:2']),
+    ('own.late.no_name', 'def load():\n  global late\n  import json as late', ['own.py:3']),
+    ('import other\nfrom own import numpy', 'import numpy\nglobals()["numpy"].float\n'
+     '(lambda: 0).__globals__\nuse(numpy)', ['own.py:2', 'own.py:3', 'own.py:4'])]
 
 
 @pytest.fixture(scope='module')
@@ -355,7 +359,7 @@ def diagnosis(tmp_path_factory):
         write(folder, **{f'{kind}_{number}': HEAD + text for number, text in enumerate(texts)})
     for number, (job, own, _) in enumerate(PROJECTS):
         write(folder / str(number), job=f'import own\n{job}', own=own, pack__deep=LIB,
-              pack__own=LIB, pack__init='from . import deep, own\n')
+              pack__own=LIB, pack__init='from . import deep, own\n', other='import own\n')
     found = {}
     for one in diagnose([str(folder)]).findings:
         if one.place is not None:
@@ -386,26 +390,6 @@ def test_a_module_of_the_project_hands_on_those_of_libraries(diagnosis, number):
     found = [f'{path.rpartition("/")[2]}:{one.place.line}' for path, several in diagnosis.items()
              if path.startswith(f'{number}/') for one in several if one.code[0] in 'EW']
     assert found == PROJECTS[number][2]
-
-
-def said(folder, **files):
-    """(file, line, code) of all warnings about files of a project."""
-    write(folder, **files)
-    return [(one.place.path.rpartition('/')[2], one.place.line, one.code)
-            for one in diagnose([str(folder)]).findings if one.place and one.code[0] == 'W']
-
-
-def test_modules_of_the_project_hand_modules_of_libraries_on(tmp_path):
-    names = 'import numpy as np\nlib = np\ndef load():\n  global late\n  import json as late\n'
-    assert said(tmp_path, names=names, one='import names\nuse(names.lib)\n',
-                two='import names\nnames.late.no_name\n') == [
-        ('names.py', 5, 'W203'), ('one.py', 2, 'W203')]
-
-
-def test_what_a_file_does_is_said_once_however_many_import_it(tmp_path):
-    names = 'import numpy\nglobals()["numpy"].float\n(lambda: 0).__globals__\nuse(numpy)\n'
-    assert said(tmp_path, a='import names\n', names=names, z='from names import numpy\n') == [
-        ('names.py', 2, 'W202'), ('names.py', 3, 'W202'), ('names.py', 4, 'W203')]
 
 
 def test_the_report_does_not_end_well(tmp_path, capsys):

@@ -45,7 +45,7 @@ def statement(question):
 
 
 def all_questions():
-    """Every name of every table, on the roads that scripts take: attributes first."""
+    """Every name of every table, by the paths that scripts take: attributes first."""
     lost = load('make_api_table').all_lost()
     ete.install()  # The areas take names of it.
     from estimator_tpu_embedding.compat.contrib import contrib_modules

@@ -30,7 +30,7 @@ def tf(names, is_import=False):
 
 
 def lost(question, lacking=None):
-    return Answer(False, False, False, False, lacking=lacking or question.path, error='Error: no')
+    return Answer(False, False, False, False, lacking=lacking or question.path)
 
 
 def absent(question):
