@@ -230,6 +230,8 @@ W203 library that is handed on
 W211 tables that a plain optimizer trains
 W212 evaluation or export of mod tables elsewhere
 W213 one learning rate function per table
+W214 optimizer without CrossShardOptimizer
+W215 batch that the cores cannot share
 W219 NumPy name that has another meaning today
 W220 batch of each core that has the size of all
 I301 name that etpe run restores

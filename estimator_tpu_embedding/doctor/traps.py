@@ -9,6 +9,8 @@ Each name of a TPU construct gets one short form, by whatever path a script reac
 |---|---|
 | `'flag'` | the definition of a flag of absl, `tf.flags` or argparse |
 | `'rate'` | a function of a learning rate that may be made once and is made again and again |
+| `'minimize'`, `'optimizer'` | a call that trains variables; one that makes an optimizer for them |
+| `'sum'` | any mention of a sum over cores |
 | `'fixed batch'` | a batch in an `input_fn` that does not come from its `params` |
 """
 
@@ -65,6 +67,7 @@ POSITIONS = {  # parameters that may be given by position, in order
 _COLUMNS = frozenset({'embedding_column', 'shared_embedding_columns'})
 _LOOPS = (ast.For, ast.AsyncFor, ast.While, ast.ListComp, ast.SetComp, ast.DictComp,
           ast.GeneratorExp)
+_SUMS = ('CrossShardOptimizer', 'cross_replica_sum')
 
 CORES_PER_HOST = 8
 """Cores of a host where `num_shards` sizes the system, as `estimator/tpu_context.py` does."""
@@ -101,7 +104,8 @@ def construct_of(path: str) -> str | None:
 
 def facts_of(nodes: Nodes, paths_of: PathsOf, place_of: PlaceOf) -> list[Fact]:
     """Returns the facts of one file, in the order of the source."""
-    found = [*_constructs(nodes, paths_of, place_of), *_calls(nodes, place_of)]
+    found = [*_constructs(nodes, paths_of, place_of), *_calls(nodes, place_of),
+             *_sums(nodes, place_of)]
     return sorted(found, key=lambda fact: (fact.place.cell, fact.place[1:3]))
 
 
@@ -173,7 +177,11 @@ def _calls(nodes: Nodes, place_of: PlaceOf) -> Iterator[Fact]:
     """Yields facts about calls by the name that is called alone."""
     for node in nodes.of(ast.Call):
         name = called_name(node)
-        if name == 'batch' and node.args and _is_fixed(node, nodes):
+        if name in ('minimize', 'apply_gradients') and isinstance(node.func, ast.Attribute):
+            yield Fact('minimize', place_of(node.func), {'name': name})
+        elif name.endswith('Optimizer') and name not in _SUMS:
+            yield Fact('optimizer', place_of(node.func), {'name': name})
+        elif name == 'batch' and node.args and _is_fixed(node, nodes):
             yield Fact('fixed batch', place_of(node), {
                 'written': f'batch({written(node.args[0])})'})
         elif name.startswith('DEFINE_') or name == 'add_argument' and node.args:
@@ -203,6 +211,14 @@ def _flag(call: ast.Call, place_of: PlaceOf) -> Iterator[Fact]:
     yield Fact('flag', place_of(call), {
         'name': name, 'option': option,
         'default': False if is_switch and default is None else _value(default)})
+
+
+def _sums(nodes: Nodes, place_of: PlaceOf) -> Iterator[Fact]:
+    """Yields the first mention of a sum over cores, in whatever form."""
+    words = ((node, str(getattr(node, name))) for kind, name in (
+        (ast.Attribute, 'attr'), (ast.Name, 'id'), (ast.alias, 'name'), (ast.Constant, 'value'))
+        for node in nodes.of(kind))
+    yield from [Fact('sum', place_of(node), {}) for node, word in words if word.endswith(_SUMS)][:1]
 
 
 class Known(NamedTuple):
@@ -272,12 +288,12 @@ class Linked:
 
 
 def findings_of(files: Sequence[ScannedFile]) -> list[Finding]:
-    """Returns W211 to W213, W220 and E104 about all files, each once."""
+    """Returns W211 to W215, W220 and E104 about all files, each once."""
     found: dict[Finding, None] = {}
     for files_of_program in Reached(files).groups():
         group = Linked(files_of_program)
         for each in (_refused(group), _without_tpu(group), _mod(group), _rates(group),
-                     _fixed_batches(group)):
+                     _no_sums(group), _batches(group), _fixed_batches(group)):
             found.update(dict.fromkeys(each))
     return list(found)
 
@@ -346,13 +362,55 @@ def _rates(group: Linked) -> Iterator[Finding]:
                           'step (W424). Make one function, and give it to every table')
 
 
+def _no_sums(group: Linked) -> Iterator[Finding]:
+    """W214: a model that each core would train alone.
+
+    Only a file that makes the optimizer itself counts: one of another package may sum.
+    """
+    makers = {fact.place.path for fact in group.facts('optimizer')}
+    trained = next((fact for fact in group.facts('minimize') if fact.place.path in makers), None)
+    uses_tpu = any((known := group.known(call, 'use_tpu', True)) is None or known.value is not False
+                   for call in group.facts('TPUEstimator'))
+    is_partial = any(one.code.startswith('E13') for file in group.files for one in file.problems)
+    shards = [known for call in group.facts('TPUConfig')
+              if (known := group.known(call, 'num_shards'))]
+    if group.facts('sum') or is_partial or trained is None or not uses_tpu or (
+            shards and all(known.value == 1 for known in shards)):
+        return
+    several = next((known for known in shards if known.size > 1), None)
+    cores = (f'num_shards is {several.value}{several.origin}, so training ends' if several
+             else 'On one core that changes nothing; on several, training ends')
+    yield Finding('W214', trained.place, 'CrossShardOptimizer', trained.values['name'],
+                  f'no file has a CrossShardOptimizer, so each core would train a model of its '
+                  f'own. {cores} with a ValueError that says so. Wrap the optimizer: '
+                  'tf.tpu.CrossShardOptimizer(optimizer)')
+
+
+def _batches(group: Linked) -> Iterator[Finding]:
+    """W215: training batches that the cores do not divide."""
+    config, shards = _only_config(group)
+    if config is None or shards is None or not shards.size:
+        return
+    mode = group.known(config, 'per_host_input_for_training', True)
+    if mode is None or mode.value in (4, 'BROADCAST'):
+        return
+    for call in group.facts('TPUEstimator'):
+        use_tpu = group.known(call, 'use_tpu', True)
+        batch = group.known(call, 'train_batch_size')
+        if use_tpu and use_tpu.value is not False and batch and batch.size % shards.size:
+            whole, rest = divmod(batch.size, shards.size)
+            yield Finding(
+                'W215', batch.place, 'train_batch_size', 'train_batch_size',
+                f'train_batch_size is {batch.value}{batch.source}, and num_shards is '
+                f'{shards.value}{shards.origin}: {batch.value} = {whole} x {shards.value} + '
+                f'{rest}. The global batch must be a multiple of the cores (E411): change one of '
+                'them')
+
+
 def _fixed_batches(group: Linked) -> Iterator[Finding]:
     """W220: an `input_fn` that is called per core, and has a batch size of its own."""
-    configs = group.facts('TPUConfig')
-    if len(configs) != 1:
-        return
-    shards = group.known(configs[0], 'num_shards')
-    mode = group.known(configs[0], 'per_host_input_for_training')
+    config, shards = _only_config(group)
+    mode = config and group.known(config, 'per_host_input_for_training')
     if mode and mode.value in (3, 'PER_HOST_V2', 'PER_SHARD_V1') and shards and shards.size > 1:
         for fact in group.facts('fixed batch'):
             yield Finding(
@@ -360,6 +418,14 @@ def _fixed_batches(group: Linked) -> Iterator[Finding]:
                 f'each core takes such a batch, whatever train_batch_size says, and num_shards is '
                 f'{shards.value}{shards.origin}: the global batch is {shards.value} times as '
                 "large. Take params['batch_size'], or set num_shards to 1 and use --cores 1")
+
+
+def _only_config(group: Linked) -> tuple[Fact | None, Known | None]:
+    """Returns the `TPUConfig` if there is one alone, and its number of shards."""
+    configs = group.facts('TPUConfig')
+    if len(configs) != 1:
+        return None, None
+    return configs[0], group.known(configs[0], 'num_shards')
 
 
 def hosts_for(cores: int, of_replica: int = 1) -> int | None:

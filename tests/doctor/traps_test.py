@@ -86,6 +86,65 @@ def test_a_function_per_table_with_the_same_rate(source):
     assert 'the rate is the same' in message
 
 
+TRAIN = '''
+def model_fn(features, labels, mode, params):
+  train_op = tf.train.AdamOptimizer(.1).minimize(loss)
+  return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
+'''
+
+
+def test_no_sum_over_cores():
+    code, line, message = only(found(
+        TRAIN + 'tf.estimator.tpu.TPUEstimator(model_fn, train_batch_size=8)', 'W214'))
+    assert line == 3 and 'On one core that changes nothing' in message
+
+
+def test_no_sum_over_cores_of_a_stated_number():
+    code, line, message = only(found(TRAIN + '''
+config = tf.estimator.tpu.TPUConfig(num_shards=8)
+tf.estimator.tpu.TPUEstimator(model_fn, train_batch_size=8)''', 'W214'))
+    assert 'num_shards is 8 (train.py:12), so training ends with a ValueError' in message
+
+
+@pytest.mark.parametrize('rest', [
+    'def f(x): return contrib_tpu.CrossShardOptimizer(x)',
+    'total = tf.tpu.cross_replica_sum(x)',
+    'contrib_tpu.TPUConfig(num_shards=1)'])
+def test_a_sum_over_cores_anywhere_or_one_core_is_no_finding(rest):
+    assert not found(f'{TRAIN}tf.estimator.tpu.TPUEstimator(model_fn)\n{rest}', 'W214')
+
+
+def test_a_sum_in_another_file_is_no_finding():
+    assert not found(TRAIN + 'tf.estimator.tpu.TPUEstimator(model_fn)', 'W214',
+                     optimization='from wrappers import CrossShardOptimizer')
+
+
+def test_plain_training_needs_no_sum():
+    assert not found(TRAIN + 'contrib_tpu.TPUEstimator(model_fn, use_tpu=False)', 'W214')
+
+
+def test_a_batch_that_the_cores_do_not_divide():
+    code, line, message = only(found('''flags.DEFINE_integer('cores', 8, 'Cores.')
+config = contrib_tpu.TPUConfig(100, num_shards=FLAGS.cores)
+contrib_tpu.TPUEstimator(f, train_batch_size=100)''', 'W215'))
+    assert line == 3
+    assert 'train_batch_size is 100, and num_shards is 8, the default of FLAGS.cores' in message
+    assert '100 = 12 x 8 + 4' in message and 'E411' in message
+
+
+@pytest.mark.parametrize('source', [
+    'contrib_tpu.TPUConfig(num_shards=8)\ncontrib_tpu.TPUEstimator(f, train_batch_size=64)',
+    'contrib_tpu.TPUConfig()\ncontrib_tpu.TPUEstimator(f, train_batch_size=63)',
+    'contrib_tpu.TPUConfig(num_shards=n)\ncontrib_tpu.TPUEstimator(f, train_batch_size=63)',
+    '''contrib_tpu.TPUConfig(num_shards=8, per_host_input_for_training=(
+    contrib_tpu.InputPipelineConfig.BROADCAST))
+contrib_tpu.TPUEstimator(f, train_batch_size=63)''',
+    '''contrib_tpu.TPUConfig(num_shards=8)
+contrib_tpu.TPUEstimator(f, use_tpu=False, train_batch_size=63)'''])
+def test_batches_that_fit_or_are_unknown_are_no_finding(source):
+    assert not found(source, 'W215')
+
+
 BATCHES = """config = contrib_tpu.TPUConfig(2, num_shards={}, per_host_input_for_training=(
     contrib_tpu.InputPipelineConfig.{}))
 def input_fn(params):

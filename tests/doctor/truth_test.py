@@ -12,11 +12,11 @@ from estimator_tpu_embedding.doctor import traps
 from estimator_tpu_embedding.estimator.tpu_context import deploy
 
 
-def deployed(shards, of_replica, resolver=None):
+def deployed(shards, of_replica, batch, resolver=None, mode=2):
     """Returns the message of the error with which a job of these sizes ends, or `''`."""
-    config = ete.RunConfig(ete.TPUConfig(2, shards, of_replica, 2), cluster=resolver)
+    config = ete.RunConfig(ete.TPUConfig(2, shards, of_replica, mode), cluster=resolver)
     try:
-        deploy(config, 'train', shards)
+        deploy(config, 'train', batch)
     except (ValueError, RuntimeError) as error:
         return str(error)
     return ''
@@ -27,12 +27,24 @@ def test_sizes_are_asked_for_exactly_where_a_job_needs_them_and_are_right(of_rep
     for shards in range(1, 28):
         cores = shards * of_replica
         needed = traps.hosts_for(cores, of_replica)
-        assert ('E410' in deployed(shards, of_replica)) is (needed is not None), shards
+        assert ('E410' in deployed(shards, of_replica, shards)) is (needed is not None), shards
         words = f'--hosts 1 {traps.sizes_for(cores, of_replica)}'.split()
         stated = dict(zip(words[::2], map(int, words[1::2])))
         resolver = ete.TPUClusterResolver(hosts=stated['--hosts'], cores=stated['--cores'])
         assert stated['--hosts'] * stated['--cores'] == cores
-        assert deployed(shards, of_replica, resolver) == '', shards
+        assert deployed(shards, of_replica, shards, resolver) == '', shards
+
+
+@pytest.mark.parametrize('mode', ['PER_HOST_V1', 'PER_HOST_V2', 'BROADCAST'])
+def test_a_batch_is_reported_exactly_where_a_job_refuses_it(mode):
+    for shards, batch in ((1, 7), (2, 7), (4, 12), (8, 12), (8, 4), (16, 128)):
+        file = scanned(f'''
+            from estimator_tpu_embedding import InputPipelineConfig, TPUConfig, TPUEstimator
+            config = TPUConfig(2, {shards}, None, InputPipelineConfig.{mode})
+            TPUEstimator(model_fn, config=config, train_batch_size={batch})''')
+        told = any(each.code == 'W215' for each in traps.findings_of([file]))
+        message = deployed(shards, None, batch, mode=getattr(ete.InputPipelineConfig, mode))
+        assert told is ('E411' in message), (shards, batch, message)
 
 
 FIXED = '''
