@@ -10,6 +10,7 @@ import dataclasses
 import functools
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent import futures
@@ -139,19 +140,15 @@ def carry_out(plan: Plan, destination: str, *, overwrite: bool = False,
             staged = commit.stage(
                 storage, plan.step, write_and_compare, base=base, on_phase=on_phase)
             commit.publish(storage, staged, manifest, on_phase=on_phase)
-        except Exception as error:
+        except NonFiniteCheckpointError as error:
+            verified.result()
+            raise NonFiniteCheckpointError(*[dataclasses.replace(
+                problem, remedy='The source has them too. Name an older checkpoint.')
+                for problem in error.problems]) from None
+        except Exception:
             verified.result()  # If the source is damaged, that is why.
-            _refuse(error)
+            raise
         return Done(prefix, compared.result(), cleaned)
-
-
-def _refuse(error: Exception) -> NoReturn:
-    """Raises the error of a commit with a remedy that suits a migration."""
-    if isinstance(error, NonFiniteCheckpointError):
-        raise NonFiniteCheckpointError(*[dataclasses.replace(
-            problem, remedy='The source has them too. Name an older checkpoint.')
-            for problem in error.problems]) from None
-    raise error
 
 
 def _require_unchanged(plan: Plan, before: Signature) -> None:
@@ -171,18 +168,15 @@ def _ended_in_order() -> Iterator[None]:
     def end(number: int, frame: object) -> NoReturn:
         raise SystemExit(128 + number)
 
-    if signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
-        yield
-        return
-    try:
+    is_main = threading.current_thread() is threading.main_thread()  # No other thread may.
+    handles = is_main and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    if handles:
         signal.signal(signal.SIGTERM, end)
-    except ValueError:  # Only the main thread may.
-        yield
-        return
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        if handles:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def check_destination(plan: Plan, destination: str, prefix: str, overwrite: bool) -> None:

@@ -9,7 +9,7 @@ from harness.processes import run_python
 from harness.source import PACKAGE
 from harness.wire import graph, meta_graph, node
 
-from estimator_tpu_embedding.migration import job_declaration
+from estimator_tpu_embedding.compat import install
 from estimator_tpu_embedding.proto.codec import Config
 
 ADAGRAD = 'Adagrad_defaults.pbtxt'
@@ -26,7 +26,7 @@ def reported(etpe, *arguments):
 @pytest.fixture
 def module(tmp_path, monkeypatch):
     """Writes a module `job_of_a_test`, whose names are already where `install` puts them."""
-    monkeypatch.setattr(job_declaration, 'prepare', lambda: None)
+    monkeypatch.setattr(install, 'install', lambda: None)
     monkeypatch.syspath_prepend(tmp_path)
 
     def write(text):
