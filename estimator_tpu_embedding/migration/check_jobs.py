@@ -2,7 +2,7 @@
 compared.
 
 Each side is a process of its own; both in one would share TensorFlow's mode, its devices and their
-memory. Run as a script, this module is such a process. It takes the path of a file of JSON.
+memory. Run as a script, this module is such a process. It takes its request as JSON, and a folder.
 """
 
 from __future__ import annotations
@@ -95,9 +95,8 @@ class Agreement:
     remarks: Sequence[str]
 
 
-_REQUEST, _SAVED, _RESULT = 'request', 'saved', 'result'
-"""In the directory of a side: what it is to do, a folder with a checkpoint, and what became of it.
-"""
+_SAVED, _RESULT = 'saved', 'result'
+"""In the folder of a side: a folder with a checkpoint, and a file that says what became of it."""
 _MAX_JSON = 2**24
 _MOST_PRINTED = 2**14
 DEADLINE = 3600.
@@ -366,10 +365,9 @@ def _run(request: _Request, folder: str, deadline: float) -> _Result:
     """Runs a side; returns what it left in the file `_RESULT`."""
     os.mkdir(folder)
     with Storage(folder) as storage, tempfile.TemporaryFile() as output:
-        storage.create(_REQUEST, json.dumps(request).encode())
         try:
             status = subprocess.run(
-                [sys.executable, '-m', f'{__package__}.check_jobs', storage.path(_REQUEST)],
+                [sys.executable, '-m', f'{__package__}.check_jobs', json.dumps(request), folder],
                 stdin=subprocess.DEVNULL, stdout=output, stderr=output, timeout=deadline,
                 check=False).returncode
         except subprocess.TimeoutExpired as error:
@@ -378,9 +376,11 @@ def _run(request: _Request, folder: str, deadline: float) -> _Result:
                 'Give it longer by --deadline, or find out what it waits for.')),
                 _last_of(output)) from error
         if status:
+            got, remedy = (f'exit status {status}', 'Read what it printed.') if status > 0 else (
+                f'it was killed by signal {-status} ({signal.strsignal(-status)})',
+                'Perhaps the memory did not suffice.')
             raise noted(CallError(Problem(
-                'E684', request.where, 'it must train and end by itself', _status_text(status),
-                'Read what it printed.' if status > 0 else 'Perhaps the memory did not suffice.')),
+                'E684', request.where, 'it must train and end by itself', got, remedy)),
                 _last_of(output))
         result = _Result()
         if storage.status(_RESULT) is not None:
@@ -400,25 +400,14 @@ def _last_of(output: IO[bytes]) -> str:
     return output.read().decode(errors='replace')
 
 
-def _status_text(status: int) -> str:
-    if status > 0:
-        return f'exit status {status}'
-    try:
-        return f'it was killed by {signal.Signals(-status).name}'
-    except ValueError:
-        return f'it was killed by signal {-status}'
-
-
-def _run_side(path: str) -> None:
-    """Runs the side that the file at `path` describes, and leaves what it saves beside it."""
-    with files.open_regular(path, follow=False) as file:
-        request = _Request(*json.loads(files.read_at_most(file, _MAX_JSON)))
+def _run_side(text: str, folder: str) -> None:
+    """Runs the side of a request; leaves what it saves, and its result, in a folder."""
+    request = _Request(*json.loads(text))
     from ..compat import console, environment
     environment.prepare()
     with console.quiet_start():
         from ..compat.install import install
         install(request.hosts, request.cores, checkpoint=_options(request))
-    folder = os.path.dirname(path)
     with Storage(folder) as own:
         own.make_folder(_SAVED)
         result = _train(request, os.path.join(folder, _SAVED))
@@ -461,4 +450,5 @@ def _find(source: str) -> Any:
 
 
 if __name__ == '__main__':
-    _run_side(sys.argv.pop())
+    _folder = sys.argv.pop()  # The user's module sees no arguments.
+    _run_side(sys.argv.pop(), _folder)

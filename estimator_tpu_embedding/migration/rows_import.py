@@ -16,7 +16,7 @@ import numpy as np
 from ..checkpoint import commit, file_names, model_dir
 from ..checkpoint.bundle_writer import BundleWriter, Part
 from ..checkpoint.manifest import Manifest, StoredFile, StoredTable
-from ..checkpoint.storage import Storage, free_bytes
+from ..checkpoint.storage import Storage
 from ..core import limits
 from ..core.names import name_problems
 from ..errors import CheckpointError, ConfigError, EteError, Problem, quoted, shown
@@ -25,6 +25,7 @@ from .checkpoint_contents import FLOAT32, INT64
 from .from_tf1 import STEP
 from .migrate_checkpoint import checkpoints_in
 from .row_files import ID, Column, bad_file, columns_of
+from .rows_export import require_free
 
 FLOAT = 'float32'
 WINDOW = 2**28
@@ -207,12 +208,7 @@ def write(path: str, tables: Sequence[Incoming]) -> tuple[str, int]:
     _require_none(folder)
     with model_dir.claimed(folder) as cleaned, Storage(folder) as storage:
         _require_none(folder)
-        free = free_bytes(folder)
-        if free < size:
-            raise CheckpointError(Problem(
-                'E661', f'directory {shown(folder, 300)}',
-                f'the disk must have room for {size:,} bytes', f'{free:,} bytes free',
-                'Make room, or name a directory on another disk.'))
+        require_free(folder, f'directory {shown(folder, 300)}', size)
 
         def write_files(prefix: str) -> None:
             with BundleWriter(prefix) as writer:
