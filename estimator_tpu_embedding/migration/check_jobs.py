@@ -249,9 +249,12 @@ def compare(a: Contents, b: Contents, step: int, *, map: Map, tolerance: float) 
     orders_of = orders(a), orders(b)
     differences, numbers = [], collections.Counter[str]()
     largest: Difference | None = None
-    for kind, mine, yours in sorted(
-            ((_kind(a, mine), mine, yours) for mine, yours in _both(a, b, found)),
-            key=lambda one: (KINDS.index(one[0]), one[1])):
+    kinds = {slot: SLOT for one in a.variables for slot in one.slots} | {
+        one.tensor: TABLE for one in a.tables}
+    both = [(kinds.get(mine, VARIABLE), mine, yours) for mine, yours in found.tensors
+            if mine and yours and mine != a.step  # Sides may lack the step.
+            and _has_rows(a.tensor(mine), b.tensor(yours))]
+    for kind, mine, yours in sorted(both, key=lambda one: (KINDS.index(one[0]), one[1])):
         one, other = [Ordered(side.bundle, name, order.get(name)) for side, name, order in zip(
             (a, b), (mine, yours), orders_of)]
         numbers[kind] += math.prod(a.tensor(mine).shape)
@@ -272,22 +275,6 @@ def moved(before: Contents, after: Contents, tolerance: float = 0.) -> dict[str,
         Ordered(before.bundle, one.tensor, of_before.get(one.tensor)),
         Ordered(after.bundle, one.tensor, of_after.get(one.tensor)), 0, tolerance).rows
         for one in after.tables if one.tensor in before.bundle.tensors}
-
-
-def _kind(a: Contents, tensor: str) -> str:
-    for one in a.variables:
-        if tensor == one.tensor:
-            return TABLE if one.is_table else VARIABLE
-        if tensor in one.slots:
-            return SLOT
-    return VARIABLE
-
-
-def _both(a: Contents, b: Contents, found: Pairs) -> Iterator[tuple[str, str]]:
-    """Yields the pairs of tensors of numbers that both have; not the step, which sides may lack."""
-    for mine, yours in found.tensors:
-        if mine and yours and mine != a.step and _has_rows(a.tensor(mine), b.tensor(yours)):
-            yield mine, yours
 
 
 def _has_rows(*tensors: Tensor) -> bool:

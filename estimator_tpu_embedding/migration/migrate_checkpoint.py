@@ -27,7 +27,7 @@ from ..checkpoint.manifest import Manifest, StoredFile, StoredTable, read_manife
 from ..checkpoint.object_graph import GRAPH_KEY
 from ..checkpoint.options import CheckpointOptions
 from ..checkpoint.storage import Storage, free_bytes
-from ..checkpoint.stored_rows import Ordered, evenly
+from ..checkpoint.stored_rows import Ordered, batches, evenly
 from ..checkpoint.tensors import KINDS
 from ..core.partition import Partition
 from ..errors import CheckpointError, CheckpointWriteError, NonFiniteCheckpointError, Problem, shown
@@ -37,9 +37,6 @@ from .checkpoint_contents import TF1, Target
 from .from_tf2 import Paths
 from .moves import Choices, Move, Plan, size_of_files
 from .to_tf2 import write_graph
-
-_CHUNK = 2**21
-"""Bytes at once: few enough to stay in the cache of a processor until they are written."""
 
 
 class Done(NamedTuple):
@@ -245,7 +242,7 @@ def _write_one(bundle: Bundle, move: Move, out: BundleWriter) -> None:
         return
     parts = out.rows(move.target, tensor.dtype, tensor.shape, _pieces(move))
     source = Ordered(bundle, move.source, move.before)
-    for ids in _batches(move):
+    for ids in batches(tensor):
         _spread(source.read_bytes(ids), ids, move.after, parts)
 
 
@@ -256,14 +253,6 @@ def _pieces(move: Move) -> list[int]:
         return []
     hosts = min(after.num_hosts, after.vocabulary_size)
     return [after.rows_on(host) for host in range(hosts)]
-
-
-def _batches(move: Move) -> Iterator[np.ndarray]:
-    """Yields the ids, or rows, of a tensor of numbers in order: int64, for a few MB at a time."""
-    tensor = move.tensor
-    step = max(_CHUNK // max(tensor.row_bytes, 1), 1)
-    for first in range(0, tensor.rows if tensor.row_bytes else 0, step):
-        yield np.arange(first, min(first + step, tensor.rows), dtype=np.int64)
 
 
 def _spread(rows: np.ndarray, ids: np.ndarray, after: Partition | None, parts: list[Part]) -> None:
@@ -290,7 +279,7 @@ def compare(plan: Plan, written: Bundle) -> int:
             continue
         source = Ordered(plan.contents.bundle, move.source, move.before)
         target = Ordered(written, move.target, move.after)
-        for ids in _batches(move):
+        for ids in batches(move.tensor):
             before, after = source.read_bytes(ids), target.read_bytes(ids)
             if not np.array_equal(before, after):
                 row = int(np.flatnonzero((before != after).any(axis=1))[0])

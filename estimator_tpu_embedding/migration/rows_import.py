@@ -103,7 +103,8 @@ def _table(directory: str, named: NamedFile, ids: NamedFile | None) -> Incoming:
         raise CheckpointError(*problems)
     found = Incoming(name, rows, None)
     if places is not None:
-        come = np.concatenate([*_integers(places)])
+        # An id that is too large for int64 becomes a negative one, which is no id either.
+        come = np.concatenate([ids.astype(np.int64, copy=False) for ids in places.chunks()])
         found = found._replace(ids=come)
         problems = list(_wrong_ids(where, come))
     problems += _not_finite(where, found)
@@ -138,17 +139,6 @@ def _misshapen(where: str, rows: Column, ids: Column | None) -> Iterator[Problem
                       'Number the rows from 0 on, and store the numbers as int64.')
     elif ids is not None and ids.shape[:1] != rows.shape[:1]:
         yield Problem('E666', where, 'each of its rows must have an id', f'{ids} for {rows}')
-
-
-def _integers(column: Column) -> Iterator[np.ndarray]:
-    """Yields the ids in a column as int64 `[n]`.
-
-    An id that is too large for int64 becomes the largest number, which is no id either.
-    """
-    for ids in column.chunks():
-        if ids.dtype == np.uint64:
-            ids = np.minimum(ids, np.uint64(2**63 - 1))
-        yield ids.astype(np.int64, copy=False)
 
 
 def _wrong_ids(where: str, ids: np.ndarray) -> Iterator[Problem]:

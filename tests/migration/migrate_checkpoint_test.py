@@ -11,7 +11,7 @@ from harness import migration_job as job
 from harness.faults import Faults
 from harness.parts import soak_except
 
-from estimator_tpu_embedding.checkpoint import removal
+from estimator_tpu_embedding.checkpoint import removal, stored_rows
 from estimator_tpu_embedding.checkpoint.bundle import Bundle
 from estimator_tpu_embedding.checkpoint.manifest import read_manifest
 from estimator_tpu_embedding.checkpoint.storage import Storage
@@ -290,7 +290,7 @@ def test_m08_rows_that_are_not_finite_are_refused_with_a_remedy(tmp_path, map):
 def test_rows_go_there_and_back_byte_for_byte_however_few_fit_into_a_turn(
         tmp_path, map, monkeypatch, strategy, hosts):
     prefix = job.make(tmp_path / 'source', strategy=strategy, hosts=hosts)
-    monkeypatch.setattr(migrate_checkpoint, '_CHUNK', 24)  # Three rows.
+    monkeypatch.setattr(stored_rows, '_CHUNK', 24)  # Three rows.
     done = job.carried_out(prefix, map, tmp_path / 'there')
     assert job.content(done.prefix) == job.NEW and done.rows == 2 * job.ROWS + 1
     status, _, error = job.run('migrate', 'checkpoint', done.prefix, tmp_path / 'back', '--to',
