@@ -50,10 +50,6 @@ def test_a_config_with_an_illegal_name_is_printed_with_escapes(etpe, tmp_path):
     assert set(text) <= {'\n', *map(chr, range(32, 127))}
 
 
-def test_tfrs_gets_its_own_class(etpe):
-    assert 'tfrs.layers.embedding.TPUEmbedding(' in migrated(etpe, ADAGRAD, '--to', 'tfrs')
-
-
 def test_a_config_comes_back_as_text(etpe):
     text = migrated(etpe, SEVERAL, '--to', 'textproto')
     assert text_format.Parse(text, Config()) == config_of()
@@ -102,11 +98,6 @@ def test_several_configs_of_trainings_are_no_source(etpe, tmp_path):
                            node(config_of(ADAGRAD).SerializeToString(), name=b'b')))
     said = migrated(etpe, path, '--to', 'tf2', status=2)
     assert said.count('E676') == 2 and 'node "a"' in said and 'node "b"' in said
-
-
-def test_an_empty_config_is_told(etpe, tmp_path):
-    (tmp_path / 'config').write_bytes(b'mode: TRAINING')
-    assert 'E402' in migrated(etpe, tmp_path / 'config', '--to', 'tf2', status=2)
 
 
 @pytest.mark.parametrize('text, expected', [
