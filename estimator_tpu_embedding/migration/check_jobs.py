@@ -36,11 +36,10 @@ from .checkpoint_contents import Contents
 from .from_tf2 import Paths
 from .job_entry_points import Side, problems_of
 from .map_file import Map
-from .new_names import Pairs, known, orders, pairs
+from .new_names import Pairs, known, orders, pairs, some
 
 TABLE, SLOT, VARIABLE = KINDS = ('table', 'slot', 'variable')
 """What is compared, in the order in which differences are named."""
-_MOST_NAMED = 5
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -290,8 +289,7 @@ def _unpaired(a: Contents, b: Contents, found: Pairs) -> Iterator[Problem]:
                 (mine, yours, tables[0], 'A', tables[1]), (yours, mine, tables[1], 'B', tables[0])):
             if name in own and not other:
                 yield Problem('E683', f'table "{shown(own[name], 200)}" of side {side}',
-                              'the other side must have it too',
-                              quoted(shown(one, 200) for one in list(others.values())[:10]),
+                              'the other side must have it too', some(others.values(), 10),
                               'Give it the other name by --map, or drop it there.')
         if mine and yours:
             of_a, of_b = [f'{one.kind} {list(one.shape)}' for one in (
@@ -313,8 +311,7 @@ def _not_compared(a: Contents, b: Contents, found: Pairs) -> Iterator[str]:
                 mine for mine, yours in pairs_of if mine and yours and not _has_rows(
                     a.tensor(mine), b.tensor(yours))])):
         if names:
-            more = f' and {len(names) - _MOST_NAMED:,} more' if len(names) > _MOST_NAMED else ''
-            yield f'not compared, {why}: {quoted(names[:_MOST_NAMED])}{more}'
+            yield f'not compared, {why}: {some(names, 5)}'
 
 
 def _difference(step: int, kind: str, a: Ordered, b: Ordered, apart: stored_rows.Difference
