@@ -10,8 +10,10 @@ import numpy as np
 
 from ..core.partition import Partition
 from .bundle import Bundle
+from .tensors import Tensor
 
 _CHUNK = 2**21
+"""Bytes at once: few enough to stay in the cache of a processor until they are written."""
 
 
 class Difference(NamedTuple):
@@ -95,7 +97,7 @@ def difference(a: Ordered, b: Ordered, most_ids: int, tolerance: float = 0.) -> 
     tensor = a.bundle.tensors[a.name]
     count, most = 0, 0.0
     found: list[tuple[int, float]] = []
-    for ids in _batches(tensor.rows if tensor.row_bytes else 0, tensor.row_bytes):
+    for ids in batches(tensor):
         of_ids = _differences(a.read(ids), b.read(ids))
         differs = np.flatnonzero(of_ids > tolerance)
         count, most = count + len(differs), max(most, float(of_ids.max()))
@@ -103,10 +105,11 @@ def difference(a: Ordered, b: Ordered, most_ids: int, tolerance: float = 0.) -> 
     return Difference(count, most, found)
 
 
-def _batches(rows: int, row_bytes: int) -> Iterator[np.ndarray]:
-    step = max(_CHUNK // max(row_bytes, 1), 1)
-    for first in range(0, rows, step):
-        yield np.arange(first, min(first + step, rows), dtype=np.int64)
+def batches(tensor: Tensor) -> Iterator[np.ndarray]:
+    """Yields all ids, or rows, of a tensor of numbers in order: int64, for a few MB at a time."""
+    step = max(_CHUNK // max(tensor.row_bytes, 1), 1)
+    for first in range(0, tensor.rows if tensor.row_bytes else 0, step):
+        yield np.arange(first, min(first + step, tensor.rows), dtype=np.int64)
 
 
 def _differences(a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -140,8 +140,8 @@ def _is_across(a: Stored, b: Stored, parsed: argparse.Namespace) -> bool:
 def _paired(a: Stored, b: Stored, parsed: argparse.Namespace, given: CheckpointOptions
            ) -> tuple[list[tuple[str, str]], list[str]]:
     """As `_pairs`, by names of both APIs; lets both know how their rows are ordered. With notes."""
-    map = read_map(parsed)
-    of_a, of_b = (moves.read(one.prefix, paths(parsed), names, given)
+    map, places = read_map(parsed), paths(parsed.object_path, parsed.optimizer_path)
+    of_a, of_b = (moves.read(one.prefix, places, names, given)
                   for one, names in ((a, map), (b, Map())))
     found = new_names.pairs(of_a, of_b, map)
     for one, its in ((a, of_a), (b, of_b)):

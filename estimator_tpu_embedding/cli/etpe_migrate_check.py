@@ -3,8 +3,7 @@
 The report in JSON has these fields:
 
 - `a`, `b`, `steps`, `tolerance`: as given.
-- `checkpoint`, `checkpoint_b`: the prefixes from which the sides trained; of a checkpoint that the
-  command migrated, the second is its name alone.
+- `checkpoint`, `checkpoint_b`: the prefixes from which the sides trained.
 - `equal`: whether all differences are within the tolerance.
 - `differences`: the tensors with others, after the first step after which there are any.
 - `largest`: the one of the rest with the largest difference; `null` if they are equal bit for bit.
@@ -19,12 +18,14 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import os
 import sys
-import tempfile
 from typing import TYPE_CHECKING, Any
 
-from ..errors import CallError, ConfigError, Problem, counted
+from ..checkpoint.bundle import Bundle
+from ..errors import CallError, counted
+from ..migration import checkpoint_contents, to_tf2
+from ..migration.checkpoint_contents import TF2
+from ..migration.from_tf2 import Paths
 from . import checkpoint_argument
 from . import etpe_migrate_checkpoint as migration
 from .report import Grid, Line, Report, as_command, json_number
@@ -46,8 +47,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('b', metavar='B', help=_SIDE.format('new'))
     parser.add_argument('--checkpoint', required=True, metavar='CKPT', help='of A: a model_dir, '
                         'or a checkpoint such as dir/model.ckpt-7')
-    parser.add_argument('--checkpoint-b', metavar='CKPT', help='of B, if it is migrated already; '
-                        '--to migrates that of A instead; with neither, B begins with that of A')
+    parser.add_argument('--checkpoint-b', metavar='CKPT', help='of B, which '
+                        '"etpe migrate checkpoint" has made; B begins with that of A if left out')
     parser.add_argument('--steps', type=int, default=20, metavar='N', help='how many; 20')
     parser.add_argument('--tolerance', type=float, default=1e-5, metavar='T', help='the largest '
                         'difference that counts as equal; 1e-5')
@@ -55,7 +56,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--cores', type=int, metavar='C', help='cores per host of both')
     parser.add_argument('--deadline', type=float, default=3600., metavar='SECONDS',
                         help='for each training; 3600')
-    migration.add_choices(parser, needs_target=False)
+    migration.add_paths(parser)
+    migration.add_source_path(parser, 'A')
     checkpoint_argument.add_arguments(parser)
     as_command(parser, _checked)
 
@@ -63,34 +65,30 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def _checked(parsed: argparse.Namespace) -> Report:
     from ..migration.check_jobs import check
     given = checkpoint_argument.options(parsed)
-    if parsed.to is not None and parsed.checkpoint_b is not None:
-        raise ConfigError(Problem(
-            'E681', '--to', 'there must be nothing to migrate where --checkpoint-b is given',
-            parsed.to, 'Leave one of the two out.'))
-    prefix = checkpoint_argument.chosen(parsed.checkpoint, given).prefix
-    with tempfile.TemporaryDirectory(prefix='etpe-migrated-') as folder:
-        of_b = parsed.checkpoint_b
-        paths = migration.paths(
-            argparse.Namespace(**{**vars(parsed), 'source_path': None}))
-        if parsed.to is not None:
-            from ..migration import from_tf2, migrate_checkpoint, moves
-            made = moves.plan(*migration.read(parsed, prefix, given))
-            of_b = migrate_checkpoint.carry_out(made, folder).prefix
-            paths = from_tf2.Paths(made.target.object_path, made.target.optimizer_path)
-        elif of_b is not None:
-            of_b = checkpoint_argument.chosen(of_b, given).prefix
-        try:
-            found = check(
-                parsed.a, parsed.b, checkpoint=prefix, checkpoint_b=of_b, steps=parsed.steps,
-                tolerance=parsed.tolerance, map=migration.read_map(parsed), paths_b=paths,
-                paths=migration.paths(parsed), hosts=parsed.hosts, cores=parsed.cores,
-                assume=parsed.assume, deadline=parsed.deadline)
-        except CallError as error:  # Its notes are what a side printed.
-            if sys.stderr is not None:
-                sys.stderr.write('\n'.join(getattr(error, '__notes__', ())))
-            raise
-    shown_b = of_b or prefix if parsed.to is None else os.path.basename(of_b)
-    return _report(parsed, prefix, shown_b, found)
+    prefix, prefix_b = (checkpoint_argument.chosen(path, given).prefix for path in (
+        parsed.checkpoint, parsed.checkpoint_b or parsed.checkpoint))
+    path = parsed.object_path if parsed.source_path is None else parsed.source_path
+    try:
+        found = check(
+            parsed.a, parsed.b, checkpoint=prefix, checkpoint_b=prefix_b, steps=parsed.steps,
+            tolerance=parsed.tolerance, map=migration.read_map(parsed),
+            paths=migration.paths(path, parsed.optimizer_path), paths_b=_paths_b(parsed, prefix_b),
+            hosts=parsed.hosts, cores=parsed.cores, assume=parsed.assume, deadline=parsed.deadline)
+    except CallError as error:  # Its notes are what a side printed.
+        if sys.stderr is not None:
+            sys.stderr.write('\n'.join(getattr(error, '__notes__', ())))
+        raise
+    return _report(parsed, prefix, prefix_b, found)
+
+
+def _paths_b(parsed: argparse.Namespace, prefix: str) -> Paths:
+    """Returns where B has its objects: as the user says, or as its checkpoint shows."""
+    bundle = Bundle.open(prefix)
+    shown = to_tf2.located(bundle, TF2) if checkpoint_contents.is_tf2(bundle) else {}
+    path, optimizer_path = (
+        shown.get(name) if getattr(parsed, name) is None else getattr(parsed, name)
+        for name in ('object_path', 'optimizer_path'))
+    return migration.paths(path, optimizer_path)
 
 
 def _report(parsed: argparse.Namespace, checkpoint: str, checkpoint_b: str, found: Agreement

@@ -44,14 +44,13 @@ from ..errors import (
     quoted,
     shown,
 )
-from ..migration import checkpoint_contents, from_tf2, map_file, moves, to_tf2
+from ..migration import checkpoint_contents, map_file, moves, to_tf2
 from ..migration.checkpoint_contents import KERAS, MIDLEVEL, TF1, Contents, Target
+from ..migration.from_tf2 import Paths
 from ..migration.moves import Choices, Plan
 from ..migration.new_names import NOTHING
 from . import checkpoint_argument
 from .report import Grid, Line, Report, as_command, as_data, as_lines
-
-_OBJECT, _OPTIMIZER = 'embedding', 'optimizer'
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -63,7 +62,25 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('src', metavar='SRC', help='a model_dir, or a checkpoint such as '
                         'dir/model.ckpt-7 or dir/ckpt-7')
     parser.add_argument('dst', metavar='DST', help='a directory for the new checkpoint')
-    add_choices(parser, needs_target=True)
+    parser.add_argument('--to', required=True, choices=checkpoint_contents.KINDS, help='tf2: '
+                        'TPUEmbedding of tf.tpu.experimental.embedding; tfrs: the layer of TFRS; '
+                        'tf1: TPUEstimator')
+    add_paths(parser)
+    add_source_path(parser, 'SRC')
+    parser.add_argument('--slots', choices=(KERAS, MIDLEVEL), help='who makes the slots of '
+                        'tables in the program of TF2: midlevel, the default, is the '
+                        'TPUEmbedding; keras is a Keras optimizer')
+    parser.add_argument('--like', metavar='CHECKPOINT', help='a checkpoint that the new program of '
+                        'TF2 has saved, or its folder: its objects are taken as they are, and get '
+                        'the values; paths and slots that are not given are those in it')
+    parser.add_argument('--order', metavar='ORDER', type=_order, help='how --to tf1 orders rows: '
+                        '"div", the default, or "mod:H" for H hosts')
+    parser.add_argument('--step', type=int, metavar='N', help='of a checkpoint that does not '
+                        'say its step')
+    parser.add_argument('--drop-rest', action='store_true', help='leave out variables that '
+                        'nothing names')
+    parser.add_argument('--drop-slots', action='store_true', help='leave out slots that --to has '
+                        'no place for')
     parser.add_argument('--overwrite', action='store_true', help='replace a checkpoint of the '
                         'same name in DST')
     modes = parser.add_mutually_exclusive_group()
@@ -75,64 +92,67 @@ def configure(parser: argparse.ArgumentParser) -> None:
     as_command(parser, _tried)
 
 
-def add_choices(parser: argparse.ArgumentParser, *, needs_target: bool) -> None:
-    """Adds the arguments that `read` reads."""
-    parser.add_argument('--to', required=needs_target, choices=checkpoint_contents.KINDS,
-                        help='tf2: TPUEmbedding of tf.tpu.experimental.embedding; tfrs: the layer '
-                        'of TFRS; '
-                        'tf1: TPUEstimator')
-    add_paths(parser)
-    parser.add_argument('--source-path', metavar='PATH', help='where SRC has them, if it is a '
-                        'checkpoint of TF2 with another path than --object-path')
-    parser.add_argument('--slots', choices=(KERAS, MIDLEVEL), help='who makes the slots of '
-                        'tables in the program of TF2: midlevel, the default, is the '
-                        'TPUEmbedding; keras is a Keras optimizer')
-    parser.add_argument('--like', metavar='CHECKPOINT', help='a checkpoint that the new program of '
-                        'TF2 has saved, or its folder: its objects are taken as they are, and get '
-                        'the values; paths and slots that are not given are those in it')
-    parser.add_argument('--order', metavar='ORDER', help='how --to tf1 orders rows: "div", the '
-                        'default, or "mod:H" for H hosts')
-    parser.add_argument('--step', type=int, metavar='N', help='of a checkpoint that does not '
-                        'say its step')
-    parser.add_argument('--drop-rest', action='store_true', help='leave out variables that '
-                        'nothing names')
-    parser.add_argument('--drop-slots', action='store_true', help='leave out slots that --to has '
-                        'no place for')
-
-
 def add_paths(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments about the names of variables and the objects of a program of TF2."""
     parser.add_argument('--map', metavar='FILE', help='a text file with the new names of '
                         'variables: etpe docs migrating')
-    parser.add_argument('--object-path', metavar='PATH', help='where the checkpoint of TF2 has '
-                        f'the TPUEmbedding, or the layer of TFRS; {_OBJECT} if left out')
-    parser.add_argument('--optimizer-path', metavar='PATH', help='where it has the Keras '
-                        f'optimizer; {_OPTIMIZER} if left out')
+    parser.add_argument('--object-path', metavar='PATH', type=_path, help='where the checkpoint '
+                        'of TF2 has the TPUEmbedding, or the layer of TFRS; '
+                        f'{Paths().tables} if left out')
+    parser.add_argument('--optimizer-path', metavar='PATH', type=_path, help='where it has the '
+                        f'Keras optimizer; {Paths().optimizer} if left out')
 
 
-def read(parsed: argparse.Namespace, prefix: str, given: CheckpointOptions
-         ) -> tuple[Contents, Target, Choices]:
+def add_source_path(parser: argparse.ArgumentParser, source: str) -> None:
+    """Adds the argument about the objects of the checkpoint that `source` names."""
+    parser.add_argument('--source-path', metavar='PATH', type=_path, help=f'where {source} has '
+                        'them, if it is a checkpoint of TF2 with another path than --object-path')
+
+
+def _path(text: str) -> str:
+    """Returns a path of objects; the root has the path `''`."""
+    path = text.strip('/')
+    for problem in name_problems('path', path) if path else ():
+        raise argparse.ArgumentTypeError(problem.rule)
+    return path
+
+
+def _order(text: str) -> tuple[str, int] | None:
+    """Returns strategy and hosts, which are written as in `--assume`."""
+    try:
+        return CheckpointOptions(assume=text).assumed_order()
+    except ConfigError as error:
+        raise argparse.ArgumentTypeError(error.problems[0].rule) from error
+
+
+def _read(parsed: argparse.Namespace, prefix: str, given: CheckpointOptions
+          ) -> tuple[Contents, Target, Choices]:
     """Reads the map and a checkpoint; arguments that do not apply end the command."""
     for argument, why in _unused(parsed, checkpoint_contents.is_tf2(Bundle.open(prefix))):
         parsed.refuse(f'argument {argument}: {why}')
-    map, target, like = read_map(parsed), _target(parsed), _like(parsed, given)
-    if like is not None:
-        target = to_tf2.located(
-            like, target, path=parsed.object_path is None, slots=parsed.slots is None,
-            optimizer=parsed.optimizer_path is None)
-    return moves.read(prefix, paths(parsed), map, given), target, Choices(
-        map=map, drop_rest=parsed.drop_rest, drop_slots=parsed.drop_slots, step=parsed.step,
-        like=like)
+    map, like = read_map(parsed), _like(parsed, given)
+    path = parsed.object_path if parsed.source_path is None else parsed.source_path
+    return moves.read(prefix, paths(path, parsed.optimizer_path), map, given), _target(
+        parsed, like), Choices(map=map, drop_rest=parsed.drop_rest, drop_slots=parsed.drop_slots,
+                               step=parsed.step, like=like)
+
+
+def _target(parsed: argparse.Namespace, like: Bundle | None) -> Target:
+    strategy, hosts = parsed.order or (None, None)
+    given = {'object_path': parsed.object_path, 'optimizer_path': parsed.optimizer_path,
+             'slots': parsed.slots, 'strategy': strategy, 'hosts': hosts}
+    return Target(kind=parsed.to, **{
+        **(to_tf2.located(like, parsed.to) if like is not None else {}),
+        **{name: value for name, value in given.items() if value is not None}})
 
 
 def _like(parsed: argparse.Namespace, given: CheckpointOptions) -> Bundle | None:
     """Opens the checkpoint of `--like`."""
-    path = getattr(parsed, 'like', None)
-    if path is None:
+    if parsed.like is None:
         return None
     from ..checkpoint import recover
     quick = dataclasses.replace(given, verify=VERIFY[1])
-    found = Bundle.open(checkpoint_argument.chosen(path, quick).prefix)
+    found = Bundle.open(checkpoint_argument.chosen(parsed.like, quick).prefix)
     recover.verify(found.prefix, quick)
     if not checkpoint_contents.is_tf2(found):
         parsed.refuse('argument --like: it must be a checkpoint of TF2, such as dir/ckpt-1')
@@ -144,21 +164,10 @@ def read_map(parsed: argparse.Namespace) -> map_file.Map:
     return map_file.read(parsed.map) if parsed.map is not None else map_file.Map()
 
 
-def paths(parsed: argparse.Namespace) -> from_tf2.Paths:
-    """Returns where a checkpoint of TF2 that is read has its objects."""
-    given = getattr(parsed, 'source_path', None)
-    path, argument = (parsed.object_path, '--object-path') if given is None else (
-        given, '--source-path')
-    return from_tf2.Paths(_path(parsed, argument, path, _OBJECT),
-                          _path(parsed, '--optimizer-path', parsed.optimizer_path, _OPTIMIZER))
-
-
-def _path(parsed: argparse.Namespace, argument: str, given: str | None, default: str) -> str:
-    """Returns a path; the root has the path `''`."""
-    path = default if given is None else given.strip('/')
-    for problem in name_problems('path', path) if path else ():
-        parsed.refuse(f'argument {argument}: {dataclasses.replace(problem, code="").rule}')
-    return path
+def paths(tables: str | None, optimizer: str | None) -> Paths:
+    """Returns where a checkpoint of TF2 has its objects, as far as it is said."""
+    return Paths(Paths().tables if tables is None else tables,
+                 Paths().optimizer if optimizer is None else optimizer)
 
 
 def _unused(parsed: argparse.Namespace, is_tf2: bool) -> Iterator[tuple[str, str]]:
@@ -176,28 +185,8 @@ def _unused(parsed: argparse.Namespace, is_tf2: bool) -> Iterator[tuple[str, str
         ('assume', is_tf2, 'SRC is a checkpoint of TF2, whose rows are in the order of ids'),
         ('step', not 0 <= (parsed.step or 0) < 2**63, 'it must be >= 0, and below 2**63'))
     for name, is_idle, why in rules:
-        if is_idle and getattr(parsed, name, None) is not None:
+        if is_idle and getattr(parsed, name) is not None:
             yield f'--{name.replace("_", "-")}', why
-
-
-def _target(parsed: argparse.Namespace) -> Target:
-    strategy, hosts = _order(parsed)
-    return Target(
-        kind=parsed.to,
-        object_path=_path(parsed, '--object-path', parsed.object_path, _OBJECT),
-        optimizer_path=_path(parsed, '--optimizer-path', parsed.optimizer_path, _OPTIMIZER),
-        slots=parsed.slots or MIDLEVEL,
-        strategy=strategy, hosts=hosts)
-
-
-def _order(parsed: argparse.Namespace) -> tuple[str, int]:
-    """Returns strategy and hosts of `--order`, which has the form of `--assume`."""
-    try:
-        order = CheckpointOptions(assume=parsed.order).assumed_order()
-    except ConfigError as error:
-        parsed.refuse(f'argument --order: {error.problems[0].rule}')
-        raise
-    return order or (Target(kind=TF1).strategy, Target(kind=TF1).hosts)
 
 
 def _tried(parsed: argparse.Namespace) -> Report:
@@ -226,7 +215,7 @@ def _migrated(parsed: argparse.Namespace, way: CheckpointOptions, given: Checkpo
     careful = given if given.verify == 'size' else dataclasses.replace(given, verify='crc32c')
     verify = functools.partial(recover.verify, chosen.prefix, careful, chosen.known)
     try:
-        found = read(parsed, chosen.prefix, given)
+        found = _read(parsed, chosen.prefix, given)
         if not parsed.dry_run:
             return _report(parsed, moves.plan(*found), notes, chosen.skipped, verify)
         verify()
@@ -267,9 +256,9 @@ def _comments(parsed: argparse.Namespace, made: Plan) -> Iterator[str]:
     """Yields the beginning of a map that leads back: the command to which it belongs."""
     yield f'The way back: etpe migrate checkpoint {parsed.dst} DIR --map {parsed.map_back}'
     target, flags = made.target, []
-    if target.kind != TF1 and target.object_path != _OBJECT:
+    if target.kind != TF1 and target.object_path != Paths().tables:
         flags += ['--source-path', target.object_path]
-    if target.kind != TF1 and target.optimizer_path != _OPTIMIZER:
+    if target.kind != TF1 and target.optimizer_path != Paths().optimizer:
         flags += ['--optimizer-path', target.optimizer_path]
     if made.contents.is_tf2:
         yield ' '.join(['with --to, --object-path and --slots as that program has them', *flags])

@@ -87,7 +87,8 @@ def _written(parsed: argparse.Namespace) -> tuple[str, Written]:
     where = reading.label(source)
     if inputs.is_python(source):
         with contextlib.redirect_stdout(sys.stderr):  # The output is a file of Python.
-            job_declaration.prepare()
+            from ..compat.install import install
+            install()  # The names that TensorFlow removed, before the user's module is imported.
             value = inputs.python_object(source)
             declared = job_declaration.of_object(value, where)
         if declared is not None:

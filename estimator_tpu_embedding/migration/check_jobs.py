@@ -2,7 +2,7 @@
 compared.
 
 Each side is a process of its own; both in one would share TensorFlow's mode, its devices and their
-memory. Run as a script, this module is such a process. It takes the path of a file of JSON.
+memory. Run as a script, this module is such a process. It takes its request as JSON, and a folder.
 """
 
 from __future__ import annotations
@@ -36,11 +36,10 @@ from .checkpoint_contents import Contents
 from .from_tf2 import Paths
 from .job_entry_points import Side, problems_of
 from .map_file import Map
-from .new_names import Pairs, known, orders, pairs
+from .new_names import Pairs, known, orders, pairs, some
 
 TABLE, SLOT, VARIABLE = KINDS = ('table', 'slot', 'variable')
 """What is compared, in the order in which differences are named."""
-_MOST_NAMED = 5
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,9 +94,8 @@ class Agreement:
     remarks: Sequence[str]
 
 
-_REQUEST, _SAVED, _RESULT = 'request', 'saved', 'result'
-"""In the directory of a side: what it is to do, a folder with a checkpoint, and what became of it.
-"""
+_SAVED, _RESULT = 'saved', 'result'
+"""In the folder of a side: a folder with a checkpoint, and a file that says what became of it."""
 _MAX_JSON = 2**24
 _MOST_PRINTED = 2**14
 DEADLINE = 3600.
@@ -250,9 +248,12 @@ def compare(a: Contents, b: Contents, step: int, *, map: Map, tolerance: float) 
     orders_of = orders(a), orders(b)
     differences, numbers = [], collections.Counter[str]()
     largest: Difference | None = None
-    for kind, mine, yours in sorted(
-            ((_kind(a, mine), mine, yours) for mine, yours in _both(a, b, found)),
-            key=lambda one: (KINDS.index(one[0]), one[1])):
+    kinds = {slot: SLOT for one in a.variables for slot in one.slots} | {
+        one.tensor: TABLE for one in a.tables}
+    both = [(kinds.get(mine, VARIABLE), mine, yours) for mine, yours in found.tensors
+            if mine and yours and mine != a.step  # Sides may lack the step.
+            and _has_rows(a.tensor(mine), b.tensor(yours))]
+    for kind, mine, yours in sorted(both, key=lambda one: (KINDS.index(one[0]), one[1])):
         one, other = [Ordered(side.bundle, name, order.get(name)) for side, name, order in zip(
             (a, b), (mine, yours), orders_of)]
         numbers[kind] += math.prod(a.tensor(mine).shape)
@@ -275,22 +276,6 @@ def moved(before: Contents, after: Contents, tolerance: float = 0.) -> dict[str,
         for one in after.tables if one.tensor in before.bundle.tensors}
 
 
-def _kind(a: Contents, tensor: str) -> str:
-    for one in a.variables:
-        if tensor == one.tensor:
-            return TABLE if one.is_table else VARIABLE
-        if tensor in one.slots:
-            return SLOT
-    return VARIABLE
-
-
-def _both(a: Contents, b: Contents, found: Pairs) -> Iterator[tuple[str, str]]:
-    """Yields the pairs of tensors of numbers that both have; not the step, which sides may lack."""
-    for mine, yours in found.tensors:
-        if mine and yours and mine != a.step and _has_rows(a.tensor(mine), b.tensor(yours)):
-            yield mine, yours
-
-
 def _has_rows(*tensors: Tensor) -> bool:
     return all(tensor.code and all(piece.first_row != NO_ROW for piece in tensor.pieces)
                for tensor in tensors)
@@ -304,8 +289,7 @@ def _unpaired(a: Contents, b: Contents, found: Pairs) -> Iterator[Problem]:
                 (mine, yours, tables[0], 'A', tables[1]), (yours, mine, tables[1], 'B', tables[0])):
             if name in own and not other:
                 yield Problem('E683', f'table "{shown(own[name], 200)}" of side {side}',
-                              'the other side must have it too',
-                              quoted(shown(one, 200) for one in list(others.values())[:10]),
+                              'the other side must have it too', some(others.values(), 10),
                               'Give it the other name by --map, or drop it there.')
         if mine and yours:
             of_a, of_b = [f'{one.kind} {list(one.shape)}' for one in (
@@ -327,8 +311,7 @@ def _not_compared(a: Contents, b: Contents, found: Pairs) -> Iterator[str]:
                 mine for mine, yours in pairs_of if mine and yours and not _has_rows(
                     a.tensor(mine), b.tensor(yours))])):
         if names:
-            more = f' and {len(names) - _MOST_NAMED:,} more' if len(names) > _MOST_NAMED else ''
-            yield f'not compared, {why}: {quoted(names[:_MOST_NAMED])}{more}'
+            yield f'not compared, {why}: {some(names, 5)}'
 
 
 def _difference(step: int, kind: str, a: Ordered, b: Ordered, apart: stored_rows.Difference
@@ -366,10 +349,9 @@ def _run(request: _Request, folder: str, deadline: float) -> _Result:
     """Runs a side; returns what it left in the file `_RESULT`."""
     os.mkdir(folder)
     with Storage(folder) as storage, tempfile.TemporaryFile() as output:
-        storage.create(_REQUEST, json.dumps(request).encode())
         try:
             status = subprocess.run(
-                [sys.executable, '-m', f'{__package__}.check_jobs', storage.path(_REQUEST)],
+                [sys.executable, '-m', f'{__package__}.check_jobs', json.dumps(request), folder],
                 stdin=subprocess.DEVNULL, stdout=output, stderr=output, timeout=deadline,
                 check=False).returncode
         except subprocess.TimeoutExpired as error:
@@ -378,9 +360,11 @@ def _run(request: _Request, folder: str, deadline: float) -> _Result:
                 'Give it longer by --deadline, or find out what it waits for.')),
                 _last_of(output)) from error
         if status:
+            got, remedy = (f'exit status {status}', 'Read what it printed.') if status > 0 else (
+                f'it was killed by signal {-status} ({signal.strsignal(-status)})',
+                'Perhaps the memory did not suffice.')
             raise noted(CallError(Problem(
-                'E684', request.where, 'it must train and end by itself', _status_text(status),
-                'Read what it printed.' if status > 0 else 'Perhaps the memory did not suffice.')),
+                'E684', request.where, 'it must train and end by itself', got, remedy)),
                 _last_of(output))
         result = _Result()
         if storage.status(_RESULT) is not None:
@@ -400,25 +384,14 @@ def _last_of(output: IO[bytes]) -> str:
     return output.read().decode(errors='replace')
 
 
-def _status_text(status: int) -> str:
-    if status > 0:
-        return f'exit status {status}'
-    try:
-        return f'it was killed by {signal.Signals(-status).name}'
-    except ValueError:
-        return f'it was killed by signal {-status}'
-
-
-def _run_side(path: str) -> None:
-    """Runs the side that the file at `path` describes, and leaves what it saves beside it."""
-    with files.open_regular(path, follow=False) as file:
-        request = _Request(*json.loads(files.read_at_most(file, _MAX_JSON)))
+def _run_side(text: str, folder: str) -> None:
+    """Runs the side of a request; leaves what it saves, and its result, in a folder."""
+    request = _Request(*json.loads(text))
     from ..compat import console, environment
     environment.prepare()
     with console.quiet_start():
         from ..compat.install import install
         install(request.hosts, request.cores, checkpoint=_options(request))
-    folder = os.path.dirname(path)
     with Storage(folder) as own:
         own.make_folder(_SAVED)
         result = _train(request, os.path.join(folder, _SAVED))
@@ -461,4 +434,5 @@ def _find(source: str) -> Any:
 
 
 if __name__ == '__main__':
-    _run_side(sys.argv.pop())
+    _folder = sys.argv.pop()  # The user's module sees no arguments.
+    _run_side(sys.argv.pop(), _folder)

@@ -144,6 +144,7 @@ class Contents:
         Its graph of objects does not mention them, so TF2 overlooks them, and the way back finds
         them.
       config: the serialized config of its job; may be empty.
+      names_in_config: how a config of TF1 calls tables, by their variables.
     """
 
     bundle: Bundle
@@ -152,6 +153,7 @@ class Contents:
     own: Mapping[str, str]
     aside: Collection[str] = ()
     config: bytes = b''
+    names_in_config: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     @property
     def is_tf2(self) -> bool:

@@ -1,6 +1,6 @@
 """Writes a declaration in the form that `etpe migrate config --to` names.
 
-There is a template for each API of TF2. A config is written as text by protobuf.
+There is a template for both APIs of TF2. A config is written as text by protobuf.
 """
 
 from __future__ import annotations
@@ -37,7 +37,13 @@ from .python_text import ENTRY_WIDTH, block, call, comment, number, quoted
 PYTHON = ('tf2', 'tfrs')
 PROTO = 'textproto'
 
-_DECLARED = '''
+_SOURCE = '''\
+"""Tables and features of a job, for $api."""
+
+$notes
+
+import tensorflow as tf$imports
+
 api = tf.tpu.experimental.embedding
 
 $batch
@@ -45,32 +51,10 @@ BATCH_SIZE = $batch_size
 BATCH_SIZE_PER_REPLICA = $per_core
 $functions
 $declared
-'''
 
-_TF2 = f'''\
-"""Tables and features of a job, for TPUEmbedding of TensorFlow 2."""
 
-$notes
-
-import tensorflow as tf
-{_DECLARED}
-
-def make_embedding():
-    """Returns the look-ups. Call it in the scope of the strategy."""
-    return $made
-'''
-
-_TFRS = f'''\
-"""Tables and features of a job, for the layer of TensorFlow Recommenders."""
-
-$notes
-
-import tensorflow as tf
-import tensorflow_recommenders as tfrs
-{_DECLARED}
-
-def make_layer():
-    """Returns the layer. Call it in the scope of the strategy."""
+def $function():
+    """Returns the $what. Call it in the scope of the strategy."""
     return $made
 '''
 
@@ -85,8 +69,14 @@ def $name():
     raise NotImplementedError('write $name')
 '''
 
-_TARGETS = {'tf2': (_TF2, 'TPUEmbedding of TF2'), 'tfrs': (_TFRS, 'The layer of TFRS')}
-"""The template of each API, and who takes optimizers there."""
+_OF_API = {
+    'tf2': {'api': 'TPUEmbedding of TensorFlow 2', 'imports': '',
+            'function': 'make_embedding', 'what': 'look-ups'},
+    'tfrs': {'api': 'the layer of TensorFlow Recommenders',
+             'imports': '\nimport tensorflow_recommenders as tfrs',
+             'function': 'make_layer', 'what': 'layer'}}
+"""What the source says of each API."""
+_TAKES_OPTIMIZERS = {'tf2': 'TPUEmbedding of TF2', 'tfrs': 'The layer of TFRS'}
 
 
 class Written(NamedTuple):
@@ -121,8 +111,8 @@ def _python(declaration: Declaration, target: str) -> Written:
         table.name: _table(table, own.get(table.name)) for table in declaration.tables}),
         _dict('FEATURES', 'feature', notes, {
             one.name: _feature(one, declaration) for one in declaration.features})]
-    return Written(string.Template(_TARGETS[target][0]).substitute(
-        notes=_head(declaration, notes), batch=comment(_batch(declaration)),
+    return Written(string.Template(_SOURCE).substitute(
+        _OF_API[target], notes=_head(declaration, notes), batch=comment(_batch(declaration)),
         batch_size=size and size.batch_size,
         per_core=size and size.batch_size // size.topology.num_cores,
         functions=''.join([*functions, '\n'] if functions else ()),
@@ -294,7 +284,7 @@ def _notes_of_training(table: TableSpec, where: str, target: str, knows_defaults
     """Yields what the target cannot say of the optimizer and the initializer of a table."""
     made: Any = table.optimizer
     if not _is_writable(table, target):
-        yield NO_OPTIMIZER(where, f'{_TARGETS[target][1]} has no optimizer like '
+        yield NO_OPTIMIZER(where, f'{_TAKES_OPTIMIZERS[target]} has no optimizer like '
                            f'{_described(table, knows_defaults)}', 'The table has none here: '
                            'choose one yourself, with a rate of its own.')
     elif made is not None and made.field == 'ftrl':

@@ -37,18 +37,23 @@ def read(prefix: str, options: CheckpointOptions, map: Map) -> Contents:
     bundle, manifest = Bundle.open(prefix), read_manifest(prefix)
     check_manifest(Opened(bundle, manifest))
     config = _config(prefix, manifest)
-    names = set(manifest.tables if manifest is not None else table_names(bundle, config))
+    named = table_names(bundle, config)
+    names = set(manifest.tables if manifest is not None else named)
     names |= _named_as_tables(bundle, map)
-    orders = _orders(bundle, manifest, names, options)
+    orders = _orders(bundle, manifest, names, config, options)
     aside = {name for name in bundle.tensors
              if _POWERS.fullmatch(name) or name.startswith(_DUMMY)}
     variables = list(_variables(bundle, names, orders, aside))
-    if manifest is None and not _is_by_id(prefix, options):
-        variables = [dataclasses.replace(one, may_be_table=_may_be_table(
-            bundle, one, options.assumed_order())) for one in variables]
+    assumed = options.assumed_order()
+    is_by_id = (sign_of_mod(prefix) is None and config is not None if assumed is None
+                else _partition(assumed, 2).stores_by_id)
+    if manifest is None and not is_by_id:
+        variables = [dataclasses.replace(one, may_be_table=_may_be_table(bundle, one, assumed))
+                     for one in variables]
     return Contents(
         bundle=bundle, variables=variables, step=STEP if STEP in bundle.tensors else None,
-        own={}, aside=aside, config=config.SerializeToString(deterministic=True) if config else b'')
+        own={}, aside=aside, names_in_config=named,
+        config=config.SerializeToString(deterministic=True) if config else b'')
 
 
 def _named_as_tables(bundle: Bundle, map: Map) -> set[str]:
@@ -84,14 +89,6 @@ def _may_be_table(bundle: Bundle, one: Variable, order: tuple[str, int] | None) 
             and (order is None or count == min(order[1], tensor.rows)))
 
 
-def _is_by_id(prefix: str, options: CheckpointOptions) -> bool:
-    """Whether the user, or what lies beside it, says that rows are in the order of ids."""
-    order = options.assumed_order()
-    if order is not None:
-        return _partition(order, 2).stores_by_id
-    return sign_of_mod(prefix) is None and _config(prefix, None) is not None
-
-
 def _config(prefix: str, manifest: Manifest | None) -> Config | None:
     """Returns the config of the job, from the manifest or from the graph beside the checkpoint."""
     try:
@@ -101,11 +98,6 @@ def _config(prefix: str, manifest: Manifest | None) -> Config | None:
     except UnreadableConfigError:
         return None
     return sources[0].config
-
-
-def parsed(config: bytes) -> Config | None:
-    """Returns a serialized config; `None` if there is none."""
-    return Config.FromString(config) if config else None
 
 
 def table_names(bundle: Bundle, config: Config | None) -> dict[str, str]:
@@ -151,7 +143,7 @@ def _is_below(name: str, owners: Container[str]) -> bool:
                for suffix in suffixes('tf1', 'train'))
 
 
-def _orders(bundle: Bundle, manifest: Manifest | None, names: set[str],
+def _orders(bundle: Bundle, manifest: Manifest | None, names: set[str], config: Config | None,
             options: CheckpointOptions) -> Mapping[str, Partition]:
     """Returns how the rows of each table are ordered: E652 if nothing says it, or slices differ."""
     if manifest is not None:
@@ -165,7 +157,7 @@ def _orders(bundle: Bundle, manifest: Manifest | None, names: set[str],
         return found
     sign = sign_of_mod(bundle.prefix)
     split = sorted(name for name in names if len(bundle.tensors[name].pieces) > 1)
-    if names and (sign is not None or split and _config(bundle.prefix, None) is None):
+    if names and (sign is not None or split and config is None):
         tables = ', '.join(f'"{shown(name, 100)}"' for name in (split or sorted(names))[:5])
         raise IncompatibleCheckpointError(unknown_order(
             'E652', label(bundle.prefix), tables, sign))

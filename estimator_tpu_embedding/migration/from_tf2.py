@@ -78,7 +78,11 @@ def _tables(bundle: Bundle, graph: Graph, values: Mapping[str, str], paths: Path
 
     stacked = sorted(name for name in bundle.tensors if _LAYOUTS in name)
     if stacked:
-        raise _stacked(bundle, stacked[0])
+        raise IncompatibleCheckpointError(Problem(
+            'E655', label(bundle.prefix), 'each table must be a tensor of its own',
+            f'tables that are stacked for SparseCores, as "{shown(stacked[0], 200)}" says',
+            'Restore it into a TPUEmbeddingForServing and save that; it has the rows, without '
+            'slots.'))
     found = at(paths.tables) or at(of_layer(paths.tables))
     known = {parts[PARAMETERS] for parts in found.values()}
     for path, tensor in values.items():
@@ -110,13 +114,6 @@ def _variables(places: Mapping[str, Place], tables: Mapping[str, dict[str, str]]
     for tensor, place in places.items():
         if place.slot and tensor not in taken:
             yield Variable(name=str(place), tensor=tensor)
-
-
-def _stacked(bundle: Bundle, name: str) -> IncompatibleCheckpointError:
-    return IncompatibleCheckpointError(Problem(
-        'E655', label(bundle.prefix), 'each table must be a tensor of its own',
-        f'tables that are stacked for SparseCores, as "{shown(name, 200)}" says',
-        'Restore it into a TPUEmbeddingForServing and save that; it has the rows, without slots.'))
 
 
 def _no_tables(bundle: Bundle, values: Mapping[str, str], path: str) -> ConfigError:

@@ -244,16 +244,6 @@ def _notes_of_config(config: Config, unnamed: int, others: Sequence[Config]) -> 
                    'Give both the same size.')
 
 
-def prepare() -> None:
-    """Puts the names in place that TensorFlow removed, before the user's module is imported.
-
-    Raises:
-      SetupError: if TensorFlow, or another package of the extra `cpu`, is missing.
-    """
-    from ..compat.install import install
-    install()
-
-
 def of_object(value: Any, where: str) -> Declaration | None:
     """Returns what an object of TF1 declares, or `None` if it is no declaration.
 

@@ -35,7 +35,7 @@ from ..proto import files
 from .checkpoint_contents import TF1
 
 if TYPE_CHECKING:
-    from .moves import Move, Plan
+    from .moves import Plan
 
 UNKNOWN = '?'
 """Stands for a new name that the user has to fill in."""
@@ -225,16 +225,13 @@ def way_back(plan: Plan, comments: Iterable[str] = ()) -> str:
     tables = {one.tensor: (new, one.name) for one, new in plan.names.tables}
     lines = []
     for move in plan.moves:
-        new, old = tables.get(move.source, (_target_text(move), contents.text_of(move.source)))
+        new, old = tables.get(move.source, (
+            str(Place.of_key(move.target) or move.target), contents.text_of(move.source)))
         if new != old or move.variable is not None:
             lines.append(line(new, old, move.source in tables and contents.is_tf2
                               and plan.target.kind == TF1))
     left = [f'# Left behind: {shown(name, 1000)}' for name in plan.left_out]
     return '\n'.join([*(f'# {line}' for line in comments), *sorted(lines), *left, ''])
-
-
-def _target_text(move: Move) -> str:
-    return str(Place.of_key(move.target) or move.target)
 
 
 def line(old: str, new: str, is_table: bool = False) -> str:

@@ -10,6 +10,7 @@ import dataclasses
 import functools
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent import futures
@@ -26,7 +27,7 @@ from ..checkpoint.manifest import Manifest, StoredFile, StoredTable, read_manife
 from ..checkpoint.object_graph import GRAPH_KEY
 from ..checkpoint.options import CheckpointOptions
 from ..checkpoint.storage import Storage, free_bytes
-from ..checkpoint.stored_rows import Ordered, evenly
+from ..checkpoint.stored_rows import Ordered, batches, evenly
 from ..checkpoint.tensors import KINDS
 from ..core.partition import Partition
 from ..errors import CheckpointError, CheckpointWriteError, NonFiniteCheckpointError, Problem, shown
@@ -36,9 +37,6 @@ from .checkpoint_contents import TF1, Target
 from .from_tf2 import Paths
 from .moves import Choices, Move, Plan, size_of_files
 from .to_tf2 import write_graph
-
-_CHUNK = 2**21
-"""Bytes at once: few enough to stay in the cache of a processor until they are written."""
 
 
 class Done(NamedTuple):
@@ -139,19 +137,15 @@ def carry_out(plan: Plan, destination: str, *, overwrite: bool = False,
         try:
             staged = commit.stage(storage, plan.step, write_and_compare, base=base)
             commit.publish(storage, staged, manifest)
-        except Exception as error:
+        except NonFiniteCheckpointError as error:
+            verified.result()
+            raise NonFiniteCheckpointError(*[dataclasses.replace(
+                problem, remedy='The source has them too. Name an older checkpoint.')
+                for problem in error.problems]) from None
+        except Exception:
             verified.result()  # If the source is damaged, that is why.
-            _refuse(error)
+            raise
         return Done(prefix, compared.result(), cleaned)
-
-
-def _refuse(error: Exception) -> NoReturn:
-    """Raises the error of a commit with a remedy that suits a migration."""
-    if isinstance(error, NonFiniteCheckpointError):
-        raise NonFiniteCheckpointError(*[dataclasses.replace(
-            problem, remedy='The source has them too. Name an older checkpoint.')
-            for problem in error.problems]) from None
-    raise error
 
 
 def _require_unchanged(plan: Plan, before: Signature) -> None:
@@ -171,18 +165,15 @@ def _ended_in_order() -> Iterator[None]:
     def end(number: int, frame: object) -> NoReturn:
         raise SystemExit(128 + number)
 
-    if signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
-        yield
-        return
-    try:
+    is_main = threading.current_thread() is threading.main_thread()  # No other thread may.
+    handles = is_main and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    if handles:
         signal.signal(signal.SIGTERM, end)
-    except ValueError:  # Only the main thread may.
-        yield
-        return
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        if handles:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def check_destination(plan: Plan, destination: str, prefix: str, overwrite: bool) -> None:
@@ -251,7 +242,7 @@ def _write_one(bundle: Bundle, move: Move, out: BundleWriter) -> None:
         return
     parts = out.rows(move.target, tensor.dtype, tensor.shape, _pieces(move))
     source = Ordered(bundle, move.source, move.before)
-    for ids in _batches(move):
+    for ids in batches(tensor):
         _spread(source.read_bytes(ids), ids, move.after, parts)
 
 
@@ -262,14 +253,6 @@ def _pieces(move: Move) -> list[int]:
         return []
     hosts = min(after.num_hosts, after.vocabulary_size)
     return [after.rows_on(host) for host in range(hosts)]
-
-
-def _batches(move: Move) -> Iterator[np.ndarray]:
-    """Yields the ids, or rows, of a tensor of numbers in order: int64, for a few MB at a time."""
-    tensor = move.tensor
-    step = max(_CHUNK // max(tensor.row_bytes, 1), 1)
-    for first in range(0, tensor.rows if tensor.row_bytes else 0, step):
-        yield np.arange(first, min(first + step, tensor.rows), dtype=np.int64)
 
 
 def _spread(rows: np.ndarray, ids: np.ndarray, after: Partition | None, parts: list[Part]) -> None:
@@ -296,7 +279,7 @@ def compare(plan: Plan, written: Bundle) -> int:
             continue
         source = Ordered(plan.contents.bundle, move.source, move.before)
         target = Ordered(written, move.target, move.after)
-        for ids in _batches(move):
+        for ids in batches(move.tensor):
             before, after = source.read_bytes(ids), target.read_bytes(ids)
             if not np.array_equal(before, after):
                 row = int(np.flatnonzero((before != after).any(axis=1))[0])

@@ -15,13 +15,11 @@ from ..checkpoint.object_graph import Place, joined
 from ..core.names import name_problems
 from ..core.partition import Partition
 from ..errors import ConfigError, Problem, quoted, shown
-from . import from_tf1
 from .checkpoint_contents import TF1, TF2, VARIABLES, Contents, Family, Target, Variable
 from .map_file import Map, Rule
 
 NOTHING = 'nothing names it'
 """Why a variable stays behind that no line of the map is about."""
-_MOST_NAMED = 20
 _ATTRIBUTES = '/.ATTRIBUTES/'
 
 
@@ -77,7 +75,7 @@ def names(contents: Contents, map: Map, stays_in_api: bool) -> Names:
     elif contents.is_tf2:
         defaults = {one.tensor: one.name for one in contents.tables}
     else:
-        defaults = from_tf1.table_names(contents.bundle, from_tf1.parsed(contents.config))
+        defaults = dict(contents.names_in_config)
     return Names(
         [_named(contents, map, one, defaults.get(one.tensor) if one.is_table or stays_in_api
                 else None) for one in contents.variables],
@@ -127,10 +125,10 @@ def problems_of_map(contents: Contents, target: Target, map: Map) -> Iterator[Pr
         if found is not None and found.is_table and one.name not in tables:
             yield Problem(
                 'E654', found.where, 'a line with "table" must be about an embedding table of '
-                f'{where}', f'"{shown(one.name, 200)}"', f'Its tables: {_some(sorted(tables))}.')
+                f'{where}', f'"{shown(one.name, 200)}"', f'Its tables: {some(sorted(tables))}.')
     if map.powers and target.kind != TF1:
         yield Problem('E654', where, 'only --to tf1 has powers of Adam',
-                      f'"power" for {_some(name for name, _ in map.powers)}', 'Leave it out.')
+                      f'"power" for {some(name for name, _ in map.powers)}', 'Leave it out.')
 
 
 def problems_of_names(contents: Contents, target: Target, names: Names, map: Map
@@ -182,7 +180,7 @@ def problems_of_targets(contents: Contents, target: Target,
     for name, those in sorted(by_name.items()):
         if len(those) > 1:
             yield Problem('E654', where, f'"{shown(name, 200)}" must have one source',
-                          _some(sorted(those)), 'Rename one in the map.')
+                          some(sorted(those)), 'Rename one in the map.')
     # Nor is there any inside of what leads to the tables.
     paths = {place.path for _, _, place in sources if place is not None} | {
         joined(target.tables_path, VARIABLES)}
@@ -204,16 +202,16 @@ def problems_of_nameless(contents: Contents, names: Names) -> Iterator[Problem]:
         slots = sum(len(one.slots) for one in those)
         yield Problem(
             'E654', label(contents.bundle.prefix), 'each variable must have a new name',
-            f'{len(texts):,} without, which have {slots:,} slots: {_some(texts)}',
+            f'{len(texts):,} without, which have {slots:,} slots: {some(texts)}',
             'Name them in the map, whose lines --dry-run prints, or leave all of them out: '
             '--drop-rest.')
 
 
-def _some(names: Iterable[str]) -> str:
+def some(names: Iterable[str], most: int = 20) -> str:
     """Returns the first of some names, for a message."""
     given = list(names)
-    more = f', and {len(given) - _MOST_NAMED:,} more' if len(given) > _MOST_NAMED else ''
-    return quoted(shown(name, 200) for name in given[:_MOST_NAMED]) + more
+    more = f', and {len(given) - most:,} more' if len(given) > most else ''
+    return quoted(shown(name, 200) for name in given[:most]) + more
 
 
 class Pairs(NamedTuple):
@@ -278,10 +276,8 @@ def orders(contents: Contents) -> Mapping[str, Partition]:
 def _by_name(contents: Contents) -> dict[str, Variable]:
     """Returns the variables by their names, and tables of TF1 by those of the config too."""
     found = {one.name: one for one in contents.variables}
-    if not contents.is_tf2:
-        by_config = from_tf1.table_names(contents.bundle, from_tf1.parsed(contents.config))
-        for one in contents.tables:
-            found.setdefault(by_config.get(one.name, one.name), one)
+    for one in contents.tables:
+        found.setdefault(contents.names_in_config.get(one.name, one.name), one)
     return found
 
 

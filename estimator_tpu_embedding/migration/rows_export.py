@@ -6,6 +6,7 @@ a directory of that name holds a whole export.
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import json
 import os
@@ -162,15 +163,12 @@ def export(bundle: Bundle, tables: Sequence[Chosen], format: str, directory: str
                for of_table in found)
     with _published(directory, size) as (storage, stage):
         for table, of_table in zip(tables, found):
-            sources = [Ordered(bundle, name, table.partition) for _, name in table.tensors]
-            for file in dict.fromkeys(one.file for one in of_table):
+            by_file = collections.defaultdict(list)
+            for (_, name), one in zip(table.tensors, of_table):
+                by_file[one.file].append(Ordered(bundle, name, table.partition))
+            for file, sources in by_file.items():
                 with created(storage.path(f'{stage}/{file}')) as opened:
-                    if format == 'parquet':
-                        _write_parquet(opened, sources)
-                    elif format == 'safetensors':
-                        _write_safetensors(opened, sources)
-                    else:
-                        _write_npy(opened, sources[[one.file for one in of_table].index(file)])
+                    _WRITERS[format](opened, sources)
                 storage.sync(f'{stage}/{file}')
     return [one for of_table in found for one in of_table]
 
@@ -186,6 +184,15 @@ def _in_files(bundle: Bundle, table: Chosen, begin: str, format: str) -> list[Ex
 def _plain(name: str) -> str:
     """Returns a part of a file's name that is like the name of a table or slot."""
     return re.sub(r'[^A-Za-z0-9_.]+', '-', name).strip('-.')[-80:] or '-'
+
+
+def require_free(directory: str, where: str, size: int) -> None:
+    """Makes sure that the disk of a directory has so many bytes free: E661 otherwise."""
+    free = free_bytes(directory)
+    if free < size:
+        raise CheckpointError(Problem(
+            'E661', where, f'the disk must have room for {size:,} bytes of rows',
+            f'{free:,} bytes free', 'Make room, or name a directory on another disk.'))
 
 
 @contextlib.contextmanager
@@ -208,11 +215,7 @@ def _published(directory: str, size: int) -> Iterator[tuple[Storage, str]]:
                 raise CheckpointError(Problem(
                     'E661', where, 'no other export may write it', f'{shown(stage, 255)} beside it',
                     'Wait for its end. If nothing writes it, delete it.'))
-            free = free_bytes(parent)
-            if free < size:
-                raise CheckpointError(Problem(
-                    'E661', where, f'the disk must have room for {size:,} bytes of rows',
-                    f'{free:,} bytes free', 'Make room, or name a directory on another disk.'))
+            require_free(parent, where, size)
             storage.make_folder(stage)
             try:
                 yield storage, stage
@@ -241,12 +244,18 @@ def _read(rows: Ordered, step: int) -> Iterator[np.ndarray]:
         yield np.ascontiguousarray(rows.read_bytes(ids).view(tensor.code))
 
 
-def _write_npy(file: BinaryIO, source: Ordered) -> None:
-    tensor = source.bundle.tensors[source.name]
+def _write_npy(file: BinaryIO, sources: Sequence[Ordered]) -> None:
+    """Writes the one tensor of a file."""
+    tensor = sources[0].bundle.tensors[sources[0].name]
     np.lib.format.write_array_header_1_0(file, {
         'descr': np.dtype(tensor.code).str, 'fortran_order': False, 'shape': tensor.shape})
-    for rows in _read(source, step_of(tensor.row_bytes)):
-        file.write(rows.data)
+    _write_rows(file, sources)
+
+
+def _write_rows(file: BinaryIO, sources: Sequence[Ordered]) -> None:
+    for source in sources:
+        for rows in _read(source, step_of(source.bundle.tensors[source.name].row_bytes)):
+            file.write(rows.data)
 
 
 def _write_safetensors(file: BinaryIO, sources: Sequence[Ordered]) -> None:
@@ -260,9 +269,7 @@ def _write_safetensors(file: BinaryIO, sources: Sequence[Ordered]) -> None:
     text = json.dumps(header).encode()
     text += b' ' * (-len(text) % 8)  # So that numbers lie at multiples of their size.
     file.write(len(text).to_bytes(8, 'little') + text)
-    for source in sources:
-        for rows in _read(source, step_of(source.bundle.tensors[source.name].row_bytes)):
-            file.write(rows.data)
+    _write_rows(file, sources)
 
 
 def _column(name: str) -> str:
@@ -294,3 +301,6 @@ def _write_parquet(file: BinaryIO, sources: Sequence[Ordered]) -> None:
                     pyarrow.array(rows.reshape(-1)), type=field.type)
                   for field, rows in zip(fields[1:], parts))], schema=writer.schema))
             first += count
+
+
+_WRITERS = {'npy': _write_npy, 'safetensors': _write_safetensors, 'parquet': _write_parquet}

@@ -16,7 +16,7 @@ import numpy as np
 from ..checkpoint import commit, file_names, model_dir
 from ..checkpoint.bundle_writer import BundleWriter, Part
 from ..checkpoint.manifest import Manifest, StoredFile, StoredTable
-from ..checkpoint.storage import Storage, free_bytes
+from ..checkpoint.storage import Storage
 from ..core import limits
 from ..core.names import name_problems
 from ..errors import CheckpointError, ConfigError, EteError, Problem, quoted, shown
@@ -25,6 +25,7 @@ from .checkpoint_contents import FLOAT32, INT64
 from .from_tf1 import STEP
 from .migrate_checkpoint import checkpoints_in
 from .row_files import ID, Column, bad_file, columns_of
+from .rows_export import require_free
 
 FLOAT = 'float32'
 WINDOW = 2**28
@@ -102,7 +103,8 @@ def _table(directory: str, named: NamedFile, ids: NamedFile | None) -> Incoming:
         raise CheckpointError(*problems)
     found = Incoming(name, rows, None)
     if places is not None:
-        come = np.concatenate([*_integers(places)])
+        # An id that is too large for int64 becomes a negative one, which is no id either.
+        come = np.concatenate([ids.astype(np.int64, copy=False) for ids in places.chunks()])
         found = found._replace(ids=come)
         problems = list(_wrong_ids(where, come))
     problems += _not_finite(where, found)
@@ -137,17 +139,6 @@ def _misshapen(where: str, rows: Column, ids: Column | None) -> Iterator[Problem
                       'Number the rows from 0 on, and store the numbers as int64.')
     elif ids is not None and ids.shape[:1] != rows.shape[:1]:
         yield Problem('E666', where, 'each of its rows must have an id', f'{ids} for {rows}')
-
-
-def _integers(column: Column) -> Iterator[np.ndarray]:
-    """Yields the ids in a column as int64 `[n]`.
-
-    An id that is too large for int64 becomes the largest number, which is no id either.
-    """
-    for ids in column.chunks():
-        if ids.dtype == np.uint64:
-            ids = np.minimum(ids, np.uint64(2**63 - 1))
-        yield ids.astype(np.int64, copy=False)
 
 
 def _wrong_ids(where: str, ids: np.ndarray) -> Iterator[Problem]:
@@ -207,12 +198,7 @@ def write(path: str, tables: Sequence[Incoming]) -> tuple[str, int]:
     _require_none(folder)
     with model_dir.claimed(folder) as cleaned, Storage(folder) as storage:
         _require_none(folder)
-        free = free_bytes(folder)
-        if free < size:
-            raise CheckpointError(Problem(
-                'E661', f'directory {shown(folder, 300)}',
-                f'the disk must have room for {size:,} bytes', f'{free:,} bytes free',
-                'Make room, or name a directory on another disk.'))
+        require_free(folder, f'directory {shown(folder, 300)}', size)
 
         def write_files(prefix: str) -> None:
             with BundleWriter(prefix) as writer:

@@ -7,10 +7,9 @@ graph of objects, and other values.
 
 from __future__ import annotations
 
-import dataclasses
 import difflib
 from collections.abc import Collection, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..checkpoint.bundle import Bundle
 from ..checkpoint.file_names import label
@@ -36,16 +35,16 @@ if TYPE_CHECKING:  # The writer needs NumPy.
     from .moves import Made, Move, Plan
 
 
-def located(bundle: Bundle, target: Target, *, path: bool, optimizer: bool, slots: bool
-            ) -> Target:
-    """Returns a target with the objects of a program's checkpoint, where there is one of a kind.
+def located(bundle: Bundle, kind: str) -> dict[str, str]:
+    """Returns the values of a `Target` that a checkpoint of TF2 shows.
 
     Args:
-      bundle: the checkpoint, of TF2.
-      target: whose other values stay.
-      path: whether to find the object with the tables.
-      optimizer: whether to find the Keras optimizer.
-      slots: whether to find out who has made the slots of tables.
+      bundle: the checkpoint.
+      kind: of the target.
+
+    Returns:
+      The paths of the object with the tables and of the Keras optimizer, where there is one of a
+      kind, and who has made the slots of tables.
     """
     graph = Graph(bundle.read_text(GRAPH_KEY))
     tables, optimizers, parts = [], [], set[str]()
@@ -56,16 +55,16 @@ def located(bundle: Bundle, target: Target, *, path: bool, optimizer: bool, slot
             parts |= own
         elif any(graph.key_of(Place(step)) for step in step_paths(one)):
             optimizers.append(one)
-    changes: dict[str, Any] = {}
-    if path and len(tables) == 1:
-        found, end = tables[0], of_layer('')
-        changes['object_path'] = found if target.kind != TFRS else (
-            '' if found == end else found.removesuffix(f'/{end}'))
-    if optimizer and len(optimizers) == 1:
-        changes['optimizer_path'] = optimizers[0]
-    if slots and tables:
-        changes['slots'] = MIDLEVEL if parts - {PARAMETERS} else KERAS
-    return dataclasses.replace(target, **changes)
+    found: dict[str, str] = {}
+    if len(tables) == 1:
+        end = of_layer('')
+        found['object_path'] = tables[0] if kind != TFRS else (
+            '' if tables[0] == end else tables[0].removesuffix(f'/{end}'))
+    if len(optimizers) == 1:
+        found['optimizer_path'] = optimizers[0]
+    if tables:
+        found['slots'] = MIDLEVEL if parts - {PARAMETERS} else KERAS
+    return found
 
 
 class Pattern:

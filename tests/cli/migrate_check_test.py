@@ -10,6 +10,7 @@ from harness import agreement_job as job
 from harness import loaded
 from harness.processes import path_with_harness, run_harness
 
+from estimator_tpu_embedding.cli.main import main
 from estimator_tpu_embedding.migration import check_jobs
 
 JOB = 'py:harness.agreement_job:'
@@ -17,10 +18,12 @@ JOB = 'py:harness.agreement_job:'
 
 @pytest.fixture(scope='module')
 def model(tmp_path_factory):
-    """The model_dir of the TF1 form after two steps, and a map beside it."""
+    """The model_dir of the TF1 form after two steps; a map and the migrated one are beside it."""
     made = tmp_path_factory.mktemp('job')
     assert run_harness('agreement_job', made, 'div', loaded=True).returncode == 0
     (made / 'map').write_text(job.MAP)
+    assert main(['migrate', 'checkpoint', str(made / 'model'), str(made / 'b'), '--to', 'tf2',
+                 '--map', str(made / 'map')]) == 0
     return made / 'model'
 
 
@@ -37,7 +40,8 @@ def quick(monkeypatch):
 
 def arguments(model, old='OLD.div', new='NEW.right', *others):
     return ('migrate', 'check', JOB + old, JOB + new, '--checkpoint', model / 'model.ckpt-2',
-            '--to', 'tf2', '--map', model.parent / 'map', '--steps', job.STEPS, *others)
+            '--checkpoint-b', model.parent / 'b', '--map', model.parent / 'map', '--steps',
+            job.STEPS, *others)
 
 
 def test_it_says_that_a_migrated_job_is_the_same(etpe, model, quick):
@@ -45,16 +49,8 @@ def test_it_says_that_a_migrated_job_is_the_same(etpe, model, quick):
     assert found['equal'] and found['differences'] == found['remarks'] == []
     assert found['compared']['steps'] == job.STEPS
     assert found['compared']['table'] == sum(job.ROWS.values()) * 2
-    assert found['checkpoint'].endswith('model.ckpt-2') and found['checkpoint_b'] == 'ckpt-2'
-
-
-@pytest.mark.soak
-def test_a_checkpoint_may_be_migrated_already(etpe, model, tmp_path, quick):
-    map = ('--map', model.parent / 'map')
-    etpe('migrate', 'checkpoint', model / 'model.ckpt-2', tmp_path / 'b', '--to', 'tf2', *map)
-    assert 'the same job: 3 steps equal' in etpe(
-        'migrate', 'check', f'{JOB}OLD.div', f'{JOB}NEW.right', '--checkpoint', model,
-        '--checkpoint-b', tmp_path / 'b', *map, '--steps', job.STEPS)
+    assert found['checkpoint'].endswith('model.ckpt-2')
+    assert found['checkpoint_b'].endswith('b/ckpt-2')
 
 
 @pytest.mark.soak
@@ -81,7 +77,7 @@ def test_other_ids_are_told_by_the_rows_that_move(etpe, model, quick):
 @pytest.mark.soak
 @pytest.mark.parametrize('new, expected', [
     ('NEW.fails', ['ValueError: the data are gone', 'E684 side B', 'exit status 1']),
-    ('NEW.killed', ['E684 side B', 'it was killed by SIGKILL']),
+    ('NEW.killed', ['E684 side B', 'it was killed by signal 9 (Killed)']),
     ('NEW.ends', ['E685 side B']), ('Unsaved', ['E685 side B']),
     ('NEW.few_batches', ['E687 side B', 'it must make and save 3 steps', 'got 2']),
     ('no_such_side', ['has no attribute', 'E684 side B'])])
@@ -107,8 +103,3 @@ def test_all_arguments_that_are_wrong_are_named_at_once(etpe, model):
                   '--tolerance', 'nan', '--deadline', -1, status=2)
     assert [line.split(': ')[1] for line in errors.splitlines()] == [
         f'E681 {where}' for where in ('A', 'B', 'deadline', 'steps', 'tolerance')]
-
-
-def test_a_checkpoint_is_migrated_or_given_but_not_both(etpe, model):
-    errors = etpe(*arguments(model, 'OLD.div', 'NEW.right', '--checkpoint-b', model), status=2)
-    assert 'E681 --to' in errors

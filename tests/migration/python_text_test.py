@@ -1,4 +1,4 @@
-"""Python as text: calls, numbers, and initializers."""
+"""Python as text: numbers and initializers."""
 
 import struct
 
@@ -11,20 +11,6 @@ from hypothesis import strategies as st
 from estimator_tpu_embedding.migration import python_text as text
 
 v1 = tf.compat.v1
-
-
-def test_a_short_call_is_one_line_and_others_have_an_argument_per_line():
-    assert text.call('f', {'a': '1', 'b': text.call('g', {'c': '2'})}) == 'f(a=1, b=g(c=2))'
-    long = text.call('g', {'c': text.quoted('x' * 70)})
-    assert text.call('f', {'a': '1', 'b': long}) == (
-        f"f(\n    a=1,\n    b=g(\n        c='{'x' * 70}',\n    ),\n)")
-
-
-def test_comments_are_folded_and_their_words_stay_whole():
-    found = text.comment('word ' * 40).splitlines()
-    assert len(found) > 1 and all(len(line) <= 79 for line in found)
-    assert all(line.startswith('# word') for line in found)
-    assert text.comment('x' * 100) == f'# {"x" * 100}'
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False, width=32))

@@ -12,28 +12,15 @@ from harness.kill_job import live
 
 from estimator_tpu_embedding.checkpoint.bundle import Bundle
 from estimator_tpu_embedding.checkpoint.manifest import StoredTable
-from estimator_tpu_embedding.core.partition import Partition
 from estimator_tpu_embedding.errors import CheckpointError, ConfigError
 from estimator_tpu_embedding.migration import rows_export
 from estimator_tpu_embedding.migration.rows_export import Chosen, candidates, chosen, export
 
 
-def plan(prefix, strategy='div', hosts=1):
+def plan(prefix):
     """A function that exports the table and its slot into a directory."""
-    partition = Partition(strategy=strategy, vocabulary_size=len(VALUES), num_hosts=hosts)
-    tables = [Chosen('scope/t', [('Adagrad', 'scope/t/Adagrad')], partition)]
+    tables = [Chosen('scope/t', [('Adagrad', 'scope/t/Adagrad')], None)]
     return lambda directory: export(Bundle.open(prefix), tables, 'npy', str(directory))
-
-
-@pytest.mark.parametrize('strategy, hosts', [('div', 1), ('div', 3), ('mod', 2), ('mod', 5)])
-def test_rows_come_in_the_order_of_ids_however_they_are_stored(
-        tmp_path, monkeypatch, strategy, hosts):
-    monkeypatch.setattr(rows_export, 'step_of', lambda row_bytes: 4)
-    prefix = save(tmp_path / 'm', strategy=strategy, hosts=hosts)
-    plan(prefix, strategy, hosts)(tmp_path / 'out')
-    for name, factor in (('rows', 1), ('Adagrad', 2)):
-        np.testing.assert_array_equal(
-            np.load(tmp_path / 'out' / f'0-scope-t.{name}.npy'), VALUES * factor)
 
 
 def test_all_bits_of_types_that_numpy_lacks_are_kept(tmp_path):

@@ -1,11 +1,15 @@
 """The census job before its migration and after it, as the sides of `etpe migrate check`.
 
+  etpe migrate checkpoint old/model.ckpt-300 tf2 --to tf2 --map census_migrated_tf2.map
+
   etpe migrate check py:census_sides:old py:census_sides:new --steps 20 \
-      --checkpoint old/model.ckpt-300 --to tf2 --map census_migrated_tf2.map
+      --checkpoint old/model.ckpt-300 --checkpoint-b tf2 --map census_migrated_tf2.map
+
+  etpe migrate checkpoint old/model.ckpt-300 tfrs --to tfrs --map census_migrated_tfrs.map \
+      --object-path model/layer_with_weights-0 --optimizer-path model/optimizer --slots midlevel
 
   etpe migrate check py:census_sides:old py:census_sides:new_keras --steps 20 \
-      --checkpoint old/model.ckpt-300 --to tfrs --map census_migrated_tfrs.map \
-      --object-path model/layer_with_weights-0 --optimizer-path model/optimizer --slots midlevel
+      --checkpoint old/model.ckpt-300 --checkpoint-b tfrs --map census_migrated_tfrs.map
 """
 
 from estimator_tpu_embedding.migration import EstimatorSide, KerasSide, LoopSide
