@@ -261,18 +261,18 @@ def called_in_time(name: str, deadline: float) -> Iterator[None]:
 
     def watch() -> None:
         nonlocal late
-        waited, pause = 0.0, min(WARN_SECONDS, deadline)
-        while not has_ended.wait(pause):
+        waited = 0.0
+        while True:
+            pause = min(WARN_SECONDS, deadline - waited) if late is None else WARN_SECONDS
+            if has_ended.wait(pause):
+                return
             waited += pause
             if late is None and waited >= deadline:
                 late = nothing_came(name, waited)
                 tf.logging.error('%s', '\n'.join([str(late), *late.__notes__]))
             else:
                 tf.logging.warning('input_fn of %s has not returned for %.0f s.', name, waited)
-            if late is None:
-                pause = min(WARN_SECONDS, deadline - waited)
-            else:
-                pause = WARN_SECONDS
+            if late is not None:
                 wake()
 
     watcher = threading.Thread(target=watch, name='infeed-call', daemon=True)
