@@ -28,7 +28,7 @@ _captures: weakref.WeakKeyDictionary[tf.Graph, weakref.WeakSet[GradientCapture]]
     weakref.WeakKeyDictionary())
 
 
-class _Place(NamedTuple):
+class _Activation(NamedTuple):
     """The activation that an operation passes on, and the gradient of its dummy variable."""
 
     core: int
@@ -42,7 +42,7 @@ class GradientCapture:
     def __init__(self, plan: Plan, dummies: Mapping[str, tf.Variable] | None = None):
         """Catches in the default graph; `dummies` are variables of shape `[1]`, made by default."""
         self._plan = plan
-        self._hooked: dict[str, _Place] = {}
+        self._hooked: dict[str, _Activation] = {}
         # By activation, then by the core whose loss is differentiated: a sum over replicas in
         # a model makes the loss of one core depend on the activations of others.
         self._caught: dict[tuple[int, str], dict[int, tf.Tensor]] = {}
@@ -73,7 +73,7 @@ class GradientCapture:
             for feature in self._plan.features:
                 value = tf.raw_ops.Print(input=activations[feature.name], first_n=0,
                                          data=[self._values[feature.table]], name='activation')
-                self._hooked[value.op.name] = _Place(core, feature.name, zeros)
+                self._hooked[value.op.name] = _Activation(core, feature.name, zeros)
                 hooked[feature.name] = value
         return hooked
 

@@ -57,21 +57,6 @@ class HostFeed(NamedTuple):
     ids: dict[str, list[tuple[tf.Tensor, tf.Tensor]]]
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class FeedGraph:
-    """The operations of a graph that carry its input.
-
-    Attributes:
-      feeds: one per invocation of input_fn.
-      close: ends every wait of the threads, and of a step for its batches.
-      ahead: batches beyond its own that a step waits for, 0 or 1.
-    """
-
-    feeds: Sequence[HostFeed]
-    close: tf.Operation
-    ahead: int
-
-
 Drawing = Callable[[tf.Session, int, HostFeed], Callable[[], tuple[np.ndarray, bool]]]
 """Takes a session, the number of a feed, and the feed; returns a function for its thread.
 
@@ -92,12 +77,27 @@ class Infeed(tf.train.SessionRunHook):
     """Starts the infeed threads with every session of a run, and ends them.
 
     The steps of the run ask it for batches and wait for them.
+
+    Attributes:
+      draws_ahead: whether batches may be drawn before their step, but for the one that a step
+        waits for beyond its own.
     """
 
-    def __init__(self, graph: FeedGraph, job: Job, draw: Drawing, *, shutdown: Shutdown,
-                 failures: Failures, report: RunReport):
-        self._graph, self._job, self._draw = graph, job, draw
+    def __init__(self, feeds: Sequence[HostFeed], close: tf.Operation, job: Job, draw: Drawing, *,
+                 ahead: int, shutdown: Shutdown, failures: Failures, report: RunReport,
+                 gives_up: Callable[[float], bool]):
+        """Starts nothing yet.
+
+        Args:
+          close: ends every wait of the threads, and of a step for its batches.
+          ahead: batches beyond its own that a step waits for, 0 or 1.
+          gives_up: ends a wait for a batch; asked with the seconds that it has lasted.
+        """
+        self._feeds, self._close, self._job, self._draw = feeds, close, job, draw
+        self._ahead = ahead
         self._shutdown, self._failures, self._report = shutdown, failures, report
+        self._gives_up = gives_up
+        self.draws_ahead = True
         self._session: tf.Session | None = None
         self._progress = FeedProgress([], failures, report)
         self._watcher: threading.Thread | None = None
@@ -110,7 +110,7 @@ class Infeed(tf.train.SessionRunHook):
         """
         self.stop()
         self._shutdown.restart()
-        progress = FeedProgress(self._graph.feeds, self._failures, self._report)
+        progress = FeedProgress(self._feeds, self._failures, self._report)
         if self._report.verb == 'train':
             self._first_step = int(session.run(_tf.global_step_read(session.graph)))
         self._session, self._progress = session, progress
@@ -120,8 +120,8 @@ class Infeed(tf.train.SessionRunHook):
             host.thread.start()
         self._watcher = threading.Thread(
             target=watch, name='infeed-watch', daemon=True, args=(
-                progress, self._job.input_deadline, self._graph.ahead,
-                functools.partial(_run_quietly, session, self._graph.close)))
+                progress, self._job.input_deadline, self._ahead,
+                functools.partial(_run_quietly, session, self._close)))
         self._watcher.start()
         began = time.monotonic()
 
@@ -130,23 +130,28 @@ class Infeed(tf.train.SessionRunHook):
                 self._shutdown.proceed()
             return False
 
-        progress.await_start(gives_up)
+        progress.wait_until(progress.have_begun, gives_up)
 
-    def request(self, steps: int, *, following: int) -> None:
-        """Asks for batches of `steps` steps; the `following` ones are sure to be run after them."""
-        self._progress.request(steps, following)
+    def request(self, number: int, steps: int, following: int) -> None:
+        """Asks for the batches that step `number` of a loop needs, unless that was done before.
 
-    def await_batch(self, gives_up: Callable[[], bool]) -> None:
+        The first of the `steps` of the loop asks for all of them; `following` steps are sure to be
+        run after them. Unless this hook draws ahead, each step asks for its own batch: otherwise a
+        loop cut short would leave batches behind.
+        """
+        if not self.draws_ahead:
+            self._progress.request(1, min(steps - 1 - number + following, self._ahead))
+        elif not number:
+            self._progress.request(steps, following)
+
+    def await_batch(self) -> None:
         """Waits until every core has its batch of the next step.
 
         So a step that lacks data does not begin, and changes nothing.
 
-        Args:
-          gives_up: asked now and then while a batch is lacking; ends the wait if it returns true.
-
         Raises:
           tf.errors.OutOfRangeError: if a host has no batch because its data has ended, if no
-            host has a sample, or if `gives_up` returned true.
+            host has a sample, or if the wait was given up.
           UnsupportedError: if no session was announced to this hook.
           Whatever ended a thread.
         """
@@ -154,7 +159,9 @@ class Infeed(tf.train.SessionRunHook):
             raise UnsupportedError(Problem(
                 'E907', 'TPUConfig.experimental_feed_hook', 'its after_create_session must call '
                 'that of TPUInfeedOutfeedSessionHook, which starts the input'))
-        self._progress.await_batch(gives_up)
+        began = time.monotonic()
+        self._progress.wait_until(self._progress.has_batch,
+                                  lambda: self._gives_up(time.monotonic() - began))
 
     def ended_input(self) -> str | None:
         """Returns the host whose data ended first, if that ended the run, or `None`."""
@@ -163,7 +170,7 @@ class Infeed(tf.train.SessionRunHook):
     def interrupt(self) -> None:
         """Ends every wait for batches, from any thread; a step that waits then fails."""
         if self._session is not None:
-            _run_quietly(self._session, self._graph.close)
+            _run_quietly(self._session, self._close)
 
     def stop(self) -> None:
         """Ends the threads; may be called at any time before the session is closed."""
@@ -184,7 +191,8 @@ class Infeed(tf.train.SessionRunHook):
         try:
             session.run(host.feed.initializer)
             draw = self._draw(session, host.number, host.feed)
-            progress.add_start(host)
+            host.has_begun = True
+            progress.notify()
             while progress.await_demand(host):
                 began = time.monotonic()
                 counts, has_data = draw()
@@ -213,7 +221,7 @@ class Infeed(tf.train.SessionRunHook):
                     'E520', f'input of {host.feed.name}', 'its pipeline must give a batch for '
                     f'step {self._first_step + batch}', type(error).__name__,
                     f'The dataset is that of {made_by}.' if made_by else '')))
-            _run_quietly(session, self._graph.close)
+            _run_quietly(session, self._close)
         progress.notify()
 
 
@@ -280,14 +288,6 @@ class FeedProgress:
                 host.idle_since = max(host.idle_since, time.monotonic())
             self._change.notify_all()
 
-    def await_start(self, gives_up: Callable[[], bool]) -> None:
-        """Waits until the input of every host has started; see `await_batch`."""
-        self._await(self._have_begun, gives_up)
-
-    def await_batch(self, gives_up: Callable[[], bool]) -> None:
-        """Waits until every core has its batch of the next step; see `Infeed.await_batch`."""
-        self._await(self._has_batch, gives_up)
-
     def await_demand(self, host: HostProgress) -> bool:
         """Waits until another batch of a host is wanted; returns false if the run is over."""
         with self._change:
@@ -300,12 +300,6 @@ class FeedProgress:
         """Waits until something changes, but not longer than `seconds`."""
         with self._change:
             self._change.wait(seconds)
-
-    def add_start(self, host: HostProgress) -> None:
-        """Takes note that the input of a host has started."""
-        with self._change:
-            host.has_begun = True
-            self._change.notify_all()
 
     def add_batch(self, host: HostProgress, has_data: bool) -> None:
         """Takes note that a host has handed over a batch, perhaps one of padding only."""
@@ -335,8 +329,8 @@ class FeedProgress:
             return host.is_alive() and (not host.has_begun or (
                 host.produced <= self._consumed() + ahead and host.produced < self._allowed))
 
-    def _await(self, is_there: Callable[[], bool], gives_up: Callable[[], bool]) -> None:
-        """Waits until `is_there`, which is called with the lock held, returns true."""
+    def wait_until(self, is_there: Callable[[], bool], gives_up: Callable[[], bool]) -> None:
+        """Waits until `have_begun` or `has_batch` is true; see `Infeed.await_batch`."""
         while True:
             self._raise_failure()
             with self._change:
@@ -346,12 +340,14 @@ class FeedProgress:
                     raise tf.errors.OutOfRangeError(None, None, 'given up')
                 self._change.wait(_SLICE_SECONDS)  # So that a failure and Ctrl-C are noticed.
 
-    def _have_begun(self) -> bool:
+    def have_begun(self) -> bool:
+        """Returns whether the input of every host has started."""
         lacking = [host for host in self.hosts if not host.has_begun]
         self._require_alive(lacking)
         return not lacking
 
-    def _has_batch(self) -> bool:
+    def has_batch(self) -> bool:
+        """Returns whether every core has its batch of the next step."""
         done = self._consumed()
         lacking = [host for host in self.hosts if host.produced <= done]
         if not lacking and any(host.produced_with_data > done for host in self.hosts):

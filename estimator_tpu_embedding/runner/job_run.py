@@ -26,7 +26,7 @@ from .progress import RunReport, announce
 from .run_sessions import SessionCreator, SessionStart, shares
 from .signals_and_deadlines import PROMPT_SECONDS, Shutdown, Termination, woken_by_interrupt
 from .step_graph import StepOps, build_step
-from .steps_per_run import BatchSupply, FeedsKept, Schedule, StepCaller, StepsPerRun, clock_of
+from .steps_per_run import FeedsKept, Schedule, StepCaller, StepsPerRun, clock_of
 from .summaries import SummariesSurvive, SummaryWriters
 
 Hooks = list[tf.train.SessionRunHook]
@@ -84,8 +84,11 @@ class Run:
         if self.graph.backend is not None:
             self.report.kernels = self.graph.backend.engine.kernels
         self.infeed = Infeed(
-            self.graph.input, job, self._profiler.draw if self._profiler else drawing,
-            shutdown=self._shutdown, failures=self._failures, report=self.report)
+            self.graph.feeds, self.graph.close, job,
+            self._profiler.draw if self._profiler else drawing,
+            ahead=int(self.graph.step.lookahead is not None),
+            shutdown=self._shutdown, failures=self._failures, report=self.report,
+            gives_up=self._gives_up)
         self._has_data_ended = False
 
     def execute(self, parts: RunParts, *, wanted: Callable[[], int]) -> dict[str, Any]:
@@ -136,7 +139,7 @@ class Run:
                 # Left alone, MonitoredSession takes every such error for the end of data.
                 self._has_data_ended = (self._failures.root_cause() is None
                                         and self.infeed.ended_input() is not None)
-                if not self._has_data_ended and not self._termination.is_asked():
+                if not self._has_data_ended and not self._termination.is_asked:
                     raise RuntimeError(str(Problem(
                         'E526', 'model_fn', 'OutOfRangeError in the model', str(error),
                         'The data has not ended: look for a queue or an iterator that model_fn '
@@ -151,15 +154,14 @@ class Run:
                           for hook in [*parts.given, *of_model])
         if keeps_input and parts.ops.lookahead is not None:
             tf.logging.warning('Look-ups run a step ahead: a resumed run skips one batch.')
+        self.infeed.draws_ahead = not keeps_input
         given = [FeedsKept(hook) for hook in parts.given]
         own = [FeedsKept(hook) for hook in of_model]
         of_feed = [FeedsKept(parts.feed)] if parts.feed is not None else []
         clock = clock_of(self.graph.looked_up, tf.group(self.graph.trained, *parts.results),
                          parts.ops.operation)
         makes_steps = StepsPerRun(
-            parts.schedule,
-            BatchSupply(self.infeed, self.report, ahead=self.graph.input.ahead,
-                        draws_ahead=not keeps_input, gives_up=self._gives_up),
+            parts.schedule, self.infeed,
             StepCaller(parts.ops, clock, [*given, *of_feed, *own], parts.host_call_every),
             self.report, self._failures, is_over=self._is_over)
         profiler = [self._profiler] if self._profiler else []
@@ -173,11 +175,11 @@ class Run:
         It ends only a training: half of an evaluation would pass for all of it. An evaluation
         inside of a training goes on, then the training ends.
         """
-        return self.job.verb == 'train' and self._termination.is_asked()
+        return self.job.verb == 'train' and self._termination.is_asked
 
     def _gives_up(self, waited: float) -> bool:
         """Returns whether SIGTERM ends a wait for a batch; of an evaluation only if it is slow."""
-        return self._termination.is_asked() and (
+        return self._termination.is_asked and (
             self.job.verb == 'train' or waited > PROMPT_SECONDS)
 
     def _announce(self) -> None:
@@ -248,5 +250,5 @@ class Run:
         if step.lookahead is not None:
             runs.append([step.lookahead.begin])
         pack_transfers(whole, [*runs, *[
-            [feed.step, feed.counts, feed.has_data] for feed in self.graph.input.feeds]],
+            [feed.step, feed.counts, feed.has_data] for feed in self.graph.feeds]],
             placement.client)

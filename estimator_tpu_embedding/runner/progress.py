@@ -16,6 +16,7 @@ import tensorflow.compat.v1 as tf
 from ..errors import Problem, counted, quoted
 from ..hosts import step_clock
 from ..hosts.step_clock import Figures
+from ..ops.ids import IdCounts
 
 _sink: Callable[[str], None] = lambda line: tf.logging.info('%s', line)  # noqa: E731
 _reports: list[RunReport] = []
@@ -41,20 +42,6 @@ def reports() -> list[RunReport]:
 
 def _per_second(count: int, seconds: float) -> float:
     return count / seconds if seconds > 0 else 0.0
-
-
-def _now() -> float:
-    return time.monotonic()
-
-
-@dataclasses.dataclass(slots=True)
-class FeatureCounts:
-    """Counts of the ids of one feature over a run, by their fate."""
-
-    seen: int
-    missing: int
-    truncated: int
-    out_of_range: int
 
 
 PHASES = ('input', 'lookup', 'dense', 'update')
@@ -116,11 +103,6 @@ class TimeSplit:
         return max(0.0, seconds - sum(getattr(self, name) for name in PHASES))
 
 
-def sum_of(splits: Sequence[TimeSplit]) -> TimeSplit:
-    """Returns the sum of several time splits."""
-    return TimeSplit(*map(sum, zip(*map(dataclasses.astuple, splits)))) if splits else TimeSplit()
-
-
 @dataclasses.dataclass(slots=True)
 class RunReport:
     """The report of one `train`, `evaluate` or `predict`.
@@ -157,7 +139,8 @@ class RunReport:
     time: TimeSplit = dataclasses.field(default_factory=TimeSplit)
     answers: str = ''
     cores: int = 1
-    _began: float = dataclasses.field(default_factory=_now, repr=False, compare=False)
+    _began: float = dataclasses.field(
+        default_factory=lambda: time.monotonic(), repr=False, compare=False)
     _first: tuple[int, float, TimeSplit] = dataclasses.field(
         default=(0, 0.0, TimeSplit()), repr=False, compare=False)
     _counted: tuple[str, ...] = dataclasses.field(default=(), repr=False)
@@ -165,10 +148,10 @@ class RunReport:
     _lock: threading.Lock = dataclasses.field(default_factory=threading.Lock, repr=False)
 
     @property
-    def counts(self) -> dict[str, FeatureCounts]:
+    def counts(self) -> dict[str, IdCounts]:
         """The counts of ids by feature; complete when the run is over."""
         with self._lock:
-            return {name: FeatureCounts(*numbers)
+            return {name: IdCounts(*numbers)
                     for name, numbers in zip(self._counted, np.broadcast_to(
                         self._sums, [len(self._counted), 4]).tolist(), strict=True)}
 
@@ -177,16 +160,12 @@ class RunReport:
 
         Args:
           features: names; the same at every call.
-          counts: int64 `[len(features), 4]`, the numbers of `FeatureCounts`.
+          counts: int64 `[len(features), 4]`, the numbers of `IdCounts`.
           seconds: the time to draw the batch, divided by the number of threads that draw.
         """
         with self._lock:
             self._counted, self._sums = features, self._sums + counts
             self.time.enqueue += seconds
-
-    def add_step(self) -> None:
-        """Counts a step."""
-        self.steps += 1
 
     def add_run(self, seconds: float) -> None:
         """Counts a run of the session, whose steps were counted; the first ends the start."""
@@ -417,7 +396,8 @@ def _of_tables(runs: Sequence[RunReport]) -> Iterator[str]:
         return
     has_tables = any(report.kernels for report in runs)
     timed = [report.timed() for report in runs]
-    yield sum_of([split for *_, split in timed]).shares(
+    phases = zip(*[dataclasses.astuple(split) for *_, split in timed])
+    yield TimeSplit(*map(sum, phases)).shares(
         sum(seconds for _, seconds, _ in timed), with_tables=has_tables)
     for kind in KINDS if has_tables else ():
         count = sum(getattr(counts, kind) for report in runs for counts in report.counts.values())
@@ -429,12 +409,10 @@ class PlainSteps(tf.train.SessionRunHook):
 
     def __init__(self, report: RunReport, global_step: Any):
         self._report, self._global_step, self._began = report, global_step, 0.0
-        self._has_begun = False
 
     def after_create_session(self, session: tf.Session, coord: Any) -> None:
         """Finds where the training begins; a session that is made again does not move it."""
-        if not self._has_begun:
-            self._has_begun = True
+        if not self._report.steps:
             self._report.first_step = int(session.run(self._global_step))
 
     def before_run(self, run_context: tf.train.SessionRunContext) -> None:
@@ -443,7 +421,7 @@ class PlainSteps(tf.train.SessionRunHook):
 
     def after_run(self, run_context: tf.train.SessionRunContext, run_values: Any) -> None:
         """Counts a step."""
-        self._report.add_step()
+        self._report.steps += 1
         self._report.add_run(time.monotonic() - self._began)
 
     def end(self, session: tf.Session) -> None:

@@ -47,11 +47,17 @@ def woken_by_interrupt(wake: Callable[[], None]) -> Iterator[None]:
     before = signal.set_wakeup_fd(sender.fileno(), warn_on_full_buffer=False)
 
     def watch() -> None:
-        while (number := _received(receiver)) != b'':
+        while True:
+            try:
+                number = receiver.recv(1)
+            except TimeoutError:  # A call that was just about to wait when it was woken waits yet.
+                number = bytes([signal.SIGTERM])
+            if not number:
+                return
             if number == bytes([signal.SIGINT]):
                 has_come.set()
                 wake()
-            elif number in (None, bytes([signal.SIGTERM])):
+            elif number == bytes([signal.SIGTERM]):
                 receiver.settimeout(_AGAIN if Termination.wake_calls() else None)
 
     thread = threading.Thread(target=watch, name='infeed-interrupt', daemon=True)
@@ -69,17 +75,6 @@ def woken_by_interrupt(wake: Callable[[], None]) -> Iterator[None]:
         receiver.close()
 
 
-def _received(receiver: socket.socket) -> bytes | None:
-    """Returns the number of a signal; nothing at the end, and `None` when it is time to wake again.
-
-    A thread that was just about to wait when it was woken waits all the same.
-    """
-    try:
-        return receiver.recv(1)
-    except TimeoutError:
-        return None
-
-
 class Terminated(BaseException):
     """Ends a call or an evaluation inside of a training that SIGTERM has asked to end.
 
@@ -89,22 +84,22 @@ class Terminated(BaseException):
 
 
 class Termination:
-    """Whether the process was asked to end by SIGTERM, as preempted machines are."""
+    """Whether the process was asked to end by SIGTERM, as preempted machines are.
+
+    Attributes:
+      is_asked: whether SIGTERM has come, so that the run should end after its step.
+    """
 
     _awaited: Termination | None = None
     _calls: list[Callable[[], None]] = []
 
     def __init__(self) -> None:
-        self._is_asked = False
+        self.is_asked = False
 
     @staticmethod
     def of_process() -> Termination:
         """Returns the one of the training that is under way, or a new one if there is none."""
         return Termination._awaited or Termination()
-
-    def is_asked(self) -> bool:
-        """Returns whether SIGTERM has come, so that the run should end after its step."""
-        return self._is_asked
 
     @contextlib.contextmanager
     def awaited(self) -> Iterator[None]:
@@ -131,7 +126,7 @@ class Termination:
 
         def ask(number: int, frame: object) -> None:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
-            self._is_asked = True
+            self.is_asked = True
             if Termination._calls:
                 raise Terminated
 
@@ -143,13 +138,13 @@ class Termination:
         finally:
             Termination._awaited = None
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        if self._is_asked:
+        if self.is_asked:
             tf.logging.warning('SIGTERM: the training ended after a step; now the process ends.')
             signal.raise_signal(signal.SIGTERM)
 
     def proceed(self) -> None:
         """Raises Terminated if SIGTERM has come; called where a run cannot end by itself."""
-        if self._is_asked:
+        if self.is_asked:
             raise Terminated
 
     @staticmethod
@@ -195,14 +190,13 @@ class Shutdown:
 
     def __init__(self, seconds: float, termination: Termination):
         """Allows `seconds` for all waits together, but `PROMPT_SECONDS` once SIGTERM has come."""
-        self._seconds, self._is_urgent = seconds, termination.is_asked
+        self._seconds, self._termination = seconds, termination
         self.proceed = termination.proceed
         self._end: float | None = None
-        self._is_urgent_now = False
 
     def restart(self) -> None:
         """Gives the end of another session, which has begun, a deadline of its own."""
-        self._end, self._is_urgent_now = None, False
+        self._end = None
 
     def wait_for(self, thread: threading.Thread, what: str,
                  unless: Callable[[], bool] = lambda: False) -> bool:
@@ -234,8 +228,7 @@ class Shutdown:
         now = time.monotonic()
         if self._end is None:
             self._end = now + self._seconds
-        if not self._is_urgent_now and self._is_urgent():
-            self._is_urgent_now = True
+        if self._termination.is_asked:
             self._end = min(self._end, now + PROMPT_SECONDS)
         return self._end - now
 
@@ -244,39 +237,42 @@ class Shutdown:
 def called_in_time(name: str, deadline: float) -> Iterator[None]:
     """Warns while the body, the call of input_fn `name`, does not return; ends it at the deadline.
 
-    The call in the body stays in its thread, since it may use objects that belong there. So only a
-    signal can end it, as Ctrl-C does. SIGURG serves for that, since it does nothing by itself. The
-    call goes on, with a line per minute in the log, where Python has no signals: outside of the
-    main thread. It also goes on if the user handles SIGURG.
+    The body stays in its thread, since it may use objects that belong there. So only a signal can
+    end it. SIGURG serves for that, since it does nothing by itself: its handler raises the error.
+    In a thread without signals, and if the user handles SIGURG, the body goes on after the
+    deadline, with a line per minute in the log.
 
     Raises:
       InputPipelineError: E522, if the body takes longer.
     """
-    caller = threading.current_thread()
-    has_ended, late = threading.Event(), list[InputPipelineError]()
+    caller = threading.get_ident()
+    has_ended = threading.Event()
+    late: InputPipelineError | None = None
+    may_end = (threading.current_thread() is threading.main_thread()
+               and signal.getsignal(signal.SIGURG) is signal.SIG_DFL)
 
     def interrupt(number: int, frame: object) -> None:
-        if late:  # Otherwise somebody else sent it, and it does nothing by itself.
-            raise late[0]
-
-    may_end = (caller is threading.main_thread()
-               and signal.getsignal(signal.SIGURG) is signal.SIG_DFL)
+        if late is not None:  # Otherwise it is SIGTERM that woke the call, or somebody else.
+            raise late
 
     def wake() -> None:
         if may_end:
-            assert caller.ident is not None
-            signal.pthread_kill(caller.ident, signal.SIGURG)
+            signal.pthread_kill(caller, signal.SIGURG)
 
     def watch() -> None:
+        nonlocal late
         waited = 0.0
-        while not has_ended.wait(pause := _pause(waited, deadline)):
+        while True:
+            pause = min(WARN_SECONDS, deadline - waited) if late is None else WARN_SECONDS
+            if has_ended.wait(pause):
+                return
             waited += pause
-            if waited < deadline or late:
-                tf.logging.warning('input_fn of %s has not returned for %.0f s.', name, waited)
+            if late is None and waited >= deadline:
+                late = nothing_came(name, waited)
+                tf.logging.error('%s', '\n'.join([str(late), *late.__notes__]))
             else:
-                late.append(nothing_came(name, waited))
-                tf.logging.error('%s', '\n'.join([str(late[0]), *late[0].__notes__]))
-            if late:
+                tf.logging.warning('input_fn of %s has not returned for %.0f s.', name, waited)
+            if late is not None:
                 wake()
 
     watcher = threading.Thread(target=watch, name='infeed-call', daemon=True)
@@ -293,8 +289,3 @@ def called_in_time(name: str, deadline: float) -> Iterator[None]:
         finally:  # The signal may come as late as here.
             if may_end:
                 signal.signal(signal.SIGURG, signal.SIG_DFL)
-
-
-def _pause(waited: float, deadline: float) -> float:
-    """Returns the seconds to the next line: there is one per minute and one at the deadline."""
-    return min(WARN_SECONDS, deadline - waited) if waited < deadline else WARN_SECONDS

@@ -64,34 +64,34 @@ class TrainingSchedule(Schedule):
     def __init__(self, stop: StopAtStep, steps: int, seconds: float | None = None):
         super().__init__(Loop(steps, 0))
         self._stop = stop
-        self._pace = None if seconds is None else TimedPace(seconds)
+        self._estimator = None if seconds is None else IterationCountEstimator(seconds)
 
     def next_loop(self, session: tf.Session, report: RunReport) -> Loop:
         """Returns the steps of the next loop, fewer than usual if the end comes earlier."""
         left = self._stop.steps_left(session)
-        wanted = self._loop.steps if self._pace is None else self._pace.steps()
+        wanted = self._loop.steps if self._estimator is None else self._estimator.steps()
         steps = max(1, min(wanted, left))
         report.first_step = self._stop.final_step - left - report.steps
         return Loop(steps, max(0, left - steps))
 
     def add(self, seconds: float, steps: int) -> None:
-        """Lets the pace know the time of a loop."""
-        if self._pace is not None:
-            self._pace.add(seconds, steps)
+        """Lets the estimator know the time of a loop."""
+        if self._estimator is not None:
+            self._estimator.add(seconds, steps)
 
 
-class TimedPace:
+class IterationCountEstimator:
     """Makes as many steps as take about a given time, judging by the last runs.
 
     The first run makes one step. The number stays once the time per step is steady and the runs
     last about as long as they should. The original's `iteration_count_estimator` has the same rule
     and the same limits.
 
-    >>> pace = TimedPace(10.)
-    >>> pace.steps()
+    >>> estimator = IterationCountEstimator(10.)
+    >>> estimator.steps()
     1
-    >>> pace.add(seconds=0.4, steps=1)
-    >>> pace.steps()
+    >>> estimator.add(seconds=0.4, steps=1)
+    >>> estimator.steps()
     25
     """
 
@@ -223,40 +223,6 @@ class FeedsKept(tf.train.SessionRunHook):
         return asked
 
 
-class BatchSupply:
-    """Asks for the batches of a loop at once, or for each batch only at its step."""
-
-    def __init__(self, infeed: Infeed, report: RunReport, *, ahead: int, draws_ahead: bool,
-                 gives_up: Callable[[float], bool]):
-        """Asks an infeed.
-
-        Args:
-          report: gets the seconds that steps waited.
-          ahead: batches beyond its own that a step waits for, 0 or 1.
-          draws_ahead: whether other batches may be drawn before their step.
-          gives_up: ends a wait; asked with the seconds that a batch has been lacking.
-        """
-        self._infeed, self._report, self._ahead = infeed, report, ahead
-        self._draws_ahead, self._gives_up = draws_ahead, gives_up
-
-    def request(self, loop: Loop, number: int) -> None:
-        """Asks for the batches that step `number` of a loop needs, unless that was done before.
-
-        Otherwise a loop cut short would leave batches behind.
-        """
-        following = loop.steps - 1 - number + loop.following
-        if not self._draws_ahead:
-            self._infeed.request(1, following=min(following, self._ahead))
-        elif not number:
-            self._infeed.request(loop.steps, following=loop.following)
-
-    def wait(self) -> None:
-        """Waits for the batch of the next step; see `Infeed.await_batch`."""
-        began = time.monotonic()
-        self._infeed.await_batch(lambda: self._gives_up(time.monotonic() - began))
-        self._report.time.input += time.monotonic() - began
-
-
 class StepCaller:
     """Runs steps of a loop one by one, with the feeds of all hooks.
 
@@ -322,7 +288,7 @@ class StepsPerRun(tf.train.SessionRunHook):
     and Ctrl-C and failures of threads are noticed between steps.
     """
 
-    def __init__(self, schedule: Schedule, supply: BatchSupply, caller: StepCaller,
+    def __init__(self, schedule: Schedule, infeed: Infeed, caller: StepCaller,
                  report: RunReport, failures: Failures, *, is_over: Callable[[], bool]):
         """Makes the steps of a run.
 
@@ -330,7 +296,7 @@ class StepsPerRun(tf.train.SessionRunHook):
           failures: of other threads, which end the run.
           is_over: asked between steps; ends the run with at most one step more.
         """
-        self._schedule, self._supply, self._caller = schedule, supply, caller
+        self._schedule, self._infeed, self._caller = schedule, infeed, caller
         self._report, self._failures = report, failures
         self._is_over, self._is_last = is_over, False
         self._steps, self._began, self._skipped_in_a_row = 1, 0.0, 0
@@ -349,9 +315,9 @@ class StepsPerRun(tf.train.SessionRunHook):
         session = run_context.session
         loop = self._schedule.next_loop(session, self._report)
         self._began = time.monotonic()
-        self._supply.request(loop, 0)
+        self._infeed.request(0, *loop)
         self._caller.begin_loop(session)
-        self._supply.wait()
+        self._await_batch()
         number = 0
         while number < loop.steps - 1 and not self._is_over():
             result = self._caller.run(session, number)
@@ -359,8 +325,8 @@ class StepsPerRun(tf.train.SessionRunHook):
             if self._schedule.requires_finite_loss:
                 require_finite_loss(result.loss, session, self._global_step)
             number += 1
-            self._supply.request(loop, number)
-            self._supply.wait()
+            self._infeed.request(number, *loop)
+            self._await_batch()
         self._steps, self._is_last = number + 1, self._is_over()
         return self._caller.last(number, has_next=loop.following > 0 and not self._is_last)
 
@@ -371,9 +337,14 @@ class StepsPerRun(tf.train.SessionRunHook):
         if self._is_last or self._schedule.is_one_loop:
             run_context.request_stop()
 
+    def _await_batch(self) -> None:
+        began = time.monotonic()
+        self._infeed.await_batch()
+        self._report.time.input += time.monotonic() - began
+
     def _count(self, result: StepResult) -> None:
         """Counts a step, and raises the reason to end the run after it, if there is one."""
-        self._report.add_step()
+        self._report.steps += 1
         self._report.time.add_step(result.clock)
         refused = result.refused
         if bool(refused) and len(refused.tables) > 0:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import collections
 import sys
-import types
+import traceback
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -28,7 +28,7 @@ class _Made(NamedTuple):
     variable: tf.Variable
     number: int
     keys: tuple[str, ...]
-    place: Hashable
+    lines: Hashable
 
 
 class SharedVariables:
@@ -55,15 +55,15 @@ class SharedVariables:
         def create(next_creator: Callable[..., tf.Variable], **kwargs: Any) -> tf.Variable:
             kwargs['use_resource'] = True  # As on the hardware, whatever the default is.
             key = (kwargs.get('name'), str(kwargs.get('shape')), str(kwargs.get('dtype')))
-            place = _place()
+            lines = _calling_lines()
             if core:
-                return self._hand_out(core, key, place)
+                return self._hand_out(core, key, lines)
             variable = next_creator(**kwargs)
             keys = kwargs.get('collections')
             of_variable = {tf.GraphKeys.GLOBAL_VARIABLES} if keys is None else set(keys)
             if variable.trainable:
                 of_variable.add(tf.GraphKeys.TRAINABLE_VARIABLES)
-            made = _Made(variable, len(self._numbers), tuple(sorted(of_variable)), place)
+            made = _Made(variable, len(self._numbers), tuple(sorted(of_variable)), lines)
             self._made[key].append(made)
             self._of_handle[variable.handle.op] = made
             self._numbers[id(variable)] = made.number
@@ -85,7 +85,7 @@ class SharedVariables:
                 own += [loss for loss in losses if tensor.op in _handles(loss)
                         and not any(loss is each for each in own)]
 
-    def _hand_out(self, core: int, key: Any, place: Hashable) -> tf.Variable:
+    def _hand_out(self, core: int, key: Any, lines: Hashable) -> tf.Variable:
         free = [each for each in self._made.get(key, []) if each.number not in self._held[core]]
         if not free:
             name, shape, dtype = key
@@ -94,7 +94,7 @@ class SharedVariables:
                 f'variable "{name}" of shape {shape} and dtype {dtype} on core {core}, which core '
                 '0 did not create', 'Do not make variables or their names depend on the core.'))
         # Another one alike may be kept by the model, which makes it for core 0 alone.
-        found = next((each for each in free if each.place == place), free[0])
+        found = next((each for each in free if each.lines == lines), free[0])
         self._hold(core, found)
         return found.variable
 
@@ -108,14 +108,9 @@ class SharedVariables:
             items.insert(position, made.variable)
 
 
-def _place() -> Hashable:
+def _calling_lines() -> Hashable:
     """Returns the lines of code that call this function's caller, which creates a variable."""
-    lines = []
-    frame: types.FrameType | None = sys._getframe(2)
-    while frame is not None:
-        lines.append((frame.f_code, frame.f_lineno))
-        frame = frame.f_back
-    return tuple(lines)
+    return tuple((frame.f_code, line) for frame, line in traceback.walk_stack(sys._getframe(2)))
 
 
 def _handles(loss: tf.Tensor) -> set[tf.Operation]:

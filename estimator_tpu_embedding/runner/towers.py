@@ -48,19 +48,19 @@ _KEPT_FROM_ALL_TOWERS = (tf.GraphKeys.TABLE_INITIALIZERS, tf.GraphKeys.QUEUE_RUN
                          tf.GraphKeys.RESOURCES, tf.GraphKeys.LOCAL_RESOURCES)
 
 
-class _Place(threading.local):
+class _Current(threading.local):
     """The towers and the core that the current thread builds."""
 
     towers: Towers[Any] | None = None
     core = 0
 
 
-_place = _Place()
+_current = _Current()
 
 
 def current_core() -> int:
     """Returns the core whose tower the current thread builds; 0 outside of towers."""
-    return _place.core if _place.towers is not None else 0
+    return _current.core if _current.towers is not None else 0
 
 
 def cross_replica_sum(value: Any, group_assignment: Sequence[Sequence[int]] | None = None
@@ -86,23 +86,23 @@ def cross_replica_sums(values: Mapping[str, Any],
     same on all cores have the same sum. Keys are nouns, for messages.
     """
     tensors = {key: tf.convert_to_tensor(value) for key, value in values.items()}
-    towers = _place.towers
+    towers = _current.towers
     if towers is None or not tensors:
         return {key: tf.identity(value) for key, value in tensors.items()}
-    group, placement = group_of(_place.core, group_assignment, towers.count), towers.placement
+    group, placement = group_of(_current.core, group_assignment, towers.count), towers.placement
     return towers.meet(tensors, lambda values: each_added(values, group, placement), group)
 
 
 def number_of_cores() -> int:
     """Returns how many towers are being built; 1 outside of towers."""
-    return _place.towers.count if _place.towers is not None else 1
+    return _current.towers.count if _current.towers is not None else 1
 
 
 def meet(value: T, combine: Callable[[list[T]], R]) -> R:
     """Returns `combine` of the values of all cores, in their order; it is called once."""
-    if _place.towers is None:
+    if _current.towers is None:
         return combine([value])
-    return _place.towers.meet(value, combine)
+    return _current.towers.meet(value, combine)
 
 
 class Towers(Generic[T]):
@@ -175,13 +175,13 @@ class Towers(Generic[T]):
 
     def _repeats(self) -> _tf.Repeats | None:
         """Returns those of the tower whose turn it is, but for tower 0."""
-        is_other = _place.towers is self and _place.core
-        return self._towers[_place.core].repeats if is_other else None
+        is_other = _current.towers is self and _current.core
+        return self._towers[_current.core].repeats if is_other else None
 
     def _take_kept(self, inputs: Sequence[tf.Tensor]) -> None:
         """Lets the tower whose turn it is hold the variables that it uses."""
-        if _place.towers is self and _place.core:
-            self._variables.take_kept(_place.core, inputs, self._towers[0].view.collections.get(
+        if _current.towers is self and _current.core:
+            self._variables.take_kept(_current.core, inputs, self._towers[0].view.collections.get(
                 tf.GraphKeys.REGULARIZATION_LOSSES, []))
 
     def _run_in_threads(self, function: Callable[[int], T]) -> None:
@@ -202,7 +202,7 @@ class Towers(Generic[T]):
 
     def meet(self, value: Any, combine: Callable[[list[Any]], R], group: tuple[int, ...] = ()) -> R:
         """See the function `meet`; `combine` is called once per `group`."""
-        core = _place.core
+        core = _current.core
         if self.count > 1 and (tf.get_default_graph() is not self._graph
                                or _tf.is_in_control_flow(self._graph)):
             raise ConfigError(Problem(
@@ -230,7 +230,7 @@ class Towers(Generic[T]):
         tower = self._towers[core]
         try:
             self._await_turn(tower)
-            _place.towers, _place.core = self, core
+            _current.towers, _current.core = self, core
             with self._graph.as_default(), _tf.tpu_shard_context(self.count), \
                     tf.variable_creator_scope(self._variables.creator(core)):
                 scope, counts = tower.scope
@@ -243,7 +243,7 @@ class Towers(Generic[T]):
             pass
         except BaseException as error:  # Handed to the thread that called build().
             self._turns.fail(error)
-        _place.towers = None
+        _current.towers = None
         self._hand_over(tower, is_done=True)
 
     def _hand_over(self, tower: Tower, is_done: bool = False) -> None:
@@ -392,37 +392,30 @@ class Turns:
 
     def __init__(self, count: int):
         self.failure: BaseException | None = None
-        lock = threading.Lock()
-        # One for each, so that a turn wakes one thread, however many there are.
-        self._conditions = [threading.Condition(lock) for _ in range(count)]
+        self._turns = [threading.Semaphore(int(each == 0)) for each in range(count)]
         self._is_done = [False] * count
-        self._running: int | None = 0
 
     def wait(self, own: int) -> None:
         """Waits for the turn of thread `own`, or raises Abandoned. Unbounded: others run user code.
         """
-        with self._conditions[own]:
-            self._conditions[own].wait_for(
-                lambda: self._running == own or self.failure is not None)
+        self._turns[own].acquire()
         if self.failure is not None:
             raise Abandoned
 
     def hand_over(self, own: int, is_done: bool = False) -> None:
         """Gives the turn to the next thread that is not done, which may be the same one."""
-        count = len(self._conditions)
-        with self._conditions[own]:
-            self._is_done[own] = is_done
-            self._running = next((each % count for each in range(own + 1, own + 1 + count)
-                                  if not self._is_done[each % count]), None)
-            if self._running is not None:
-                self._conditions[self._running].notify()
+        self._is_done[own] = is_done
+        count = len(self._turns)
+        following = [each % count for each in range(own + 1, own + 1 + count)]
+        left = [each for each in following if not self._is_done[each]]
+        if left:
+            self._turns[left[0]].release()
 
     def fail(self, error: BaseException) -> None:
         """Lets all threads give up."""
-        with self._conditions[0]:
-            self.failure = self.failure or error
-            for condition in self._conditions:
-                condition.notify()
+        self.failure = self.failure or error
+        for turn in self._turns:
+            turn.release()
 
 
 @contextlib.contextmanager
@@ -434,15 +427,15 @@ def folded() -> Iterator[None]:
     of_first: set[tuple[str, int, str]] = set()
 
     def is_news(record: logging.LogRecord) -> bool:
-        if _place.towers is None:
+        if _current.towers is None:
             return True
         try:
             key = record.name, record.levelno, record.getMessage()
         except Exception:  # Its handler will tell of a format that does not fit.
             return True
-        if _place.core == 0:
+        if _current.core == 0:
             of_first.add(key)
-        return _place.core == 0 or key not in of_first
+        return _current.core == 0 or key not in of_first
 
     loggers = [logging.getLogger(), *logging.Logger.manager.loggerDict.values()]
     handlers = {handler for logger in loggers if isinstance(logger, logging.Logger)

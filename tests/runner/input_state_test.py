@@ -123,6 +123,8 @@ def test_old_states_are_deleted_like_checkpoints_over_several_trainings_too(tmp_
     for name, steps in (('input', [3, 5, 6]), ('model', [5, 6])):
         assert sorted(path.stem for path in tmp_path.glob(f'{name}.ckpt*.index')) == [
             f'{name}.ckpt-{step}' for step in steps]
+    assert sorted(path.name for path in tmp_path.glob('*.tables.json')) == [
+        'model.ckpt-5.tables.json', 'model.ckpt-6.tables.json']
 
 
 def test_a_plain_estimator_goes_on_too_shuffled_data_included(tmp_path):

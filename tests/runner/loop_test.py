@@ -89,14 +89,6 @@ def test_hooks_see_one_run_per_loop_and_may_fetch_tensors_of_the_model(tmp_path)
     assert np.isfinite(fetched).all()
 
 
-def test_keep_checkpoint_max_also_removes_the_manifests_of_what_it_removes(tmp_path):
-    make(tmp_path, save_checkpoints_steps=2, keep_checkpoint_max=2).train(endless, steps=8)
-    left = sorted(path.name for path in tmp_path.iterdir() if 'ckpt' in path.name
-                  and path.name.endswith(('.index', '.json')))
-    assert left == ['model.ckpt-6.index', 'model.ckpt-6.tables.json', 'model.ckpt-8.index',
-                    'model.ckpt-8.tables.json']
-
-
 def test_a_run_that_is_interrupted_and_resumed_equals_one_that_is_not(tmp_path):
     make(tmp_path / 'whole').train(endless, max_steps=10)  # 40 samples: ids start over at 5
     make(tmp_path / 'parts').train(endless, max_steps=5)
