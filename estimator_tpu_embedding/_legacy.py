@@ -137,31 +137,12 @@ def checked_hooks(hooks: Sequence[Any] | None) -> list[Any]:
     return found
 
 
-def write_metrics(directory: str, metrics: dict[str, Any], step: int) -> None:
-    """Writes the metrics of an evaluation at a global step to the event file of a directory."""
+def write_evaluation(directory: str, metrics: dict[str, Any], step: int, prefix: str | None
+                     ) -> None:
+    """Writes metrics at a global step, and the checkpoint if any, to a directory's event file."""
     _estimator_module()._write_dict_to_summary(directory, metrics, step)
-
-
-def write_checkpoint_path(directory: str, prefix: str, step: int) -> None:
-    """Writes the path of an evaluated checkpoint to the event file of a directory."""
-    _estimator_module()._write_checkpoint_path_to_summary(directory, prefix, step)
-
-
-def model_fn_of(estimator: Any) -> Callable[..., Any]:
-    """Returns the model_fn that an Estimator was given; its property `model_fn` hides `params`."""
-    found: Callable[..., Any] = estimator._model_fn
-    return found
-
-
-def add_train_hooks(more: Callable[[], Sequence[Any]]) -> None:
-    """Gives every training of every plain Estimator more hooks, unless an earlier call did."""
-    original = estimator_class()._convert_train_steps_to_hooks
-
-    @functools.wraps(original)
-    def extended(self: Any, steps: int | None, max_steps: int | None) -> list[Any]:
-        return [*original(self, steps, max_steps), *more()]
-
-    _replace_once('_convert_train_steps_to_hooks', extended)
+    if prefix is not None:
+        _estimator_module()._write_checkpoint_path_to_summary(directory, prefix, step)
 
 
 class Training(NamedTuple):
@@ -174,30 +155,26 @@ class Training(NamedTuple):
     listeners: Sequence[Any] | None
 
 
-def surround_trainings(around: Callable[[Training], contextlib.AbstractContextManager[Any]]
-                       ) -> None:
+def surround_trainings(
+        around: Callable[[Training], contextlib.AbstractContextManager[Sequence[Any]]]) -> None:
     """Runs every training of every plain Estimator within a context, unless an earlier call did.
 
-    The value of the context is one more hook.
+    The value of the context is more hooks.
     """
     original = estimator_class()._train_with_estimator_spec
+    if hasattr(original, '__wrapped__'):
+        return
 
     @functools.wraps(original)
     def surrounded(self: Any, estimator_spec: Any, worker_hooks: list[Any], hooks: Sequence[Any],
                    global_step_tensor: Any, saving_listeners: Any) -> Any:
         training = Training(self, estimator_spec, (*worker_hooks, *hooks), global_step_tensor,
                             saving_listeners)
-        with around(training) as hook:
-            return original(self, estimator_spec, worker_hooks, [*hooks, hook],
+        with around(training) as more:
+            return original(self, estimator_spec, worker_hooks, [*hooks, *more],
                             global_step_tensor, saving_listeners)
 
-    _replace_once('_train_with_estimator_spec', surrounded)
-
-
-def _replace_once(name: str, method: Callable[..., Any]) -> None:
-    """Replaces a method of plain Estimators, unless an earlier `install()` did."""
-    if not hasattr(getattr(estimator_class(), name), '__wrapped__'):
-        setattr(estimator_class(), name, method)
+    estimator_class()._train_with_estimator_spec = surrounded
 
 
 def _estimator_module() -> types.ModuleType:

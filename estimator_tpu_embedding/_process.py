@@ -1,4 +1,4 @@
-"""Warns if a process forks after TensorFlow started, and refuses work in the forked child.
+"""Refuses work in a child that was forked after TensorFlow had started.
 
 TensorFlow's threads do not survive a fork, so a call in the child would wait for ever.
 """
@@ -10,8 +10,6 @@ import os
 import pathlib
 import signal
 import sys
-
-from absl import logging
 
 from .errors import CallError, Problem
 
@@ -26,13 +24,11 @@ class _State:
       used_in: the process in which work of this package began first; `None` before.
       parent: the parent of a child that was forked when TensorFlow ran already; otherwise `None`.
       runs: whether TensorFlow ran when the current fork began.
-      has_warned: whether this process has warned of a fork.
     """
 
     used_in: int | None = None
     parent: int | None = None
     runs = False
-    has_warned = False
 
 
 def end_with_parent() -> None:
@@ -60,15 +56,6 @@ def require_threads(call: str) -> None:
 
 def _before_fork() -> None:
     _State.runs = _runs_tensorflow()
-    user = _who_forks()
-    if not _State.runs or _State.has_warned or user is None:
-        return
-    _State.has_warned = True
-    logging.warning('%s', Problem(
-        'W532', f'module {user}', 'a process in which TensorFlow runs should not be forked',
-        'a fork', 'The child may compute with NumPy and the like, as a loader of data does; '
-        'whatever it does with TensorFlow may wait for ever. Start it with '
-        'multiprocessing.get_context("spawn").'))
 
 
 def _after_fork() -> None:
@@ -92,20 +79,6 @@ def _is_of_tensorflow(task: pathlib.Path) -> bool:
         return (task / 'comm').read_text().startswith('tf_')
     except OSError:  # The thread has just ended.
         return False
-
-
-def _who_forks() -> str | None:
-    """Returns the first module on the stack that is not Python's; `None` if a program begins."""
-    frame = sys._getframe(1)
-    while frame is not None:
-        name = str(frame.f_globals.get('__name__'))
-        root = name.partition('.')[0]
-        if root == 'subprocess':
-            return None
-        if (root == '__main__' or root not in sys.stdlib_module_names) and name != __name__:
-            return f'{name} ({frame.f_code.co_filename}:{frame.f_lineno})'
-        frame = frame.f_back  # type: ignore[assignment]
-    return 'unknown'
 
 
 if hasattr(os, 'register_at_fork'):

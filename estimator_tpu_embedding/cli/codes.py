@@ -318,7 +318,6 @@ E525 sparse or ragged tensors that are fetched to a TPU
 W525 prediction without rows
 E526 end of a queue or iterator in the model
 W531 training outside of the main thread
-W532 fork beside TensorFlow
 E537 forked process
 E801 gradients that are not finite
 W801 step that changed no table

@@ -16,17 +16,12 @@ from ..runner.progress import PlainSteps, RunReport, announce
 
 def put_in_place() -> None:
     """Limits each training of a plain Estimator, and reports it as runs of this package are."""
-    def hooks() -> list[tf.train.SessionRunHook]:
-        limit = defaults.current().step_limit
-        return [] if limit is None else [tf.train.StopAtStepHook(num_steps=limit)]
-
-    _legacy.add_train_hooks(hooks)
-    _legacy.surround_trainings(_counted)
+    _legacy.surround_trainings(_limited_and_counted)
 
 
 @contextlib.contextmanager
-def _counted(training: _legacy.Training) -> Iterator[PlainSteps]:
-    """Reports one training; yields the hook that counts its steps."""
+def _limited_and_counted(training: _legacy.Training) -> Iterator[list[tf.train.SessionRunHook]]:
+    """Reports one training; yields the hooks that limit and count its steps."""
     _process.require_threads('train')
     estimator, spec = training.estimator, training.spec
     _tell_of_workers(estimator)
@@ -37,8 +32,10 @@ def _counted(training: _legacy.Training) -> Iterator[PlainSteps]:
                  *training.hooks, *spec.training_hooks, *spec.training_chief_hooks)))
     if not saves and estimator.config.is_chief and not training.listeners:
         report.tell_that_nothing_is_saved()
+    limit = defaults.current().step_limit
+    limiting = [] if limit is None else [tf.train.StopAtStepHook(num_steps=limit)]
     try:
-        yield PlainSteps(report, training.global_step)
+        yield [*limiting, PlainSteps(report, training.global_step)]
     finally:
         report.finish()
 

@@ -222,11 +222,9 @@ class TPUEstimator(WithoutTpu):
         job = self._job(_legacy.mode_keys().EVAL, input_fn)
         results = inference.evaluate(job, steps=steps, hooks=_legacy.checked_hooks(hooks),
                                      following=found)
-        step = results['global_step']
         with tf.Graph().as_default(), summaries.survived(self.eval_dir(name)):
-            _legacy.write_metrics(self.eval_dir(name), results, step)
-            if found is not None:
-                _legacy.write_checkpoint_path(self.eval_dir(name), found.prefix, step)
+            _legacy.write_evaluation(self.eval_dir(name), results, results['global_step'],
+                                     None if found is None else found.prefix)
         return results
 
     def predict(self, input_fn: Callable[..., Any], predict_keys: Any = None,
@@ -344,7 +342,8 @@ def export_estimator_savedmodel(estimator: Any, export_dir_base: str,
     config = RunConfig(model_dir=estimator.model_dir, tpu_config=TPUConfig(
         per_host_input_for_training=InputPipelineConfig.PER_HOST_V2))  # Never called for input.
     exporter = TPUEstimator(
-        _legacy.model_fn_of(estimator), config=config,
-        params=estimator.params, use_tpu=True, train_batch_size=2048, eval_batch_size=2048)
+        estimator._model_fn,  # The property `model_fn` hides that it takes params.
+        config=config, params=estimator.params, use_tpu=True, train_batch_size=2048,
+        eval_batch_size=2048)
     return exporter.export_saved_model(
         export_dir_base, serving_input_receiver_fn, assets_extra, as_text, checkpoint_path)
