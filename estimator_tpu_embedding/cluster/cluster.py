@@ -15,7 +15,7 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 from absl import logging
 
-from ..errors import ConfigError, bytes_text, counted, shown
+from ..errors import bytes_text, counted, shown
 from ..hosts.placement import CLIENT_JOB, HOST_JOB
 from . import claims, listening, preflight, worker_calls
 from .claims import Opened
@@ -52,11 +52,8 @@ class Cluster:
                  run: str | None = None):
         """Contacts and starts nobody yet; `say` is told what is found later.
 
-        Raises:
-          ConfigError: with every problem of the choice.
+        The choice has no `problems`: whoever states one looks at them.
         """
-        if problems := list(choice.problems()):
-            raise ConfigError(*problems)
         self.choice, self.run = choice, run or _RUN
         self._say, self._pid = say, os.getpid()
         self._lock = threading.RLock()
@@ -278,9 +275,6 @@ def current(choice: ClusterChoice, say: Callable[[str], None] = logging.info) ->
     """Returns the cluster of this process for a choice; the same one each time.
 
     Choices that differ only in their deadlines share one, which has the deadlines of the last.
-
-    Raises:
-      ConfigError: with every problem of the choice.
     """
     key = dataclasses.replace(choice, connect_deadline=1.0, worker_deadline=1.0,
                               step_deadline=None)
