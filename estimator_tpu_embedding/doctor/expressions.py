@@ -50,7 +50,7 @@ _SPECIAL = frozenset({'delattr', 'eval', 'exec', 'getattr', 'globals', 'locals',
 _NAMES_IN_TEXT = TENSORFLOW | {'eval', 'exec', 'getattr', 'globals', 'locals', 'vars'}
 """Words of an executed text that may look up names of libraries, beside those bound here."""
 _HARMLESS = frozenset('bool callable dir hasattr hash help id isinstance issubclass print reload '
-                     'repr str type'.split())
+                      'repr str type'.split())
 """Functions of Python that ask a module for no name, or that Python 3 does not have."""
 _BUILTINS = frozenset({'__builtins__', '__import__', 'eval', 'exec', 'globals', 'locals'})
 """Names of Python that look up others by texts."""
@@ -495,7 +495,7 @@ def patched(state: State, base: ast.expr, name: str) -> None:
             path = one.question.path
             if state.scope is state.module and path not in state.scanned.patched:
                 state.scanned.early.update(use for use in state.scanned.uses
-                                   if f'{use.question.path}.'.startswith(f'{path}.'))
+                                           if f'{use.question.path}.'.startswith(f'{path}.'))
             state.scanned.patched.add(path)
 
 
