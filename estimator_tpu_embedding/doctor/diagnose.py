@@ -134,11 +134,11 @@ def scan(found: Found) -> list[ScannedFile]:
 
 
 def scan_file(source: Source, project: Project) -> ScannedFile:
-    """Scans one file; `project` says what modules hand out, and `Project()` knows no other file."""
+    """Scans one file; `project` says what modules hand out."""
     path = os.path.abspath(source.path)
     parsed = syntax.parse(source)
     nodes = Nodes(parsed.tree)
-    state = State(path, parsed.places, project, nodes=nodes)
+    state = State(path, parsed.places, project, nodes)
     scanned, program = state.scanned, ''
     scanned.problems = [*source.problems, *parsed.problems]
     try:
@@ -203,7 +203,7 @@ def _exports_of(path: str, project: Project) -> Exports:
     """Returns what the module in a file hands out, from what stands at its top level."""
     source = read(path)
     parsed = syntax.parse(source, is_compiled=False)
-    state = State(path, parsed.places, project, is_shallow=True)
+    state = State(path, parsed.places, project)
     is_whole = not source.problems and not parsed.problems
     try:
         follow_file(state, parsed.tree)

@@ -50,7 +50,7 @@ _SPECIAL = frozenset({'delattr', 'eval', 'exec', 'getattr', 'globals', 'locals',
 _NAMES_IN_TEXT = TENSORFLOW | {'eval', 'exec', 'getattr', 'globals', 'locals', 'vars'}
 """Words of an executed text that may look up names of libraries, beside those bound here."""
 _HARMLESS = frozenset('bool callable dir hasattr hash help id isinstance issubclass print reload '
-                     'repr str type'.split())
+                      'repr str type'.split())
 """Functions of Python that ask a module for no name, or that Python 3 does not have."""
 _BUILTINS = frozenset({'__builtins__', '__import__', 'eval', 'exec', 'globals', 'locals'})
 """Names of Python that look up others by texts."""
@@ -108,21 +108,6 @@ def walk_guarded(state: State, *nodes: ast.AST | None) -> None:
     state.block = outer
 
 
-def walk_called(state: State, node: ast.expr) -> None:
-    """Records the uses of an expression that is called, or is a base class or decorator.
-
-    The import of a name was listed where it is written. Where a program goes on with `None` after
-    it failed, the program fails here.
-    """
-    if not isinstance(node, ast.Name):
-        walk(state, node)
-        return
-    final = state.final(_name(state, node, []) or (), '')
-    if any(one.choice == TRIED for one in final) and all(
-            one.kind == NONE or one.question is not None and one.choice == TRIED for one in final):
-        state.use_names(node, final, '', node.id, NAME)
-
-
 def bind_others(state: State, target: ast.AST) -> None:
     """Binds the names of a target to something unknown, and records what the target uses."""
     stack = [target]
@@ -140,22 +125,42 @@ def bind_others(state: State, target: ast.AST) -> None:
             walk(state, node.value, node.slice)
 
 
-def _name(state: State, node: ast.Name, stack: list[ast.AST]) -> Meanings | None:
+def _name(state: State, node: ast.Name, stack: list[ast.AST]) -> None:
     if type(node.ctx) is not ast.Load:
-        return None
+        return
     meanings = state.bound(node.id)
     if meanings is None:
         meanings = state.from_stars(node.id) if state.stars else None
         if meanings is None:
             _use_builtin(state, node)
-            return None
+            return
         # It has no other place: the import names nothing.
         direct = tuple(one for one in meanings if not one.question or one.question.names)
         state.use_names(node, direct, '', node.id, NAME)
     if not is_unknown(meanings):
         state.meant[id(node)] = meanings
         note(state, node, meanings)
-    return meanings
+        if _is_called(state, node):
+            _use_called(state, node, meanings)
+
+
+def _is_called(state: State, node: ast.Name) -> bool:
+    """Whether a name is called, or is a base class or decorator."""
+    parent = state.parents.get(node)
+    if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return node in parent.decorator_list
+    return isinstance(parent, ast.ClassDef) or isinstance(parent, ast.Call) and parent.func is node
+
+
+def _use_called(state: State, node: ast.Name, meanings: Meanings) -> None:
+    """Records a use where the program went on with `None` after the import of a name failed.
+
+    The import was listed where it is written. The program fails here.
+    """
+    final = state.final(meanings, '')
+    if any(one.choice == TRIED for one in final) and all(
+            one.kind == NONE or one.question is not None and one.choice == TRIED for one in final):
+        state.use_names(node, final, '', node.id, NAME)
 
 
 def _use_builtin(state: State, node: ast.Name) -> None:
@@ -222,15 +227,8 @@ def _of_dataset(state: State, node: ast.Attribute, text: str) -> None:
 
 
 def _call(state: State, node: ast.Call, stack: list[ast.AST]) -> None:
-    function = node.func
-    stack += reversed(node.keywords)
-    stack += reversed(node.args)
-    if isinstance(function, ast.Name):
-        last = function.id
-        walk_called(state, function)
-    else:
-        last = function.attr if isinstance(function, ast.Attribute) else ''
-        stack.append(function)
+    stack += reversed((node.func, *node.args, *node.keywords))
+    last = last_name(node)
     if last in _SPECIAL:
         called(state, node, last)
         if last == 'getattr' or last in _IMPORTERS:
@@ -495,7 +493,7 @@ def patched(state: State, base: ast.expr, name: str) -> None:
             path = one.question.path
             if state.scope is state.module and path not in state.scanned.patched:
                 state.scanned.early.update(use for use in state.scanned.uses
-                                   if f'{use.question.path}.'.startswith(f'{path}.'))
+                                           if f'{use.question.path}.'.startswith(f'{path}.'))
             state.scanned.patched.add(path)
 
 

@@ -26,11 +26,10 @@ _MOST_STEPS = 1000
 class Project:
     """The modules of the files that were found."""
 
-    def __init__(self, found: Found | None = None,
-                 examine: Callable[[str, Project], Exports] | None = None):
-        """Examines a file when another imports it; without `found` only relative imports do."""
-        self._roots = {os.path.abspath(root): root for root in (found.roots if found else ())}
-        self._shown = {os.path.abspath(path): path for path in (found.files if found else ())}
+    def __init__(self, found: Found, examine: Callable[[str, Project], Exports]):
+        """Examines a file when another imports it; without roots only relative imports do."""
+        self._roots = {os.path.abspath(root): root for root in found.roots}
+        self._shown = {os.path.abspath(path): path for path in found.files}
         self._examine = examine
         self._exports: dict[str, Exports] = {}
         self._folders: dict[str, tuple[set[str], set[str]]] = {}
@@ -72,8 +71,7 @@ class Project:
         if file not in self._exports:
             if not file.endswith('.py'):
                 return Exports({}, is_open=file.endswith(_COMPILED))
-            self._exports[file] = Exports({}, is_open=True) if self._examine is None else (
-                self._examine(file, self))
+            self._exports[file] = self._examine(file, self)
         return self._exports[file]
 
     def remember(self, file: str, exports: Exports) -> None:

@@ -28,7 +28,6 @@ from .expressions import (
     meaning_of,
     patched,
     walk,
-    walk_called,
     walk_guarded,
 )
 from .findings import CERTAIN, FALLBACK, TESTED, TRIED, Question
@@ -104,9 +103,7 @@ def _parameters(arguments: ast.arguments) -> list[ast.arg]:
 
 
 def _function(state: State, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-    for decorator in node.decorator_list:
-        walk_called(state, decorator)
-    walk(state, *node.args.defaults, *node.args.kw_defaults)
+    walk(state, *node.decorator_list, *node.args.defaults, *node.args.kw_defaults)
     _annotations(state, node.returns, *(one.annotation for one in _parameters(node.args)))
     state.bind(node.name, OTHERS)
     state.later(node)
@@ -118,9 +115,7 @@ def _annotations(state: State, *nodes: ast.expr | None) -> None:
 
 
 def _class(state: State, node: ast.ClassDef) -> None:
-    for each in (*node.decorator_list, *node.bases):
-        walk_called(state, each)
-    walk(state, *node.keywords)
+    walk(state, *node.decorator_list, *node.bases, *node.keywords)
     outer = state.scope
     state.scope = Scope(outer, state.block, state.order, is_class=True)
     follow(state, node.body)

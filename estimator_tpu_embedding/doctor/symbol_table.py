@@ -70,14 +70,14 @@ class State:
       is_open: whether the module has names that no statement shows.
     """
 
-    def __init__(self, file: str, places: Places, project: Project, *, is_shallow: bool = False,
-                 nodes: Nodes | None = None):
+    def __init__(self, file: str, places: Places, project: Project, nodes: Nodes | None = None):
+        """Begins with an empty module; without `nodes` the scan is shallow."""
         self.file, self.places, self.project = file, places, project
+        self.is_shallow = nodes is None
         nodes = nodes or Nodes(ast.Pass())
         self.parents, self.hints = nodes.parents, nodes.hints
         self.globals = {name for one in nodes.of(ast.Global) for name in one.names}
         self.nonlocals = {name for one in nodes.of(ast.Nonlocal) for name in one.names}
-        self.is_shallow = is_shallow
         self.scanned = ScannedFile(places.path)
         self.meant: dict[int, Meanings] = {}
         self.block = Block()

@@ -46,9 +46,9 @@ class Places:
         self.path = source.path
         self._is_notebook = source.is_notebook
         self._lines: list[str] = []
-        self._starts: list[int] = []  # The number of lines before each cell.
+        self.starts: list[int] = []  # The number of lines before each cell.
         for cell in source.cells:
-            self._starts.append(len(self._lines))
+            self.starts.append(len(self._lines))
             self._lines += cell.split('\n')
 
     def of(self, node: ast.AST) -> Place:
@@ -65,15 +65,11 @@ class Places:
         before, cell = self._before(line)
         return Place(self.path, line - before, column, line - before, column + 1, cell)
 
-    def start(self, cell: int) -> int:
-        """Returns the number of lines before a cell, which counts from 0."""
-        return self._starts[cell]
-
     def _before(self, line: int) -> tuple[int, int]:
         if not self._is_notebook:
             return 0, 0
-        cell = max(1, bisect.bisect_left(self._starts, line))
-        return self._starts[cell - 1], cell
+        cell = max(1, bisect.bisect_left(self.starts, line))
+        return self.starts[cell - 1], cell
 
     def _column(self, line: int, offset: int) -> int:
         """Returns the column, from 1, of an offset in bytes of UTF-8."""
@@ -91,8 +87,7 @@ def parse(source: Source, *, is_compiled: bool = True) -> Parsed:
     places = Places(source)
     statements: list[ast.stmt] = []
     problems: list[Finding] = []
-    for number, text in enumerate(source.cells):
-        start = places.start(number)
+    for text, start in zip(source.cells, places.starts):
         tree, problem = _tree_of(text, places, start, is_compiled)
         if problem is not None:
             problems.append(problem)

@@ -104,30 +104,40 @@ def construct_of(path: str) -> str | None:
 
 def facts_of(nodes: Nodes, paths_of: PathsOf, place_of: PlaceOf) -> list[Fact]:
     """Returns the facts of one file, in the order of the source."""
-    found = [*_constructs(nodes, paths_of, place_of), *_calls(nodes, place_of),
-             *_sums(nodes, place_of)]
+    found = list(_sums(nodes, place_of))
+    for call in nodes.of(ast.Call):
+        name = called_name(call)
+        if name in ('minimize', 'apply_gradients') and isinstance(call.func, ast.Attribute):
+            found.append(Fact('minimize', place_of(call.func), {'name': name}))
+        elif name.endswith('Optimizer') and name not in _SUMS:
+            found.append(Fact('optimizer', place_of(call.func), {'name': name}))
+        elif name == 'batch' and call.args and _is_fixed(call, nodes):
+            found.append(Fact('fixed batch', place_of(call), {
+                'written': f'batch({written(call.args[0])})'}))
+        elif name.startswith('DEFINE_') or name == 'add_argument' and call.args:
+            found.append(_flag(call, place_of))
+        elif isinstance(call.func, ast.Name) or name in _WORDS or _is_operation(name):
+            path, kind = next(((path, kind) for path in paths_of(call.func)
+                               if (kind := construct_of(path))), ('', ''))
+            if kind:
+                found += _construct(call, kind, path, nodes, place_of)
     return sorted(found, key=lambda fact: (fact.place.cell, fact.place[1:3]))
 
 
-def _constructs(nodes: Nodes, paths_of: PathsOf, place_of: PlaceOf) -> Iterator[Fact]:
-    """Yields a fact per call of a construct, and one per function of a rate that it is given."""
-    for call in nodes.of(ast.Call):
-        name = called_name(call)
-        if not (isinstance(call.func, ast.Name) or name in _WORDS or _is_operation(name)):
-            continue
-        path, kind = next(((path, kind) for path in paths_of(call.func)
-                           if (kind := construct_of(path))), ('', ''))
-        if kind:
-            arguments = _arguments(call, kind)
-            yield Fact(kind, place_of(call.func), {
-                'path': path, 'written': written(call.func),
-                'arguments': {name: _value(each) for name, each in arguments.items()},
-                'places': {name: place_of(each) for name, each in arguments.items()},
-                'is_open': any(isinstance(each, ast.Starred) for each in call.args)
-                or any(each.arg is None for each in call.keywords)})
-            rate = arguments.get('learning_rate_fn')
-            if kind in _COLUMNS and rate is not None:
-                yield from _rate(rate, nodes, place_of)
+def _construct(call: ast.Call, kind: str, path: str, nodes: Nodes, place_of: PlaceOf
+               ) -> Iterator[Fact]:
+    """Yields the fact of a construct, and perhaps one of the function of a rate that it is given.
+    """
+    arguments = _arguments(call, kind)
+    yield Fact(kind, place_of(call.func), {
+        'path': path, 'written': written(call.func),
+        'arguments': {name: _value(each) for name, each in arguments.items()},
+        'places': {name: place_of(each) for name, each in arguments.items()},
+        'is_open': any(isinstance(each, ast.Starred) for each in call.args)
+        or any(each.arg is None for each in call.keywords)})
+    rate = arguments.get('learning_rate_fn')
+    if kind in _COLUMNS and rate is not None:
+        yield from _rate(rate, nodes, place_of)
 
 
 def _is_operation(name: str) -> bool:
@@ -173,21 +183,6 @@ def _rate(rate: ast.expr, nodes: Nodes, place_of: PlaceOf) -> Iterator[Fact]:
             'how': 'a lambda' if isinstance(rate, ast.Lambda) else 'a functools.partial'})
 
 
-def _calls(nodes: Nodes, place_of: PlaceOf) -> Iterator[Fact]:
-    """Yields facts about calls by the name that is called alone."""
-    for node in nodes.of(ast.Call):
-        name = called_name(node)
-        if name in ('minimize', 'apply_gradients') and isinstance(node.func, ast.Attribute):
-            yield Fact('minimize', place_of(node.func), {'name': name})
-        elif name.endswith('Optimizer') and name not in _SUMS:
-            yield Fact('optimizer', place_of(node.func), {'name': name})
-        elif name == 'batch' and node.args and _is_fixed(node, nodes):
-            yield Fact('fixed batch', place_of(node), {
-                'written': f'batch({written(node.args[0])})'})
-        elif name.startswith('DEFINE_') or name == 'add_argument' and node.args:
-            yield from _flag(node, place_of)
-
-
 def _is_fixed(call: ast.Call, nodes: Nodes) -> bool:
     """Whether a function that gets `params` takes a number or a flag for the size of its batch."""
     value = _value(call.args[0])
@@ -196,8 +191,8 @@ def _is_fixed(call: ast.Call, nodes: Nodes) -> bool:
         if isinstance(above, ast.FunctionDef) for each in above.args.args)
 
 
-def _flag(call: ast.Call, place_of: PlaceOf) -> Iterator[Fact]:
-    """Yields a fact about a flag: its name, the option of the command line, and its default."""
+def _flag(call: ast.Call, place_of: PlaceOf) -> Fact:
+    """Returns the fact of a flag: its name, the option of the command line, and its default."""
     by_name = {each.arg: each.value for each in call.keywords}
     texts = [text_of(each) or '' for each in call.args]
     default = by_name.get('default')
@@ -208,7 +203,7 @@ def _flag(call: ast.Call, place_of: PlaceOf) -> Iterator[Fact]:
         name = texts[0] if texts else text_of(by_name.get('name')) or ''
         option, default = f'--{name}', call.args[1] if len(call.args) > 1 else default
     is_switch = text_of(by_name.get('action')) in ('store_true', 'store_false')
-    yield Fact('flag', place_of(call), {
+    return Fact('flag', place_of(call), {
         'name': name, 'option': option,
         'default': False if is_switch and default is None else _value(default)})
 
@@ -252,7 +247,6 @@ class Linked:
     """The files of one program, and the facts about them."""
 
     def __init__(self, files: Sequence[ScannedFile]):
-        self.files = files
         self._facts: dict[str, list[Fact]] = {}
         for file in files:
             for fact in file.facts:
