@@ -134,6 +134,10 @@ def test_e654_a_table_is_a_matrix_of_floats(tmp_path):
     message = said(prefix, TF1, 'table n -> n\ntable b -> b', drop_rest=True)
     assert 'table "n" must be a matrix of floats; got int32 [3, 2]' in message
     assert 'table "b" must be a matrix of floats; got float32 [3]' in message
+    prefix = tf1(tmp_path, others={'n': np.ones((1, 3, 2), 'f4'), 'b': np.float32(1)})
+    message = said(prefix, TF2, 'table n -> n\ntable b -> b')
+    assert 'table "n" must be a matrix of floats; got float32 [1, 3, 2]' in message
+    assert 'table "b" must be a matrix of floats; got float32 []' in message
 
 
 def test_e654_powers_are_for_tf1_only_and_made_by_the_step(tmp_path):
