@@ -118,7 +118,7 @@ class Plan:
     @property
     def nameless(self) -> list[Named]:
         """The variables about which the user has said nothing."""
-        return [named for named in self.names.variables if named.is_nameless]
+        return [named for named in self.names.variables if named.new is None]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,8 +156,8 @@ class _Moves:
         for slot, name in named.alone.items():
             self._add_alone(slot, name, one)
         along = [tensor for tensor in named.tensors if tensor not in named.alone]
-        if new is None:
-            self.left_out |= dict.fromkeys(along, named.why)
+        if not isinstance(new, str):
+            self.left_out |= dict.fromkeys(along, new_names.why(new))
             return
         there = self._names(one, new)
         if len(along) > 1 and len(there) == 1:
