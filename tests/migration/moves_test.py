@@ -5,7 +5,7 @@ from harness.migrations import DENSE, ROWS, USER, VALUE, config, contents_of, tf
 from estimator_tpu_embedding.errors import ConfigError, IncompatibleCheckpointError
 from estimator_tpu_embedding.migration.checkpoint_contents import KERAS, Target
 from estimator_tpu_embedding.migration.map_file import parse
-from estimator_tpu_embedding.migration.moves import Choices, draft, plan
+from estimator_tpu_embedding.migration.moves import Choices, plan
 
 TF1, TF2, TFRS = Target(kind='tf1'), Target(kind='tf2'), Target(kind='tfrs', slots=KERAS)
 MAP = 'dense/kernel -> net/w\ndense/bias -> net/b\n'
@@ -90,7 +90,7 @@ def test_e654_variables_without_names_are_counted_and_named_unless_they_are_left
     assert f'3 without, which have 3 slots: "dense/bias", "dense/kernel", "table {USER}"' in message
     assert '--dry-run' in message and '--drop-rest' in message
     assert moved(prefix, TF2, drop_rest=True).keys() == {'global_step', 'beta1_power'}
-    made = draft(contents_of(prefix), TF2, Choices())
+    made = plan(contents_of(prefix), TF2, may_lack_names=True)
     assert [named.variable.name for named in made.nameless] == ['dense/bias', 'dense/kernel', USER]
     assert made.left_out['dense/kernel/Adam'] == 'nothing names it'
 
