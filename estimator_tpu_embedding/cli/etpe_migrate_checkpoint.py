@@ -125,7 +125,7 @@ def _order(text: str) -> tuple[str, int] | None:
         raise argparse.ArgumentTypeError(error.problems[0].rule) from error
 
 
-def _read(parsed: argparse.Namespace, prefix: str, given: CheckpointOptions
+def read(parsed: argparse.Namespace, prefix: str, given: CheckpointOptions
           ) -> tuple[Contents, Target, Choices]:
     """Reads the map and a checkpoint; arguments that do not apply end the command."""
     for argument, why in _unused(parsed, checkpoint_contents.is_tf2(Bundle.open(prefix))):
@@ -215,7 +215,7 @@ def _migrated(parsed: argparse.Namespace, way: CheckpointOptions, given: Checkpo
     careful = given if given.verify == 'size' else dataclasses.replace(given, verify='crc32c')
     verify = functools.partial(recover.verify, chosen.prefix, careful, chosen.known)
     try:
-        found = _read(parsed, chosen.prefix, given)
+        found = read(parsed, chosen.prefix, given)
         if parsed.dry_run:
             verify()
         made = moves.plan(*found, may_lack_names=parsed.dry_run)

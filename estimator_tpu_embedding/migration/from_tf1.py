@@ -129,9 +129,9 @@ def _by_parts(bundle: Bundle, lengths: Collection[int]) -> dict[str, list[str]]:
     return found
 
 
-def _is_below(name: str, owners: Container[str]) -> bool:
+def _is_below(name: str, variables: Container[str]) -> bool:
     """Whether a tensor has the name of a slot of one of these."""
-    return any(name.endswith(f'/{suffix}') and name.removesuffix(f'/{suffix}') in owners
+    return any(name.endswith(f'/{suffix}') and name.removesuffix(f'/{suffix}') in variables
                for suffix in suffixes('tf1', 'train'))
 
 
@@ -182,10 +182,10 @@ def _variables(bundle: Bundle, tables: set[str], orders: Mapping[str, Partition]
     slots: dict[str, dict[str, str]] = {}
     for name, tensor in bundle.tensors.items():
         for suffix in suffixes('tf1', 'train'):
-            owner = name.removesuffix(f'/{suffix}')
-            if owner != name and owner in bundle.tensors and name not in tables and (
-                    bundle.tensors[owner].shape == tensor.shape):
-                slots.setdefault(owner, {})[suffix] = name
+            variable = name.removesuffix(f'/{suffix}')
+            if variable != name and variable in bundle.tensors and name not in tables and (
+                    bundle.tensors[variable].shape == tensor.shape):
+                slots.setdefault(variable, {})[suffix] = name
     ways = {name: ('tf1', 'train') if name in tables else ('train',) for name in bundle.tensors}
     found = {name: recognized(present, *ways[name]) for name, present in slots.items()}
     taken = {tensor for each in found.values() if each is not None for tensor in each[1]}

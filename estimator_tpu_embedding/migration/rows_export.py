@@ -37,18 +37,18 @@ class Chosen(NamedTuple):
 
     Attributes:
       name: of its variable.
-      slots: its slots to export: (slot, name of the tensor).
+      slots: those to export, which are tensors `<name>/<slot>`.
       partition: of its rows and slots; `None` if they are in the order of ids.
     """
 
     name: str
-    slots: Sequence[tuple[str, str]]
+    slots: Sequence[str]
     partition: Partition | None
 
     @property
     def tensors(self) -> list[tuple[str, str]]:
         """(slot, name of the tensor) of the table, whose slot is `''`, and of its slots."""
-        return [('', self.name), *self.slots]
+        return [('', self.name), *((slot, f'{self.name}/{slot}') for slot in self.slots)]
 
 
 class Exported(NamedTuple):
@@ -84,8 +84,8 @@ def candidates(bundle: Bundle, tables: Mapping[str, StoredTable], manifest: Mani
         return {key: Chosen(key, [], None) for key in bundle.tensors if _is_matrix(bundle, key)
                 and (place := Place.of_key(key)) is not None and not place.slot}
     opened = Opened(bundle, manifest)
-    return {name: Chosen(name, [(slot, f'{name}/{slot}') for slot in sorted(stored_slots(
-        opened, name, bundle.tensors[name].shape))], table.partition)
+    return {name: Chosen(
+        name, sorted(stored_slots(opened, name, bundle.tensors[name].shape)), table.partition)
         for name, table in tables.items()
         if manifest is not None or _is_matrix(bundle, name) and not is_slot(name, tables)}
 
