@@ -126,7 +126,7 @@ def _order(text: str) -> tuple[str, int] | None:
 
 
 def read(parsed: argparse.Namespace, prefix: str, given: CheckpointOptions
-          ) -> tuple[Contents, Target, Choices]:
+         ) -> tuple[Contents, Target, Choices]:
     """Reads the map and a checkpoint; arguments that do not apply end the command."""
     for argument, why in _unused(parsed, checkpoint_contents.is_tf2(Bundle.open(prefix))):
         parsed.refuse(f'argument {argument}: {why}')
