@@ -11,7 +11,6 @@ The report in JSON has these fields:
 from __future__ import annotations
 
 import argparse
-import itertools
 from typing import TYPE_CHECKING, Any
 
 from ..checkpoint.file_names import label
@@ -71,12 +70,14 @@ def _tables(one: Stored, names: list[str], with_slots: bool) -> list[Chosen]:
 
 
 def _data(written: list[Exported]) -> list[dict[str, Any]]:
+    by_table: dict[str, list[Exported]] = {}
+    for each in written:
+        by_table.setdefault(each.table, []).append(each)
     return [{'name': name, 'rows': those[0].tensor.rows, 'width': those[0].tensor.shape[1],
              'tensors': [{'name': each.tensor.name, 'slot': each.slot, 'dtype': each.tensor.kind,
                           'file': each.file} for each in those],
              'bytes': sum(each.tensor.size for each in those)}
-            for name, group in itertools.groupby(written, lambda each: each.table)
-            for those in [list(group)]]
+            for name, those in by_table.items()]
 
 
 def _grid(tables: list[dict[str, Any]]) -> Grid:

@@ -125,8 +125,8 @@ def _order(text: str) -> tuple[str, int] | None:
         raise argparse.ArgumentTypeError(error.problems[0].rule) from error
 
 
-def _read(parsed: argparse.Namespace, prefix: str, given: CheckpointOptions
-          ) -> tuple[Contents, Target, Choices]:
+def read(parsed: argparse.Namespace, prefix: str, given: CheckpointOptions
+         ) -> tuple[Contents, Target, Choices]:
     """Reads the map and a checkpoint; arguments that do not apply end the command."""
     for argument, why in _unused(parsed, checkpoint_contents.is_tf2(Bundle.open(prefix))):
         parsed.refuse(f'argument {argument}: {why}')
@@ -215,11 +215,11 @@ def _migrated(parsed: argparse.Namespace, way: CheckpointOptions, given: Checkpo
     careful = given if given.verify == 'size' else dataclasses.replace(given, verify='crc32c')
     verify = functools.partial(recover.verify, chosen.prefix, careful, chosen.known)
     try:
-        found = _read(parsed, chosen.prefix, given)
-        if not parsed.dry_run:
-            return _report(parsed, moves.plan(*found), notes, chosen.skipped, verify)
-        verify()
-        return _report(parsed, moves.draft(*found), notes, chosen.skipped, verify)
+        found = read(parsed, chosen.prefix, given)
+        if parsed.dry_run:
+            verify()
+        made = moves.plan(*found, may_lack_names=parsed.dry_run)
+        return _report(parsed, made, notes, chosen.skipped, verify)
     except SPOILT:
         if is_gone(chosen.prefix):
             raise rotated_away(chosen.prefix) from None
@@ -287,7 +287,7 @@ def _blocks(parsed: argparse.Namespace, made: Plan, data: dict[str, Any]
 
 
 def _as_data(plan: Plan, drops_rest: bool) -> dict[str, Any]:
-    """Returns a plan for programs; a draft may lack names."""
+    """Returns a plan for programs; that of a dry run may lack names."""
     return {
         'step': plan.step,
         'moves': [

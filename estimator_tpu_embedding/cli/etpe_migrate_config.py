@@ -17,7 +17,6 @@ from ..core.specs import Topology
 from ..errors import ConfigError, Problem, counted, shown
 from ..migration import declaration_text, job_declaration
 from ..migration.declaration_text import PROTO, PYTHON, Written
-from ..migration.job_declaration import Declaration
 from ..proto import reading
 from ..proto.codec import Config
 from . import input_argument as inputs
@@ -68,8 +67,7 @@ def _report(parsed: argparse.Namespace) -> Report:
     return Report(
         _blocks(parsed, written), {
             'to': parsed.to, 'where': where, 'text': written.text, 'file': parsed.output,
-            'notes': [{'where': note.where, 'fact': note.fact, 'remedy': note.remedy,
-                       'code': note.code} for note in written.notes]})
+            'notes': [note._asdict() for note in written.notes]})
 
 
 def _blocks(parsed: argparse.Namespace, written: Written) -> list[Line | str]:
@@ -83,7 +81,7 @@ def _blocks(parsed: argparse.Namespace, written: Written) -> list[Line | str]:
 
 def _written(parsed: argparse.Namespace) -> tuple[str, Written]:
     """Returns the place of the input, and what it declares in the form of the target."""
-    source, target = parsed.input, parsed.to
+    source, target, declared = parsed.input, parsed.to, None
     where = reading.label(source)
     if inputs.is_python(source):
         with contextlib.redirect_stdout(sys.stderr):  # The output is a file of Python.
@@ -91,29 +89,22 @@ def _written(parsed: argparse.Namespace) -> tuple[str, Written]:
             install()  # The names that TensorFlow removed, before the user's module is imported.
             value = inputs.python_object(source)
             declared = job_declaration.of_object(value, where)
-        if declared is not None:
-            return where, declaration_text.written(_sized(declared, parsed), target)
-        if not inputs.holds_config(value):
+        if declared is None and not inputs.holds_config(value):
             raise ConfigError(Problem(
                 'E675', where, 'the object must declare tables and features', shown(
                     type(value).__qualname__), 'Name an EmbeddingConfigSpec, a config, or a '
                 'function that returns one.'))
-        found = inputs.from_object(value, where)
-    else:
-        found = inputs.load(source)
-    config, others, where = _chosen(found)
-    if target == PROTO and parsed.batch_size is None:  # Also one that nothing can declare.
-        return where, declaration_text.of_config(config)
-    declared = job_declaration.of_config(config, where, others)
-    return where, declaration_text.written(_sized(declared, parsed), target)
-
-
-def _sized(declared: Declaration, parsed: argparse.Namespace) -> Declaration:
-    """Returns a declaration with the sizes that the user states, if there are any."""
-    if parsed.batch_size is None:
-        return declared
-    hosts, cores = (1 if one is None else one for one in (parsed.hosts, parsed.cores))
-    return declared.sized(parsed.batch_size, Topology(num_hosts=hosts, cores_per_host=cores))
+    if declared is None:
+        config, others, where = _chosen(
+            inputs.from_object(value, where) if inputs.is_python(source) else inputs.load(source))
+        if target == PROTO and parsed.batch_size is None:  # Also one that nothing can declare.
+            return where, declaration_text.of_config(config)
+        declared = job_declaration.of_config(config, where, others)
+    if parsed.batch_size is not None:
+        hosts, cores = (1 if one is None else one for one in (parsed.hosts, parsed.cores))
+        declared = declared.sized(
+            parsed.batch_size, Topology(num_hosts=hosts, cores_per_host=cores))
+    return where, declaration_text.written(declared, target)
 
 
 def _chosen(found: list[reading.Source]) -> tuple[Config, list[Config], str]:

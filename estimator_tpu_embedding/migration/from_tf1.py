@@ -13,7 +13,7 @@ from ..checkpoint.opened_checkpoint import Opened, check_manifest, sign_of_mod, 
 from ..checkpoint.options import CheckpointOptions
 from ..checkpoint.tensors import NO_ROW, Tensor
 from ..core.partition import Partition
-from ..errors import ConfigError, IncompatibleCheckpointError, Problem, UnreadableConfigError, shown
+from ..errors import IncompatibleCheckpointError, Problem, UnreadableConfigError, shown
 from ..proto import reading
 from ..proto.codec import Config
 from .checkpoint_contents import Contents, Variable, recognized, suffixes
@@ -57,20 +57,12 @@ def read(prefix: str, options: CheckpointOptions, map: Map) -> Contents:
 
 
 def _named_as_tables(bundle: Bundle, map: Map) -> set[str]:
-    """Returns the variables that lines of the map call tables: E654 if one cannot be one."""
+    """Returns the variables that lines of the map call tables."""
     rules = {name: rule for name in bundle.tensors
              if (rule := map.rule_for(name)) is not None and rule.is_table}
     # An expression that fits a table and its slots means the table.
-    named = {name: rule for name, rule in rules.items()
-             if rule.pattern is None or not _is_below(name, rules)}
-    problems = [
-        Problem('E654', rule.where, f'the table "{shown(name, 200)}" must have floats in two '
-                'dimensions', f'{tensor.kind} {list(tensor.shape)}', 'Leave out the word "table".')
-        for name, rule in named.items() if not (
-            (tensor := bundle.tensors[name]).is_float and len(tensor.shape) == 2)]
-    if problems:
-        raise ConfigError(*problems)
-    return set(named)
+    return {name for name, rule in rules.items()
+            if rule.pattern is None or not _is_below(name, rules)}
 
 
 def _partition(order: tuple[str, int], rows: int) -> Partition:
@@ -137,9 +129,9 @@ def _by_parts(bundle: Bundle, lengths: Collection[int]) -> dict[str, list[str]]:
     return found
 
 
-def _is_below(name: str, owners: Container[str]) -> bool:
+def _is_below(name: str, variables: Container[str]) -> bool:
     """Whether a tensor has the name of a slot of one of these."""
-    return any(name.endswith(f'/{suffix}') and name.removesuffix(f'/{suffix}') in owners
+    return any(name.endswith(f'/{suffix}') and name.removesuffix(f'/{suffix}') in variables
                for suffix in suffixes('tf1', 'train'))
 
 
@@ -190,10 +182,10 @@ def _variables(bundle: Bundle, tables: set[str], orders: Mapping[str, Partition]
     slots: dict[str, dict[str, str]] = {}
     for name, tensor in bundle.tensors.items():
         for suffix in suffixes('tf1', 'train'):
-            owner = name.removesuffix(f'/{suffix}')
-            if owner != name and owner in bundle.tensors and name not in tables and (
-                    bundle.tensors[owner].shape == tensor.shape):
-                slots.setdefault(owner, {})[suffix] = name
+            variable = name.removesuffix(f'/{suffix}')
+            if variable != name and variable in bundle.tensors and name not in tables and (
+                    bundle.tensors[variable].shape == tensor.shape):
+                slots.setdefault(variable, {})[suffix] = name
     ways = {name: ('tf1', 'train') if name in tables else ('train',) for name in bundle.tensors}
     found = {name: recognized(present, *ways[name]) for name, present in slots.items()}
     taken = {tensor for each in found.values() if each is not None for tensor in each[1]}

@@ -114,7 +114,7 @@ def carry_out(plan: Plan, destination: str, *, overwrite: bool = False,
     with _ended_in_order(), model_dir.claimed(destination) as cleaned, Storage(
             destination) as storage, futures.ThreadPoolExecutor() as pool:
         check_destination(plan, destination, prefix, overwrite)  # Nobody else writes there now.
-        _check_room(plan, destination)
+        _require_free(plan, destination)
         verified = pool.submit(verify)
         compared: futures.Future[int] = futures.Future()
 
@@ -201,7 +201,7 @@ def checkpoints_in(destination: str) -> set[str]:
             if file_names.partial_of(name) not in files}
 
 
-def _check_room(plan: Plan, destination: str) -> None:
+def _require_free(plan: Plan, destination: str) -> None:
     """Compares the bytes to be written with those that are free, before any is written."""
     free, needed = free_bytes(destination), size_of_files(plan)
     if needed > free:

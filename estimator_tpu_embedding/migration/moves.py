@@ -118,7 +118,7 @@ class Plan:
     @property
     def nameless(self) -> list[Named]:
         """The variables about which the user has said nothing."""
-        return [named for named in self.names.variables if named.is_nameless]
+        return [named for named in self.names.variables if named.new is None]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,8 +156,8 @@ class _Moves:
         for slot, name in named.alone.items():
             self._add_alone(slot, name, one)
         along = [tensor for tensor in named.tensors if tensor not in named.alone]
-        if new is None:
-            self.left_out |= dict.fromkeys(along, named.why)
+        if not isinstance(new, str):
+            self.left_out |= dict.fromkeys(along, new_names.why(new))
             return
         there = self._names(one, new)
         if len(along) > 1 and len(there) == 1:
@@ -261,8 +261,15 @@ def read(prefix: str, paths: Paths = Paths(), map: Map = Map(),
     return from_tf1.read(prefix, options, map)
 
 
-def plan(contents: Contents, target: Target, choices: Choices = Choices()) -> Plan:
+def plan(contents: Contents, target: Target, choices: Choices = Choices(), *,
+         may_lack_names: bool = False) -> Plan:
     """Plans a migration.
+
+    Args:
+      contents: what is migrated.
+      target: what the new checkpoint is for.
+      choices: the map, and what may stay behind.
+      may_lack_names: whether variables may lack new names, for a user who asks which.
 
     Raises:
       ConfigError: E654 if the map fits another job, names a target twice, or a variable has no
@@ -270,14 +277,6 @@ def plan(contents: Contents, target: Target, choices: Choices = Choices()) -> Pl
       IncompatibleCheckpointError: E655 if the target lacks an optimizer, or a tensor cannot be
         read by rows.
     """
-    made = draft(contents, target, choices)
-    if not choices.drop_rest and made.nameless:
-        raise ConfigError(*new_names.problems_of_nameless(contents, made.names))
-    return made
-
-
-def draft(contents: Contents, target: Target, choices: Choices) -> Plan:
-    """Plans a migration as `plan` does, but one that may lack names, for a user who asks which."""
     problems = list(target.problems())
     if problems:
         raise ConfigError(*problems)
@@ -300,7 +299,7 @@ def draft(contents: Contents, target: Target, choices: Choices) -> Plan:
         counter = Place(COUNTER)
         made = pattern.fitting([*made, Made(counter.key, INT64, step, counter)])
         problems += unfit
-    if problems and not choices.drop_rest:
+    if not choices.drop_rest and (problems or not may_lack_names):
         problems += new_names.problems_of_nameless(contents, found)
     if problems:
         raise ConfigError(*problems, *moves.lacks)

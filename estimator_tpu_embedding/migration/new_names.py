@@ -28,25 +28,19 @@ class Named(NamedTuple):
 
     Attributes:
       variable: the variable.
-      new: its name, or the name of the table; `None` if it stays behind.
-      why: the reason then, `NOTHING` if it has no name.
+      new: its name, or the name of the table; the line that drops it, or `None` if nothing names it
+        and the user has to say what becomes of it.
       alone: the slots that have lines of their own: the new name, or the line that drops it.
     """
 
     variable: Variable
-    new: str | None
-    why: str
+    new: str | Rule | None
     alone: Mapping[str, str | Rule]
 
     @property
     def tensors(self) -> tuple[str, ...]:
         """The variable and its slots."""
         return self.variable.tensor, *self.variable.slots
-
-    @property
-    def is_nameless(self) -> bool:
-        """Whether the user has to say what becomes of it."""
-        return self.why == NOTHING
 
 
 class Names(NamedTuple):
@@ -65,7 +59,7 @@ class Names(NamedTuple):
     def tables(self) -> list[tuple[Variable, str]]:
         """Pairs of a table and its new name."""
         return [(named.variable, named.new) for named in self.variables
-                if named.variable.is_table and named.new is not None]
+                if named.variable.is_table and isinstance(named.new, str)]
 
 
 def names(contents: Contents, map: Map, stays_in_api: bool) -> Names:
@@ -85,13 +79,10 @@ def names(contents: Contents, map: Map, stays_in_api: bool) -> Names:
 
 def _named(contents: Contents, map: Map, one: Variable, default: str | None) -> Named:
     rule = map.rule_for(one.name)
-    new = default if rule is None else _new(rule, one.name)
     texts = {slot: contents.text_of(slot) for slot in one.slots}
     alone = {slot: _new(own, text) for slot, text in texts.items()
              if (own := map.rule_for_slot(text, one.name)) is not None}
-    if isinstance(new, str):
-        return Named(one, new, '', alone)
-    return Named(one, None, NOTHING if new is None else why(new), alone)
+    return Named(one, default if rule is None else _new(rule, one.name), alone)
 
 
 def _new(rule: Rule, name: str) -> str | Rule:
@@ -100,9 +91,9 @@ def _new(rule: Rule, name: str) -> str | Rule:
     return rule if new is None else new
 
 
-def why(rule: Rule) -> str:
-    """Returns the reason that a line drops something."""
-    return f'dropped by {rule.where}'
+def why(rule: Rule | None) -> str:
+    """Returns the reason that something stays behind: a line, or that there is none."""
+    return NOTHING if rule is None else f'dropped by {rule.where}'
 
 
 def known(contents: Contents) -> set[str]:
@@ -137,24 +128,26 @@ def problems_of_names(contents: Contents, target: Target, names: Names, map: Map
     where = label(contents.bundle.prefix)
     variables: list[object] = list(names.others.values())
     for named in names.variables:
-        one = named.variable
+        one, new = named.variable, named.new
         variables += named.alone.values()
-        if named.new is not None and one.may_be_table:
+        if not isinstance(new, str):
+            continue
+        if one.may_be_table:
             # As another variable its rows would stay in `mod`, and a new manifest vouch for them.
             rule = map.rule_for(one.name)
             yield Problem(
                 'E654', where if rule is None else rule.where, f'"{shown(one.name, 200)}" must be '
                 'called a table, or none: it is in slices, and its rows may be in the order of mod',
                 'no "table" before its name', f'If it is one: table {shown(one.name, 200)} -> '
-                f'{shown(named.new, 200)}, and --assume. If none is: --assume div.')
-        if named.new is not None and one.is_table:
-            yield from _of_name('table', named.new)
+                f'{shown(new, 200)}, and --assume. If none is: --assume div.')
+        if one.is_table:
+            yield from _of_name('table', new)
             tensor = contents.tensor(one.tensor)
             if len(tensor.shape) != 2 or not tensor.is_float or not tensor.rows:
                 yield Problem('E654', where, f'table "{shown(one.name, 200)}" must be a matrix of '
                               'floats', f'{tensor.kind} {list(tensor.shape)}')
-        elif named.new is not None and map.rule_for(one.name) is not None:
-            variables.append(named.new)
+        elif map.rule_for(one.name) is not None:
+            variables.append(new)
     for name in variables:
         if isinstance(name, str):
             yield from _of_name('variable', name)
@@ -195,7 +188,7 @@ def problems_of_targets(contents: Contents, target: Target,
 
 def problems_of_nameless(contents: Contents, names: Names) -> Iterator[Problem]:
     """Yields a problem if variables have no new name."""
-    those = [named.variable for named in names.variables if named.is_nameless]
+    those = [named.variable for named in names.variables if named.new is None]
     if those:
         texts = sorted(f'{"table " if one.is_table or one.may_be_table else ""}{one.name}'
                        for one in those)
@@ -249,7 +242,7 @@ def pairs(a: Contents, b: Contents, map: Map) -> Pairs:
     dropped = [tensor for tensor, new in given.others.items() if isinstance(new, Rule)]
     for named in given.variables:
         dropped += [slot for slot, new in named.alone.items() if isinstance(new, Rule)]
-        if named.new is None and not named.is_nameless:
+        if isinstance(named.new, Rule):
             dropped += [tensor for tensor in named.tensors if tensor not in named.alone]
             continue
         found += _of_variable(named, by_name.get(named.new or ''), texts)

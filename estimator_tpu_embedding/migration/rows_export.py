@@ -11,7 +11,7 @@ import contextlib
 import json
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import BinaryIO, NamedTuple
 
 import numpy as np
@@ -26,11 +26,10 @@ from ..checkpoint.storage import Storage, created, free_bytes
 from ..checkpoint.stored_rows import Ordered
 from ..checkpoint.tensors import NO_ROW, Tensor
 from ..core.partition import Partition
-from ..errors import CheckpointError, ConfigError, Problem, quoted, shown
+from ..errors import CheckpointError, ConfigError, Problem, shown
 from .checkpoint_contents import is_tf2
+from .new_names import some
 from .row_files import ID, SAFETENSORS_KINDS, step_of
-
-_MOST_NAMED = 5
 
 
 class Chosen(NamedTuple):
@@ -38,18 +37,18 @@ class Chosen(NamedTuple):
 
     Attributes:
       name: of its variable.
-      slots: its slots to export: (slot, name of the tensor).
+      slots: those to export, which are tensors `<name>/<slot>`.
       partition: of its rows and slots; `None` if they are in the order of ids.
     """
 
     name: str
-    slots: Sequence[tuple[str, str]]
+    slots: Sequence[str]
     partition: Partition | None
 
     @property
     def tensors(self) -> list[tuple[str, str]]:
         """(slot, name of the tensor) of the table, whose slot is `''`, and of its slots."""
-        return [('', self.name), *self.slots]
+        return [('', self.name), *((slot, f'{self.name}/{slot}') for slot in self.slots)]
 
 
 class Exported(NamedTuple):
@@ -85,8 +84,8 @@ def candidates(bundle: Bundle, tables: Mapping[str, StoredTable], manifest: Mani
         return {key: Chosen(key, [], None) for key in bundle.tensors if _is_matrix(bundle, key)
                 and (place := Place.of_key(key)) is not None and not place.slot}
     opened = Opened(bundle, manifest)
-    return {name: Chosen(name, [(slot, f'{name}/{slot}') for slot in sorted(stored_slots(
-        opened, name, bundle.tensors[name].shape))], table.partition)
+    return {name: Chosen(
+        name, sorted(stored_slots(opened, name, bundle.tensors[name].shape)), table.partition)
         for name, table in tables.items()
         if manifest is not None or _is_matrix(bundle, name) and not is_slot(name, tables)}
 
@@ -110,25 +109,17 @@ def chosen(names: Sequence[str], found: Mapping[str, Chosen], with_slots: bool) 
             one = found[several[0]]
             picked[one.name] = one if with_slots else one._replace(slots=[])
         else:
-            problems.append(_unknown(name, several, found))
+            problems.append(Problem(
+                'E662', f'--table {shown(name, 200)}', 'it must name one table, in full or by '
+                'parts of its name that no other has', 'several' if several else
+                'none of that name', f'There: {some(sorted(several or found), 5)}.'))
     if not picked and not problems:
         problems.append(Problem(
             'E662', '--table', 'it must say which variables are tables, as nothing else does here',
-            'nothing', f'There: {_first(found)}.'))
+            'nothing', f'There: {some(sorted(found), 5)}.'))
     if problems:
         raise ConfigError(*problems)
     return list(picked.values())
-
-
-def _unknown(name: str, several: Sequence[str], known: Collection[str]) -> Problem:
-    return Problem(
-        'E662', f'--table {shown(name, 200)}', 'it must name one table, in full or by parts of '
-        'its name that no other has', 'several' if several else 'none of that name',
-        f'There: {_first(several or known)}.')
-
-
-def _first(names: Collection[str]) -> str:
-    return quoted(shown(one, 200) for one in sorted(names)[:_MOST_NAMED])
 
 
 def _is_matrix(bundle: Bundle, key: str) -> bool:
@@ -208,7 +199,7 @@ def _published(directory: str, size: int) -> Iterator[tuple[Storage, str]]:
         if os.path.lexists(directory) and os.listdir(directory):
             raise CheckpointError(Problem(
                 'E661', where, 'it must be empty or missing',
-                f'{_first(os.listdir(directory))} there', 'Name another one.'))
+                f'{some(sorted(os.listdir(directory)), 5)} there', 'Name another one.'))
         os.makedirs(parent, exist_ok=True)
         with Storage(parent) as storage:
             if storage.status(stage) is not None:

@@ -19,11 +19,12 @@ from ..checkpoint.manifest import Manifest, StoredFile, StoredTable
 from ..checkpoint.storage import Storage
 from ..core import limits
 from ..core.names import name_problems
-from ..errors import CheckpointError, ConfigError, EteError, Problem, quoted, shown
+from ..errors import CheckpointError, ConfigError, EteError, Problem, shown
 from ..version import VERSION
 from .checkpoint_contents import FLOAT32, INT64
 from .from_tf1 import STEP
 from .migrate_checkpoint import checkpoints_in
+from .new_names import some
 from .row_files import ID, Column, bad_file, columns_of
 from .rows_export import require_free
 
@@ -82,9 +83,9 @@ def checked(directory: str, tables: Sequence[NamedFile], ids: Sequence[NamedFile
                                 f'most one of ids, and none is {STEP}', STEP if (
                                     STEP in by_table) else 'several',
                                 'Put them together into one, under another name.'))
-    if strays := ids_by_table.keys() - by_table.keys():
+    if lost := ids_by_table.keys() - by_table.keys():
         problems.append(Problem('E669', '--ids', 'each table must have rows by --table too',
-                                quoted(shown(name, 200) for name in sorted(strays))))
+                                some(sorted(lost))))
     if problems:  # They are about arguments only if all are.
         raise (ConfigError if {problem.code for problem in problems} == {'E669'}
                else CheckpointError)(*problems)

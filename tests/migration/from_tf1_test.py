@@ -11,7 +11,7 @@ from harness import migrated_checkpoints as migrated
 
 from estimator_tpu_embedding.checkpoint.bundle import Bundle
 from estimator_tpu_embedding.checkpoint.options import CheckpointOptions
-from estimator_tpu_embedding.errors import ConfigError, IncompatibleCheckpointError
+from estimator_tpu_embedding.errors import IncompatibleCheckpointError
 from estimator_tpu_embedding.migration import from_tf1
 from estimator_tpu_embedding.migration.map_file import parse
 from estimator_tpu_embedding.proto.codec import Config
@@ -100,16 +100,6 @@ def test_a_table_that_is_called_as_a_slot_is_a_table_if_a_line_says_so(tmp_path)
     found, _ = read(path, 'table user -> user\ntable user/Adagrad -> other')
     assert {name: (one.is_table, one.slots) for name, one in found.items()} == {
         'user': (True, ()), 'user/Adagrad': (True, ())}
-
-
-@pytest.mark.parametrize('value, got', [
-    (ROWS[0], r'float32 \[2\]'), (ROWS.astype('i4'), r'int32 \[4, 2\]'),
-    (np.float32(1), r'float32 \[\]'), (ROWS[None], r'float32 \[1, 4, 2\]')])
-def test_what_cannot_be_a_table_is_called_so_in_vain(value, got, tmp_path):
-    path = migrated.write_tf1(tmp_path, {'t': value})
-    with pytest.raises(ConfigError, match=f'E654 map:2: the table "t" must have floats in two '
-                       f'dimensions; got {got}'):
-        read(path, '\ntable t -> t')
 
 
 MOD = {'t': [ROWS[::2], ROWS[1::2]], 't/ExponentialMovingAverage': [ROWS[::2], ROWS[1::2]],

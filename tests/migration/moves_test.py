@@ -5,7 +5,7 @@ from harness.migrations import DENSE, ROWS, USER, VALUE, config, contents_of, tf
 from estimator_tpu_embedding.errors import ConfigError, IncompatibleCheckpointError
 from estimator_tpu_embedding.migration.checkpoint_contents import KERAS, Target
 from estimator_tpu_embedding.migration.map_file import parse
-from estimator_tpu_embedding.migration.moves import Choices, draft, plan
+from estimator_tpu_embedding.migration.moves import Choices, plan
 
 TF1, TF2, TFRS = Target(kind='tf1'), Target(kind='tf2'), Target(kind='tfrs', slots=KERAS)
 MAP = 'dense/kernel -> net/w\ndense/bias -> net/b\n'
@@ -90,7 +90,7 @@ def test_e654_variables_without_names_are_counted_and_named_unless_they_are_left
     assert f'3 without, which have 3 slots: "dense/bias", "dense/kernel", "table {USER}"' in message
     assert '--dry-run' in message and '--drop-rest' in message
     assert moved(prefix, TF2, drop_rest=True).keys() == {'global_step', 'beta1_power'}
-    made = draft(contents_of(prefix), TF2, Choices())
+    made = plan(contents_of(prefix), TF2, may_lack_names=True)
     assert [named.variable.name for named in made.nameless] == ['dense/bias', 'dense/kernel', USER]
     assert made.left_out['dense/kernel/Adam'] == 'nothing names it'
 
@@ -134,6 +134,10 @@ def test_e654_a_table_is_a_matrix_of_floats(tmp_path):
     message = said(prefix, TF1, 'table n -> n\ntable b -> b', drop_rest=True)
     assert 'table "n" must be a matrix of floats; got int32 [3, 2]' in message
     assert 'table "b" must be a matrix of floats; got float32 [3]' in message
+    prefix = tf1(tmp_path, others={'n': np.ones((1, 3, 2), 'f4'), 'b': np.float32(1)})
+    message = said(prefix, TF2, 'table n -> n\ntable b -> b')
+    assert 'table "n" must be a matrix of floats; got float32 [1, 3, 2]' in message
+    assert 'table "b" must be a matrix of floats; got float32 []' in message
 
 
 def test_e654_powers_are_for_tf1_only_and_made_by_the_step(tmp_path):

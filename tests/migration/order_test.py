@@ -24,21 +24,22 @@ def read(path, lines, assume):
     return from_tf1.read(str(path), CheckpointOptions(assume=assume), parse(lines))
 
 
-def planned(path, lines, assume):
-    """Plans to take it to TF2."""
-    moves.plan(read(path, lines, assume), Target(kind='tf2'),
+def planned(path, lines, assume, kind):
+    """Plans to take it to a kind of program."""
+    moves.plan(read(path, lines, assume), Target(kind=kind),
                moves.Choices(map=parse(lines), step=1, drop_rest=True))
 
 
-def test_a_table_is_not_taken_along_as_another_variable_with_its_rows_out_of_order(tmp_path):
+@pytest.mark.parametrize('kind', ['tf1', 'tf2'])
+def test_a_table_is_not_taken_along_as_another_variable_with_its_rows_out_of_order(kind, tmp_path):
     path = migrated.write_tf1(tmp_path, MOD)
     lines = 'table t -> t\nu -> embedding/u\nre ([wv].*) -> net/\\1\n'
     with pytest.raises(ConfigError, match='E654 map:2: "u" must be called a table, or none: it is '
                        'in slices, and .*; got no "table" before its name') as error:
-        planned(path, lines, 'mod:2')
+        planned(path, lines, 'mod:2', kind)
     assert len(error.value.problems) == 1
-    planned(path, lines, 'div')
-    planned(path, lines.replace('u ->', 'table u ->'), 'mod:2')
+    planned(path, lines, 'div', kind)
+    planned(path, lines.replace('u ->', 'table u ->'), 'mod:2', kind)
 
 
 def test_moving_averages_and_single_slots_of_a_table_have_its_order(tmp_path):
@@ -79,13 +80,3 @@ def test_slices_that_are_not_those_of_the_assumed_hosts_are_refused(tmp_path):
         assert len(error.value.problems) == 1
     read(path, 'table t -> t\nu -> u', 'mod:2')
     read(path, 'table re ([uw]) -> \\1', 'mod:2')  # Somebody has put the slices together.
-
-
-def test_the_manifest_of_a_new_checkpoint_of_tf1_vouches_for_no_order_that_is_unknown(tmp_path):
-    path = migrated.write_tf1(tmp_path, {'u': MOD['u'], 'global_step': np.int64(7)})
-    errors = migrated.migrate(path, tmp_path / 'no', 'tf1', status=2)
-    assert 'E654' in errors and '"u" must be called a table, or none' in errors
-    migrated.migrate(path, tmp_path / 'div', 'tf1', '--assume', 'div')
-    there = migrated.migrate(path, tmp_path / 'mod', 'tf1', '--assume', 'mod:2',
-                             lines='table u -> u')
-    np.testing.assert_array_equal(Bundle.open(there).read('u', 0, 4), ROWS)

@@ -19,7 +19,7 @@ from estimator_tpu_embedding.migration.rows_export import Chosen, candidates, ch
 
 def plan(prefix):
     """A function that exports the table and its slot into a directory."""
-    tables = [Chosen('scope/t', [('Adagrad', 'scope/t/Adagrad')], None)]
+    tables = [Chosen('scope/t', ['Adagrad'], None)]
     return lambda directory: export(Bundle.open(prefix), tables, 'npy', str(directory))
 
 
@@ -95,7 +95,7 @@ def test_slots_of_tf1_are_found_by_their_names_and_are_no_tables(tmp_path):
     found = candidates(bundle, {
         name: StoredTable(rows=11, width=3, strategy='mod', hosts=2, slots=())
         for name in ('a/t', 'a/t/Adam/m', 'a/t/Adam/v', 'a/t/mean', 'b/t')}, None)
-    assert {name: [slot for slot, _ in one.slots] for name, one in found.items()} == {
+    assert {name: one.slots for name, one in found.items()} == {
         'a/t': ['Adam/m', 'Adam/v'], 'a/t/mean': [], 'b/t': []}
     assert [one.name for one in chosen(['a/t'], found, False)] == ['a/t']
     for name, said in (('t', 'got several.  There: "a/t", "b/t".'), ('x', 'none of that name')):
