@@ -121,6 +121,13 @@ def estimator_spec_class() -> Any:
     return load().EstimatorSpec
 
 
+def iteration_count_estimator() -> Any:
+    """Returns a new object that tells how many steps last about a given time, by the last loops."""
+    load()
+    return importlib.import_module('tensorflow_estimator.python.estimator.tpu.'
+                                   'iteration_count_estimator').IterationCountEstimator()
+
+
 def mode_keys() -> Any:
     """Returns `tf.compat.v1.estimator.ModeKeys`: TRAIN, EVAL and PREDICT."""
     return load().ModeKeys

@@ -57,6 +57,21 @@ class HostFeed(NamedTuple):
     ids: dict[str, list[tuple[tf.Tensor, tf.Tensor]]]
 
 
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class FeedGraph:
+    """The operations of a graph that carry its input.
+
+    Attributes:
+      feeds: one per invocation of input_fn.
+      close: ends every wait of the threads, and of a step for its batches.
+      ahead: batches beyond its own that a step waits for, 0 or 1.
+    """
+
+    feeds: Sequence[HostFeed]
+    close: tf.Operation
+    ahead: int
+
+
 Drawing = Callable[[tf.Session, int, HostFeed], Callable[[], tuple[np.ndarray, bool]]]
 """Takes a session, the number of a feed, and the feed; returns a function for its thread.
 
@@ -83,20 +98,10 @@ class Infeed(tf.train.SessionRunHook):
         waits for beyond its own.
     """
 
-    def __init__(self, feeds: Sequence[HostFeed], close: tf.Operation, job: Job, draw: Drawing, *,
-                 ahead: int, shutdown: Shutdown, failures: Failures, report: RunReport,
-                 gives_up: Callable[[float], bool]):
-        """Starts nothing yet.
-
-        Args:
-          close: ends every wait of the threads, and of a step for its batches.
-          ahead: batches beyond its own that a step waits for, 0 or 1.
-          gives_up: ends a wait for a batch; asked with the seconds that it has lasted.
-        """
-        self._feeds, self._close, self._job, self._draw = feeds, close, job, draw
-        self._ahead = ahead
+    def __init__(self, graph: FeedGraph, job: Job, draw: Drawing, *, shutdown: Shutdown,
+                 failures: Failures, report: RunReport):
+        self._graph, self._job, self._draw = graph, job, draw
         self._shutdown, self._failures, self._report = shutdown, failures, report
-        self._gives_up = gives_up
         self.draws_ahead = True
         self._session: tf.Session | None = None
         self._progress = FeedProgress([], failures, report)
@@ -110,7 +115,7 @@ class Infeed(tf.train.SessionRunHook):
         """
         self.stop()
         self._shutdown.restart()
-        progress = FeedProgress(self._feeds, self._failures, self._report)
+        progress = FeedProgress(self._graph.feeds, self._failures, self._report)
         if self._report.verb == 'train':
             self._first_step = int(session.run(_tf.global_step_read(session.graph)))
         self._session, self._progress = session, progress
@@ -120,8 +125,8 @@ class Infeed(tf.train.SessionRunHook):
             host.thread.start()
         self._watcher = threading.Thread(
             target=watch, name='infeed-watch', daemon=True, args=(
-                progress, self._job.input_deadline, self._ahead,
-                functools.partial(_run_quietly, session, self._close)))
+                progress, self._job.input_deadline, self._graph.ahead,
+                functools.partial(_run_quietly, session, self._graph.close)))
         self._watcher.start()
         began = time.monotonic()
 
@@ -140,7 +145,7 @@ class Infeed(tf.train.SessionRunHook):
         loop cut short would leave batches behind.
         """
         if not self.draws_ahead:
-            self._progress.request(1, min(steps - 1 - number + following, self._ahead))
+            self._progress.request(1, min(steps - 1 - number + following, self._graph.ahead))
         elif not number:
             self._progress.request(steps, following)
 
@@ -151,7 +156,7 @@ class Infeed(tf.train.SessionRunHook):
 
         Raises:
           tf.errors.OutOfRangeError: if a host has no batch because its data has ended, if no
-            host has a sample, or if the wait was given up.
+            host has a sample, or if SIGTERM ends the wait: of an evaluation only if it is slow.
           UnsupportedError: if no session was announced to this hook.
           Whatever ended a thread.
         """
@@ -160,8 +165,12 @@ class Infeed(tf.train.SessionRunHook):
                 'E907', 'TPUConfig.experimental_feed_hook', 'its after_create_session must call '
                 'that of TPUInfeedOutfeedSessionHook, which starts the input'))
         began = time.monotonic()
-        self._progress.wait_until(self._progress.has_batch,
-                                  lambda: self._gives_up(time.monotonic() - began))
+
+        def gives_up() -> bool:
+            return self._shutdown.termination.is_asked and (
+                self._report.verb == 'train' or time.monotonic() - began > PROMPT_SECONDS)
+
+        self._progress.wait_until(self._progress.has_batch, gives_up)
 
     def ended_input(self) -> str | None:
         """Returns the host whose data ended first, if that ended the run, or `None`."""
@@ -170,7 +179,7 @@ class Infeed(tf.train.SessionRunHook):
     def interrupt(self) -> None:
         """Ends every wait for batches, from any thread; a step that waits then fails."""
         if self._session is not None:
-            _run_quietly(self._session, self._close)
+            _run_quietly(self._session, self._graph.close)
 
     def stop(self) -> None:
         """Ends the threads; may be called at any time before the session is closed."""
@@ -221,7 +230,7 @@ class Infeed(tf.train.SessionRunHook):
                     'E520', f'input of {host.feed.name}', 'its pipeline must give a batch for '
                     f'step {self._first_step + batch}', type(error).__name__,
                     f'The dataset is that of {made_by}.' if made_by else '')))
-            _run_quietly(session, self._close)
+            _run_quietly(session, self._graph.close)
         progress.notify()
 
 

@@ -24,7 +24,7 @@ from .infeed import Infeed, drawing
 from .job import Job
 from .progress import RunReport, announce
 from .run_sessions import SessionCreator, SessionStart, shares
-from .signals_and_deadlines import PROMPT_SECONDS, Shutdown, Termination, woken_by_interrupt
+from .signals_and_deadlines import Shutdown, Termination, woken_by_interrupt
 from .step_graph import StepOps, build_step
 from .steps_per_run import FeedsKept, Schedule, StepCaller, StepsPerRun, clock_of
 from .summaries import SummariesSurvive, SummaryWriters
@@ -84,11 +84,8 @@ class Run:
         if self.graph.backend is not None:
             self.report.kernels = self.graph.backend.engine.kernels
         self.infeed = Infeed(
-            self.graph.feeds, self.graph.close, job,
-            self._profiler.draw if self._profiler else drawing,
-            ahead=int(self.graph.step.lookahead is not None),
-            shutdown=self._shutdown, failures=self._failures, report=self.report,
-            gives_up=self._gives_up)
+            self.graph.input, job, self._profiler.draw if self._profiler else drawing,
+            shutdown=self._shutdown, failures=self._failures, report=self.report)
         self._has_data_ended = False
 
     def execute(self, parts: RunParts, *, wanted: Callable[[], int]) -> dict[str, Any]:
@@ -177,11 +174,6 @@ class Run:
         """
         return self.job.verb == 'train' and self._termination.is_asked
 
-    def _gives_up(self, waited: float) -> bool:
-        """Returns whether SIGTERM ends a wait for a batch; of an evaluation only if it is slow."""
-        return self._termination.is_asked and (
-            self.job.verb == 'train' or waited > PROMPT_SECONDS)
-
     def _announce(self) -> None:
         job = self.job
         line = f'{job.verb}: ' + (
@@ -250,5 +242,5 @@ class Run:
         if step.lookahead is not None:
             runs.append([step.lookahead.begin])
         pack_transfers(whole, [*runs, *[
-            [feed.step, feed.counts, feed.has_data] for feed in self.graph.feeds]],
+            [feed.step, feed.counts, feed.has_data] for feed in self.graph.input.feeds]],
             placement.client)

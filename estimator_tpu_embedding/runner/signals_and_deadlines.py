@@ -190,7 +190,7 @@ class Shutdown:
 
     def __init__(self, seconds: float, termination: Termination):
         """Allows `seconds` for all waits together, but `PROMPT_SECONDS` once SIGTERM has come."""
-        self._seconds, self._termination = seconds, termination
+        self._seconds, self.termination = seconds, termination
         self.proceed = termination.proceed
         self._end: float | None = None
 
@@ -228,7 +228,7 @@ class Shutdown:
         now = time.monotonic()
         if self._end is None:
             self._end = now + self._seconds
-        if self._termination.is_asked:
+        if self.termination.is_asked:
             self._end = min(self._end, now + PROMPT_SECONDS)
         return self._end - now
 

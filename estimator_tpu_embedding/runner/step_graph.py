@@ -26,7 +26,7 @@ from ..hosts.placement import on
 from ..ops import checks
 from .gradient_capture import GradientCapture
 from .host_calls import call_on_host, operations_of, read_before_increment
-from .infeed import HostFeed
+from .infeed import FeedGraph
 from .input import Batch, CoreQueue, map_tensors
 from .input_graph import draw_input, feeds_of
 from .job import Job, ModelOutput, concatenate
@@ -92,8 +92,7 @@ class StepGraph:
     """The operations of a run.
 
     Attributes:
-      feeds: the operations of the infeed threads, one per invocation of input_fn.
-      close: ends every wait of these threads, and of a step for its batches.
+      input: the operations of the infeed threads.
       start: run once per session, before anything else.
       step: the operations and tensors of one step.
       outputs: of the model, per core.
@@ -108,8 +107,7 @@ class StepGraph:
       gradients: in training the gradients of the activations, per core.
     """
 
-    feeds: list[HostFeed]
-    close: tf.Operation
+    input: FeedGraph
     start: tf.Operation
     step: StepOps
     outputs: list[ModelOutput]
@@ -181,7 +179,8 @@ def build_step(job: Job) -> StepGraph:
     capture = [towers.capture.initializer] if towers.capture else []
     closes = [queue.close() for queue in queues] + ([backend.close()] if backend else [])
     return StepGraph(
-        feeds=feeds, close=tf.group(*closes),
+        input=FeedGraph(feeds=feeds, close=tf.group(*closes),
+                        ahead=int(lookahead is not None)),
         start=tf.group(*engine, *capture),
         step=StepOps(operation=step, loss=loss, is_step=is_step, host_call=host_call,
                      refused=refused, lookahead=lookahead),

@@ -5,9 +5,6 @@ Each step waits for its batch before it begins, and gets the feeds of the hooks.
 
 from __future__ import annotations
 
-import collections
-import math
-import statistics
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -15,17 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow.compat.v1 as tf
 
-from .. import _tf
+from .. import _legacy, _tf
 from ..errors import Problem
 from .failures import Failures, SessionLostError
 from .finite_checks import require_few_skipped, require_finite_loss
 from .infeed import Infeed
 from .progress import RunReport
 from .step_graph import StepOps
-
-WINDOW = 20
-_STEADY_DEVIATION = 0.03  # seconds per step
-_NEAR_LAST, _NEAR_MEAN = 0.10, 0.05
 
 
 class Loop(NamedTuple):
@@ -64,68 +57,20 @@ class TrainingSchedule(Schedule):
     def __init__(self, stop: StopAtStep, steps: int, seconds: float | None = None):
         super().__init__(Loop(steps, 0))
         self._stop = stop
-        self._estimator = None if seconds is None else IterationCountEstimator(seconds)
+        self._seconds = seconds
+        self._estimator = _legacy.iteration_count_estimator()
 
     def next_loop(self, session: tf.Session, report: RunReport) -> Loop:
         """Returns the steps of the next loop, fewer than usual if the end comes earlier."""
         left = self._stop.steps_left(session)
-        wanted = self._loop.steps if self._estimator is None else self._estimator.steps()
+        wanted = self._loop.steps if self._seconds is None else self._estimator.get(self._seconds)
         steps = max(1, min(wanted, left))
         report.first_step = self._stop.final_step - left - report.steps
         return Loop(steps, max(0, left - steps))
 
     def add(self, seconds: float, steps: int) -> None:
         """Lets the estimator know the time of a loop."""
-        if self._estimator is not None:
-            self._estimator.add(seconds, steps)
-
-
-class IterationCountEstimator:
-    """Makes as many steps as take about a given time, judging by the last runs.
-
-    The first run makes one step. The number stays once the time per step is steady and the runs
-    last about as long as they should. The original's `iteration_count_estimator` has the same rule
-    and the same limits.
-
-    >>> estimator = IterationCountEstimator(10.)
-    >>> estimator.steps()
-    1
-    >>> estimator.add(seconds=0.4, steps=1)
-    >>> estimator.steps()
-    25
-    """
-
-    def __init__(self, seconds: float):
-        """Aims at runs of `seconds`; raises ValueError unless that is positive."""
-        if seconds <= 0:
-            raise ValueError('Invalid `total_secs`. It must be positive number. '
-                             f'Actual:{seconds}')
-        self._seconds = seconds
-        self._steps = 1
-        # Of each run the seconds that it took, and the seconds of a step.
-        self._runs: collections.deque[tuple[float, float]] = collections.deque(maxlen=WINDOW)
-        self._num_runs = 0
-
-    def steps(self) -> int:
-        """Returns how many steps fit into the time."""
-        if self._runs and not self._is_steady():
-            per_step = statistics.fmean(step for _, step in self._runs)
-            self._steps = max(1, math.floor(self._seconds / per_step + 0.5))
-        return self._steps
-
-    def add(self, seconds: float, steps: int) -> None:
-        """Takes note of a run, unless it took no time or made no step."""
-        if seconds > 0 and steps > 0:
-            self._runs.append((seconds, seconds / steps))
-            self._num_runs += 1
-
-    def _is_steady(self) -> bool:
-        if self._num_runs <= WINDOW or statistics.pstdev(
-                step for _, step in self._runs) >= _STEADY_DEVIATION:
-            return False
-        mean = statistics.fmean(run for run, _ in self._runs)
-        return (abs(self._runs[-1][0] - self._seconds) / self._seconds <= _NEAR_LAST
-                or abs(mean - self._seconds) / self._seconds <= _NEAR_MEAN)
+        self._estimator.update(seconds, steps)
 
 
 class StopAtStep(tf.train.SessionRunHook):
