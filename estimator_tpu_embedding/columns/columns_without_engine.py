@@ -18,6 +18,7 @@ from ..core.specs import FeatureSpec, TableSpec
 from ..errors import Problem, UnsupportedError
 from ..ops import checks, combine, ids
 from .embedding_columns import innermost
+from .featurizer import to_sparse
 
 
 class Reading(NamedTuple):
@@ -92,7 +93,7 @@ def _read(features: Mapping[str, Any], feature: FeatureSpec, combiner: str | Non
           vocabulary_size: int | None) -> Reading:
     """Returns the ids that the engine would read of a feature; words without a vocabulary size."""
     has_gaps = combiner is not None or feature.max_sequence_length > 0
-    value = _sparse(features[feature.name], has_gaps)
+    value = to_sparse(features[feature.name], has_gaps)
     kept = tf.range(tf.size(value.values))
     shape = value.dense_shape
     if feature.max_sequence_length:
@@ -115,21 +116,4 @@ def _read(features: Mapping[str, Any], feature: FeatureSpec, combiner: str | Non
 
     weights = features.get(feature.weight_feature) if feature.weight_feature else None
     return Reading(of(values), None if weights is None else of(
-        tf.gather(_sparse(weights, has_gaps).values, kept)))
-
-
-def _sparse(value: Any, has_gaps: bool) -> tf.SparseTensor:
-    """Returns a feature as a SparseTensor; in a matrix with gaps, 0 and '' mean no id."""
-    if isinstance(value, tf.RaggedTensor):
-        return value.to_sparse()
-    if isinstance(value, tf.SparseTensor):
-        return value
-    is_text = value.dtype == tf.string
-    there = tf.ones_like(value, tf.bool)
-    if is_text or has_gaps and value.shape.rank != 1:
-        there = tf.not_equal(value, '' if is_text else tf.zeros([], value.dtype))
-    if value.shape.rank == 1:
-        value, there = tf.expand_dims(value, 1), tf.expand_dims(there, 1)
-    places = tf.where(there)
-    return tf.SparseTensor(places, tf.gather_nd(value, places),
-                           tf.shape(value, out_type=tf.int64))
+        tf.gather(to_sparse(weights, has_gaps).values, kept)))

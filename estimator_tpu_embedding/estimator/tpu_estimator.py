@@ -342,8 +342,7 @@ def export_estimator_savedmodel(estimator: Any, export_dir_base: str,
     config = RunConfig(model_dir=estimator.model_dir, tpu_config=TPUConfig(
         per_host_input_for_training=InputPipelineConfig.PER_HOST_V2))  # Never called for input.
     exporter = TPUEstimator(
-        estimator._model_fn,  # The property `model_fn` hides that it takes params.
-        config=config, params=estimator.params, use_tpu=True, train_batch_size=2048,
-        eval_batch_size=2048)
+        _legacy.model_fn_of(estimator), config=config,
+        params=estimator.params, use_tpu=True, train_batch_size=2048, eval_batch_size=2048)
     return exporter.export_saved_model(
         export_dir_base, serving_input_receiver_fn, assets_extra, as_text, checkpoint_path)

@@ -8,6 +8,7 @@ import tensorflow.compat.v1 as tf
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding import _tf
 from estimator_tpu_embedding.columns import embedding_columns
+from estimator_tpu_embedding.columns.featurizer import Featurizer
 from estimator_tpu_embedding.core.plan import resolve
 from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology
 from estimator_tpu_embedding.errors import ConfigError, InputError, InputShapeError
@@ -34,7 +35,7 @@ def read(columns, features, batch_size=3):
                    value() if callable(value) else tf.constant(value)
                    for key, value in features.items()}
         given = dict(tensors)
-        result = embedding_columns.Featurizer(columns, plan)(tensors, 3)
+        result = Featurizer(columns, plan)(tensors, 3)
         assert tensors == given  # the user's dict is left alone
         session.run(tf.tables_initializer())
         found = {}
