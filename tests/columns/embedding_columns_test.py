@@ -82,11 +82,6 @@ def test_minus_one_is_an_error_where_the_column_never_gives_it(column):
     assert checks.message_to_problem(caught.value.message).code == 'E501'
 
 
-def test_features_that_are_not_looked_up_are_left_for_the_model():
-    column = ete.embedding_column(identity('a'), 2)
-    assert read([column], {'a': [1, 2, 3], 'x': [1., 2., 3.], 'y': [0, 0, 0]})[1] == ['x', 'y']
-
-
 def test_dense_ids_of_rank_2_warn_once_that_zero_is_missing(caplog):
     column = ete.embedding_column(identity('a'), 2)
     with caplog.at_level(logging.WARNING, 'tensorflow'):

@@ -146,18 +146,14 @@ def test_ids_out_of_range_are_dealt_with_as_the_config_says_and_reported(tmp_pat
                  for event in tf.train.summary_iterator(str(path))
                  for value in event.summary.value}
     assert summaries['tpu_embedding/ids_out_of_range/f'] == 6
-    config = jobs.run_config(tmp_path, id_policy={'h': 'drop'})
-    with pytest.raises(ete.ConfigError, match='E438 RunConfig.id_policy: .*are "f", "g"; got "h"'):
-        jobs.estimator(jobs.linear_model_fn(columns), columns, config, batch_size=4).train(
-            input_fn, steps=1)
-    config = jobs.run_config(tmp_path, id_policy={'F': 'drop', 'ff': 'drop'})
-    with pytest.raises(ete.ConfigError, match='got "F", "ff".  Did you mean "f"?'):
-        jobs.estimator(jobs.linear_model_fn(columns), columns, config, batch_size=4).train(
-            input_fn, steps=1)
-    config = jobs.run_config(tmp_path, id_policy='ignore')
-    with pytest.raises(ete.ConfigError, match='E438 feature "f": the policy .*error, drop, clip'):
-        jobs.estimator(jobs.linear_model_fn(columns), columns, config, batch_size=4).train(
-            input_fn, steps=1)
+    for wrong, text in (
+            ({'F': 'drop', 'ff': 'drop'}, 'E438 RunConfig.id_policy: .*are "f", "g"; got "F", '
+             '"ff".  Did you mean "f"?'),
+            ('ignore', 'E438 feature "f": the policy .*error, drop, clip')):
+        with pytest.raises(ete.ConfigError, match=text):
+            jobs.estimator(
+                jobs.linear_model_fn(columns), columns, jobs.run_config(
+                    tmp_path, id_policy=wrong), batch_size=4).train(input_fn, steps=1)
 
 
 @pytest.mark.parametrize('pipelined', soak_except([False, True], 1))
