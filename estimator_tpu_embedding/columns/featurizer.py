@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -50,19 +51,28 @@ class Featurizer:
         Raises:
           ConfigError: if a feature is used by a column of each kind.
         """
-        self._plan = plan
-        self._on_tensor_core = on_tensor_core
-        self._may_lack_samples = may_lack_samples
+        self._samples = plan.batch_size_per_core
+        self._on_tensor_core = [feature for _, feature in on_tensor_core]
+        self._weights = {feature.name: feature.weight_feature for feature in plan.features
+                         if feature.weight_feature is not None}
         self._categorical = {column.get_feature_key_name(): innermost(column)
                              for column in [*columns, *(column for column, _ in on_tensor_core)]}
         self._warned: set[str] = set()
-        self._core_ids = CoreIds([self._ids_of(
-            feature, plan.table(feature.table).combiner,
-            plan.table(feature.table).vocabulary_size) for feature in plan.features])
-        twice = sorted({feature.name for _, feature in on_tensor_core}
+        twice = sorted({feature.name for feature in self._on_tensor_core}
                        & {feature.name for feature in plan.features})
         if twice:
             raise ConfigError(*map(used_twice, twice))
+        tables = [(feature, plan.table(feature.table).combiner,
+                   plan.table(feature.table).vocabulary_size) for feature in plan.features]
+        tables += [(feature, column.get_combiner(), column.get_embedding_table_size()[0])
+                   for column, feature in on_tensor_core]
+        self._ids = [FeatureIds(
+            name=feature.name, num_samples=self._samples, combiner=combiner,
+            sequence_length=feature.max_sequence_length, may_lack_samples=may_lack_samples,
+            vocabulary_size=rows, policy=feature.id_policy,
+            has_missing=_has_missing_words(self._categorical.get(feature.name)))
+            for feature, combiner, rows in tables]
+        self._core_ids = CoreIds(self._ids)
 
     def __call__(self, features: Mapping[str, Any], core: int) -> Featurized:
         """Builds the ops for one core's batch; the mapping itself is left alone.
@@ -74,13 +84,11 @@ class Featurizer:
             raise InputShapeError(Problem(
                 'E513', 'features', 'input_fn must return features as a dict when an '
                 'embedding_config_spec is given', type(features).__name__))
-        names = {feature.name: '' for feature in [
-            *self._plan.features, *(feature for _, feature in self._on_tensor_core)]}
+        names = {ids.name: '' for ids in self._ids}
         weighted: dict[str, list[str]] = {}
-        for feature in self._plan.features:
-            if feature.weight_feature is not None:
-                weighted.setdefault(feature.weight_feature, []).append(feature.name)
-                names.setdefault(feature.weight_feature, f', here the weights of "{feature.name}"')
+        for name, weights in self._weights.items():
+            weighted.setdefault(weights, []).append(name)
+            names.setdefault(weights, f', here the weights of "{name}"')
         unclaimed = sorted(str(key) for key in features if key not in names)
         problems = [Problem(
             'E513', f'feature "{name}"', f'input_fn must return every feature of the '
@@ -97,71 +105,48 @@ class Featurizer:
         if problems:
             raise InputShapeError(*problems)
         rest = {key: value for key, value in features.items() if key not in names}
+        for feature in self._on_tensor_core:
+            _check_for_tensor_core(feature.name, features, core)
         given, empty = {}, {}
-        for feature in self._plan.features:
-            given[feature.name], empty[feature.name] = self._given(
-                f'feature "{feature.name}" on core {core}', feature,
-                self._plan.table(feature.table).combiner, features)
+        for ids in self._ids:
+            given[ids.name], empty[ids.name] = self._given(ids, features, core)
         found = self._core_ids.read(given, core)
         counts = {name: one.counts._replace(missing=one.counts.missing + empty[name])
                   for name, one in found.items()}
+        for feature in self._on_tensor_core:
+            rest.update(self._padded(feature, found.pop(feature.name).batch))
         rest.update({f'{name}_seq_length_': one.lengths for name, one in found.items()
                      if one.lengths is not None})
-        for column, feature in self._on_tensor_core:
-            self._pad(column, feature, core, features, rest, counts)
         return Featurized(rest, {name: one.batch for name, one in found.items()}, counts)
 
-    def _pad(self, column: Any, feature: FeatureSpec, core: int, features: Mapping[str, Any],
-             rest: dict[str, Any], counts: dict[str, IdCounts]) -> None:
-        """Puts the ids of a column for the tensor core, and their mask, into `rest`.
+    def _padded(self, feature: FeatureSpec, batch: IdBatch) -> dict[str, tf.Tensor]:
+        """Returns the ids of a feature for the tensor core, and their mask, by key.
 
         Both are `[B, length]`. Ids are int32, and 0 in a place without an id. The mask is float32.
         """
-        name, length = feature.name, feature.max_sequence_length
-        mask_name = f'{name}__TENSOR_CORE_MASK'
-        if mask_name in features:
-            raise ValueError(f'Mask key {mask_name} for Tensor Core embedding is already in use.')
-        where = f'feature "{name}" on core {core}'
-        if features[name].shape.rank != 2:
-            raise InputShapeError(Problem(
-                'E516', where, 'ids for the tensor core must have a known rank of 2',
-                f'shape {features[name].shape}', 'Its dimensions are samples and ids.'))
-        given, empty = self._given(where, feature, column.get_combiner(), features)
-        batch, found, _ = CoreIds([self._ids_of(
-            feature, column.get_combiner(), column.get_embedding_table_size()[0])]).read(
-                {name: given}, core)[name]
-        counts[name] = found._replace(missing=found.missing + empty)
-        size = self._plan.batch_size_per_core * length
-        for key, values in ((name, tf.cast(batch.ids, tf.int32)),
-                            (mask_name, tf.ones_like(batch.ids, tf.float32))):
-            flat = tf.scatter_nd(tf.expand_dims(batch.samples, 1), values, [size])
-            rest[key] = tf.reshape(flat, [self._plan.batch_size_per_core, length])
+        shape = [self._samples, feature.max_sequence_length]
+        places = tf.expand_dims(batch.samples, 1)
+        return {key: tf.reshape(tf.scatter_nd(places, values, [math.prod(shape)]), shape)
+                for key, values in ((feature.name, tf.cast(batch.ids, tf.int32)),
+                                    (_mask_of(feature.name), tf.ones_like(batch.ids, tf.float32)))}
 
-    def _ids_of(self, feature: FeatureSpec, combiner: str | None, rows: int) -> FeatureIds:
-        """Returns how a feature of a table with so many rows is read."""
-        return FeatureIds(
-            name=feature.name, num_samples=self._plan.batch_size_per_core, combiner=combiner,
-            sequence_length=feature.max_sequence_length,
-            may_lack_samples=self._may_lack_samples, vocabulary_size=rows,
-            policy=feature.id_policy,
-            has_missing=_has_missing_words(self._categorical.get(feature.name)))
-
-    def _given(self, where: str, feature: FeatureSpec, combiner: str | None,
-               features: Mapping[str, Any]) -> tuple[tuple[Any, Any], tf.Tensor | int]:
+    def _given(self, ids: FeatureIds, features: Mapping[str, Any], core: int
+               ) -> tuple[tuple[Any, Any], tf.Tensor | int]:
         """Returns the ids and weights of a feature, and the number of empty words."""
-        value = features[feature.name]
+        where, value = f'feature "{ids.name}" on core {core}', features[ids.name]
         empty: tf.Tensor | int = 0
         if value.dtype == tf.string:
-            value, empty = _words_to_ids(where, self._categorical.get(feature.name), value)
+            value, empty = _words_to_ids(where, self._categorical.get(ids.name), value)
         elif (isinstance(value, tf.Tensor) and value.shape.rank not in (None, 0, 1)
-              and (combiner is not None or feature.max_sequence_length)):
-            self._warn_of_zeros(feature.name)
-        weights = features[feature.weight_feature] if feature.weight_feature else None
+              and (ids.combiner is not None or ids.sequence_length)):
+            self._warn_of_zeros(ids.name)
+        key = self._weights.get(ids.name)
+        weights = features[key] if key else None
         if isinstance(weights, tf.Tensor):
             raise InputShapeError(Problem(
                 'E517', where, 'weights must be a SparseTensor or RaggedTensor of numbers',
-                f'"{feature.weight_feature}", a dense tensor', 'Dense weights are not supported '
-                'on TPU. Please use sparse weights instead.'))
+                f'"{key}", a dense tensor', 'Dense weights are not supported on TPU. Please use '
+                'sparse weights instead.'))
         return (value, weights), empty
 
     def _warn_of_zeros(self, name: str) -> None:
@@ -170,6 +155,22 @@ class Featurizer:
             tf.logging.warning(
                 'Feature "%s" holds ids in a dense tensor of rank >= 2: 0 means that an id is '
                 'missing, as on the hardware. Use a SparseTensor if 0 is an id.', name)
+
+
+def _mask_of(name: str) -> str:
+    return f'{name}__TENSOR_CORE_MASK'
+
+
+def _check_for_tensor_core(name: str, features: Mapping[str, Any], core: int) -> None:
+    """Refuses a feature for the tensor core that cannot be padded, or whose mask has no name."""
+    if _mask_of(name) in features:
+        raise ValueError(
+            f'Mask key {_mask_of(name)} for Tensor Core embedding is already in use.')
+    if features[name].shape.rank != 2:
+        raise InputShapeError(Problem(
+            'E516', f'feature "{name}" on core {core}', 'ids for the tensor core must have a '
+            'known rank of 2', f'shape {features[name].shape}',
+            'Its dimensions are samples and ids.'))
 
 
 def _words_to_ids(where: str, categorical: Any, words: Any
