@@ -21,15 +21,15 @@ from .embedding_columns import innermost
 from .featurizer import to_sparse
 
 
-class Reading(NamedTuple):
+class SparseIds(NamedTuple):
     """The ids, or words, of one feature that the engine would take, and their weights."""
 
     ids: tf.SparseTensor
     weights: tf.SparseTensor | None
 
 
-def for_columns(features: Mapping[str, Any], columns: Sequence[Any],
-                declared: Sequence[FeatureSpec]) -> dict[str, Any]:
+def with_ids(features: Mapping[str, Any], columns: Sequence[Any],
+             declared: Sequence[FeatureSpec]) -> dict[str, Any]:
     """Returns the features so that columns look up the rows that the engine would.
 
     A feature that no column reads stays as it is.
@@ -56,8 +56,8 @@ def for_columns(features: Mapping[str, Any], columns: Sequence[Any],
     return read
 
 
-def looked_up(features: Mapping[str, Any], tables: Sequence[TableSpec],
-              declared: Sequence[FeatureSpec]) -> dict[str, Any]:
+def with_activations(features: Mapping[str, Any], tables: Sequence[TableSpec],
+                     declared: Sequence[FeatureSpec]) -> dict[str, Any]:
     """Returns the features with activations in the place of ids, for models without columns.
 
     The tables become variables of the default graph, under their own names.
@@ -90,7 +90,7 @@ def looked_up(features: Mapping[str, Any], tables: Sequence[TableSpec],
 
 
 def _read(features: Mapping[str, Any], feature: FeatureSpec, combiner: str | None,
-          vocabulary_size: int | None) -> Reading:
+          vocabulary_size: int | None) -> SparseIds:
     """Returns the ids that the engine would read of a feature; words without a vocabulary size."""
     has_gaps = combiner is not None or feature.max_sequence_length > 0
     value = to_sparse(features[feature.name], has_gaps)
@@ -115,5 +115,5 @@ def _read(features: Mapping[str, Any], feature: FeatureSpec, combiner: str | Non
         return tf.SparseTensor(tf.gather(value.indices, kept), numbers, shape)
 
     weights = features.get(feature.weight_feature) if feature.weight_feature else None
-    return Reading(of(values), None if weights is None else of(
+    return SparseIds(of(values), None if weights is None else of(
         tf.gather(to_sparse(weights, has_gaps).values, kept)))

@@ -26,7 +26,7 @@ from .tpu_config import (
     RunConfig,
     TPUConfig,
     check_positive,
-    in_this_process,
+    without_addresses,
 )
 from .tpu_context import EstimatorContext, deploy
 from .without_tpu import BATCH_SIZES, VERBS, WithoutTpu
@@ -118,7 +118,7 @@ class TPUEstimator(WithoutTpu):
         _legacy.check_model_fn(model_fn, params)
         with _tf.without_deprecation_warnings():
             super().__init__(model_fn=model_fn, model_dir=model_dir, params=params,
-                             config=in_this_process(config),
+                             config=without_addresses(config),
                              warm_start_from=warm_start_from)
         tf.logging.info('_TPUContext: eval_on_tpu %s', eval_on_tpu)
         if not use_tpu and eval_on_tpu:
