@@ -81,11 +81,6 @@ def test_all_that_is_not_supported_yet_is_named_at_once(tmp_path, monkeypatch):
         'emulated in one process, or they are workers: see etpe docs cluster.')
 
 
-def ones(params):
-    return tf.data.Dataset.from_tensors(({'f': np.int64(1)}, np.float32(1))).repeat().batch(
-        params['batch_size'], drop_remainder=True)
-
-
 @pytest.mark.parametrize('verb, kwargs, error, text', [
     ('train', {}, ValueError, 'For TPU training, one of `steps` or `max_steps` must be set.'),
     ('train', {'steps': 2.}, TypeError, "Train steps must be int, got <class 'float'>"),

@@ -242,13 +242,9 @@ def test_shared_columns_on_the_tensor_core_train_on_several_cores_as_on_one(tmp_
     assert estimator.get_variable_value('v') == pytest.approx(1 - 4)  # 2 features of 2 elements
 
 
-def dense_column(key):
-    return jobs.embedding(key, embedding_lookup_device='tpu_tensor_core',
-                          tensor_core_shape=[None, 2])
-
-
 def test_a_feature_of_a_column_of_each_kind_is_refused(tmp_path):
-    columns = [jobs.embedding('f'), dense_column('f')]
+    columns = [jobs.embedding('f'), jobs.embedding(
+        'f', embedding_lookup_device='tpu_tensor_core', tensor_core_shape=[None, 2])]
     with pytest.raises(ete.ConfigError, match='E434 feature "f": .*multiple embeddings'):
         jobs.estimator(jobs.linear_model_fn(columns), columns, jobs.run_config(tmp_path),
                        batch_size=4).train(jobs.input_fn_of(STEPS), steps=1)

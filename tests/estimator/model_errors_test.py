@@ -29,12 +29,9 @@ def notes_of(directory, model_fn, run=None, cores=2, **kwargs):
     return caught.value
 
 
-def squared_error(net, labels):
-    return tf.losses.mean_squared_error(labels, tf.layers.dense(net, 2))
-
-
 def test_labels_of_another_shape_are_told_below_the_error_of_tensorflow(tmp_path):
-    error = notes_of(tmp_path, squared_error)
+    error = notes_of(tmp_path, lambda net, labels: tf.losses.mean_squared_error(
+        labels, tf.layers.dense(net, 2)))
     assert type(error) is ValueError  # TensorFlow's, with its text.
     assert str(error) == 'Shapes (2, 2) and (2, 3) are incompatible'
     assert error.__notes__ == [
