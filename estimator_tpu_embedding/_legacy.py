@@ -152,6 +152,12 @@ def write_evaluation(directory: str, metrics: dict[str, Any], step: int, prefix:
         _estimator_module()._write_checkpoint_path_to_summary(directory, prefix, step)
 
 
+def model_fn_of(estimator: Any) -> Callable[..., Any]:
+    """Returns the model_fn that an Estimator was given; its property `model_fn` hides `params`."""
+    found: Callable[..., Any] = estimator._model_fn
+    return found
+
+
 class Training(NamedTuple):
     """A training of a plain Estimator whose graph is built; `hooks` lack those of `spec`."""
 

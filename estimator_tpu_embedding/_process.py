@@ -21,12 +21,10 @@ class _State:
     """The facts about this process.
 
     Attributes:
-      used_in: the process in which work of this package began first; `None` before.
       parent: the parent of a child that was forked when TensorFlow ran already; otherwise `None`.
       runs: whether TensorFlow ran when the current fork began.
     """
 
-    used_in: int | None = None
     parent: int | None = None
     runs = False
 
@@ -51,27 +49,16 @@ def require_threads(call: str) -> None:
             'threads do not survive a fork', f'a child forked from process {_State.parent}',
             'Start the process with multiprocessing.get_context("spawn") or subprocess, fork '
             f'before anything of TensorFlow runs, or {call} in the parent.'))
-    _State.used_in = os.getpid()
 
 
 def _before_fork() -> None:
-    _State.runs = _runs_tensorflow()
+    # Importing TensorFlow starts no threads.
+    _State.runs = 'tensorflow' in sys.modules and any(map(_is_of_tensorflow, _TASKS.iterdir()))
 
 
 def _after_fork() -> None:
     if _State.runs:
         _State.parent = os.getppid()
-
-
-def _runs_tensorflow() -> bool:
-    """Returns whether TensorFlow has started threads; importing it starts none."""
-    if 'tensorflow' not in sys.modules:
-        return False
-    try:
-        tasks = list(_TASKS.iterdir())
-    except OSError:  # Another system than Linux.
-        return _State.used_in == os.getpid()
-    return any(map(_is_of_tensorflow, tasks))
 
 
 def _is_of_tensorflow(task: pathlib.Path) -> bool:
@@ -81,5 +68,4 @@ def _is_of_tensorflow(task: pathlib.Path) -> bool:
         return False
 
 
-if hasattr(os, 'register_at_fork'):
-    os.register_at_fork(before=_before_fork, after_in_child=_after_fork)
+os.register_at_fork(before=_before_fork, after_in_child=_after_fork)

@@ -18,17 +18,18 @@ from ..core.specs import FeatureSpec, TableSpec
 from ..errors import Problem, UnsupportedError
 from ..ops import checks, combine, ids
 from .embedding_columns import innermost
+from .featurizer import to_sparse
 
 
-class Reading(NamedTuple):
+class SparseIds(NamedTuple):
     """The ids, or words, of one feature that the engine would take, and their weights."""
 
     ids: tf.SparseTensor
     weights: tf.SparseTensor | None
 
 
-def for_columns(features: Mapping[str, Any], columns: Sequence[Any],
-                declared: Sequence[FeatureSpec]) -> dict[str, Any]:
+def with_ids(features: Mapping[str, Any], columns: Sequence[Any],
+             declared: Sequence[FeatureSpec]) -> dict[str, Any]:
     """Returns the features so that columns look up the rows that the engine would.
 
     A feature that no column reads stays as it is.
@@ -55,8 +56,8 @@ def for_columns(features: Mapping[str, Any], columns: Sequence[Any],
     return read
 
 
-def looked_up(features: Mapping[str, Any], tables: Sequence[TableSpec],
-              declared: Sequence[FeatureSpec]) -> dict[str, Any]:
+def with_activations(features: Mapping[str, Any], tables: Sequence[TableSpec],
+                     declared: Sequence[FeatureSpec]) -> dict[str, Any]:
     """Returns the features with activations in the place of ids, for models without columns.
 
     The tables become variables of the default graph, under their own names.
@@ -89,10 +90,10 @@ def looked_up(features: Mapping[str, Any], tables: Sequence[TableSpec],
 
 
 def _read(features: Mapping[str, Any], feature: FeatureSpec, combiner: str | None,
-          vocabulary_size: int | None) -> Reading:
+          vocabulary_size: int | None) -> SparseIds:
     """Returns the ids that the engine would read of a feature; words without a vocabulary size."""
     has_gaps = combiner is not None or feature.max_sequence_length > 0
-    value = _sparse(features[feature.name], has_gaps)
+    value = to_sparse(features[feature.name], has_gaps)
     kept = tf.range(tf.size(value.values))
     shape = value.dense_shape
     if feature.max_sequence_length:
@@ -114,22 +115,5 @@ def _read(features: Mapping[str, Any], feature: FeatureSpec, combiner: str | Non
         return tf.SparseTensor(tf.gather(value.indices, kept), numbers, shape)
 
     weights = features.get(feature.weight_feature) if feature.weight_feature else None
-    return Reading(of(values), None if weights is None else of(
-        tf.gather(_sparse(weights, has_gaps).values, kept)))
-
-
-def _sparse(value: Any, has_gaps: bool) -> tf.SparseTensor:
-    """Returns a feature as a SparseTensor; in a matrix with gaps, 0 and '' mean no id."""
-    if isinstance(value, tf.RaggedTensor):
-        return value.to_sparse()
-    if isinstance(value, tf.SparseTensor):
-        return value
-    is_text = value.dtype == tf.string
-    there = tf.ones_like(value, tf.bool)
-    if is_text or has_gaps and value.shape.rank != 1:
-        there = tf.not_equal(value, '' if is_text else tf.zeros([], value.dtype))
-    if value.shape.rank == 1:
-        value, there = tf.expand_dims(value, 1), tf.expand_dims(there, 1)
-    places = tf.where(there)
-    return tf.SparseTensor(places, tf.gather_nd(value, places),
-                           tf.shape(value, out_type=tf.int64))
+    return SparseIds(of(values), None if weights is None else of(
+        tf.gather(to_sparse(weights, has_gaps).values, kept)))

@@ -12,6 +12,7 @@ import tensorflow.compat.v1 as tf
 
 from .. import defaults
 from ..columns import column_vocabulary, embedding_columns
+from ..columns.featurizer import Featurizer
 from ..core.learning_rates import shared_code_warnings
 from ..core.names import directory_doubts
 from ..core.plan import resolve
@@ -195,8 +196,8 @@ def lookups(spec: EmbeddingConfigSpec, topology: Topology, batch_size: int, verb
             return {table.name: table.name for table in plan.tables}
         return embedding_columns.variable_names(columns, graph)
 
-    featurizer = embedding_columns.Featurizer(columns, plan, list(zip(dense, on_tensor_core)),
-                                              may_lack_samples=verb == 'predict')
+    featurizer = Featurizer(columns, plan, list(zip(dense, on_tensor_core)),
+                            may_lack_samples=verb == 'predict')
     return Lookups(plan=plan, featurize=featurizer, variable_names=variable_names,
                    gradient_multiplier=spec.experimental_gradient_multiplier_fn,
                    words=words_of(spec))

@@ -91,9 +91,9 @@ class _OptimizationParameters:
                 for name in names - _TAIL.keys() - {'learning_rate'}}
 
 
-def _require(condition: bool, text: str) -> None:
-    """Raises ValueError with a text of the original unless a condition holds."""
-    if not condition:
+def _refuse_if(condition: bool, text: str) -> None:
+    """Raises ValueError with a text of the original if a condition holds."""
+    if condition:
         raise ValueError(text)
 
 
@@ -101,15 +101,15 @@ def _require_strengths(parameters: Any) -> None:
     """Raises ValueError unless both strengths of regularization are >= 0."""
     for name in ('l1_regularization_strength', 'l2_regularization_strength'):
         value = getattr(parameters, name)
-        _require(not value < 0, f'{name} must be greater than or equal to 0. got {value}.')
+        _refuse_if(value < 0, f'{name} must be greater than or equal to 0. got {value}.')
 
 
 def _require_moments(parameters: Any) -> None:
     """Raises ValueError unless both decays are in [0, 1) and epsilon is > 0."""
     for name in ('beta1', 'beta2'):
         value = getattr(parameters, name)
-        _require(not (value < 0 or value >= 1), f'{name} must be between 0. and 1; got {value}.')
-    _require(not parameters.epsilon <= 0, f'epsilon must be positive; got {parameters.epsilon}.')
+        _refuse_if(value < 0 or value >= 1, f'{name} must be between 0. and 1; got {value}.')
+    _refuse_if(parameters.epsilon <= 0, f'epsilon must be positive; got {parameters.epsilon}.')
 
 
 @_with_tail
@@ -147,8 +147,8 @@ class AdagradParameters(_OptimizationParameters):
     initial_accumulator: float = 0.1
 
     def _check(self) -> None:
-        _require(not self.initial_accumulator <= 0, 'Adagrad initial_accumulator must be greater '
-                f'than zero. Received: {self.initial_accumulator}.')
+        _refuse_if(self.initial_accumulator <= 0, 'Adagrad initial_accumulator must be greater '
+                   f'than zero. Received: {self.initial_accumulator}.')
 
 
 @_with_tail
@@ -190,8 +190,8 @@ class AdagradMomentumParameters(_OptimizationParameters):
     epsilon: float = 1e-10
 
     def _check(self) -> None:
-        _require(not self.epsilon <= 0, 'Adagrad momentum: epsilon must be positive')
-        _require(not self.exponent <= 0, 'Adagrad momentum: Precondition exponent must >0')
+        _refuse_if(self.epsilon <= 0, 'Adagrad momentum: epsilon must be positive')
+        _refuse_if(self.exponent <= 0, 'Adagrad momentum: Precondition exponent must >0')
 
 
 @_with_tail
@@ -229,8 +229,8 @@ class ProximalAdagradParameters(_OptimizationParameters):
     l2_regularization_strength: float = 0.0
 
     def _check(self) -> None:
-        _require(not self.initial_accumulator <= 0, 'Adagrad initial_accumulator must be '
-                f'positive. Received: {self.initial_accumulator}.')
+        _refuse_if(self.initial_accumulator <= 0, 'Adagrad initial_accumulator must be '
+                   f'positive. Received: {self.initial_accumulator}.')
         _require_strengths(self)
 
 
@@ -284,10 +284,10 @@ class FtrlParameters(_OptimizationParameters):
     allow_zero_accumulator: bool = False
 
     def _check(self) -> None:
-        _require(not self.learning_rate_power > 0, 'learning_rate_power must be less than or '
-                f'equal to 0. got {self.learning_rate_power}.')
-        _require(not self.initial_accumulator_value < 0, 'initial_accumulator_value must be '
-                f'greater than or equal to 0. got {self.initial_accumulator_value}.')
+        _refuse_if(self.learning_rate_power > 0, 'learning_rate_power must be less than or '
+                   f'equal to 0. got {self.learning_rate_power}.')
+        _refuse_if(self.initial_accumulator_value < 0, 'initial_accumulator_value must be '
+                   f'greater than or equal to 0. got {self.initial_accumulator_value}.')
         _require_strengths(self)
         self.initial_linear_value = 0.0
 
@@ -333,8 +333,8 @@ class AdamParameters(_OptimizationParameters):
 
     def _check(self) -> None:
         _require_moments(self)
-        _require(bool(self.use_gradient_accumulation or self.lazy_adam),
-                'When disabling Lazy Adam, gradient accumulation must be used.')
+        _refuse_if(not (self.use_gradient_accumulation or self.lazy_adam),
+                   'When disabling Lazy Adam, gradient accumulation must be used.')
 
     def _own(self) -> dict[str, Any]:
         own = super()._own()

@@ -78,7 +78,7 @@ class WatchdogManager:
         """Logs that the watch begins."""
         tf.logging.info('Enabling watchdog timer with %d second timeout and %d second ping '
                         'interval.', self.shutdown_timeout, self.ping_interval)
-        _say_that_none_has()
+        _warn_of_no_heartbeats()
 
     def stop(self) -> None:
         """Logs that the watch ends."""
@@ -125,7 +125,7 @@ class GracefulShutdownHook(tf.train.SessionRunHook):
                              '`get_or_create_global_step()` in your model definition to allow '
                              'checkpointing.')
         tf.logging.info('Installing graceful shutdown hook.')
-        _say_that_none_has()
+        _warn_of_no_heartbeats()
 
     def saver(self) -> Any:
         """The saver that was given, or the only one of the graph, or `None`."""
@@ -169,5 +169,5 @@ class ShutdownAllWorkers:
         all_workers.shutdown(exit_code=42)
 
 
-def _say_that_none_has() -> None:
+def _warn_of_no_heartbeats() -> None:
     tf.logging.warning('No workers support heartbeats. Failure handling will be disabled.')

@@ -80,7 +80,7 @@ def emulated_cluster(topology: Topology, job: str, others: Mapping[str, list[str
     return EmulatedCluster({job: hosts, **others})
 
 
-def lead_here(where: str, **addresses: Any) -> None:
+def announce_addresses(where: str, **addresses: Any) -> None:
     """Remembers the TPU addresses that a class was given by argument, and announces what they mean.
 
     `None`, `''` and `'local'` are ignored.

@@ -20,7 +20,7 @@ from ..checkpoint.options import CheckpointOptions
 from ..cluster.worker_choice import ClusterChoice
 from ..core.specs import Kernels
 from ..errors import ConfigError, Problem
-from .tpu_addresses import ClusterOfConfig, EmulatedCluster, lead_here
+from .tpu_addresses import ClusterOfConfig, EmulatedCluster, announce_addresses
 
 _PlainRunConfig: Any = _legacy.run_config_class()
 
@@ -413,16 +413,17 @@ def _check_options(checkpoint: Any) -> None:
                                     repr(checkpoint))))
 
 
-def in_this_process(config: RunConfig) -> RunConfig:
+def without_addresses(config: RunConfig) -> RunConfig:
     """Returns the config without addresses, since they mean the emulated system.
 
     A config with a cluster of processes, for runs without a TPU, keeps its addresses.
     """
-    master, of_evaluations = config.master, config.evaluation_master
     if config.cluster_spec:
         return config
-    lead_here('RunConfig', master=master,
-              evaluation_master=of_evaluations if of_evaluations != master else None)
+    addresses = {'master': config.master}
+    if config.evaluation_master != config.master:
+        addresses['evaluation_master'] = config.evaluation_master
+    announce_addresses('RunConfig', **addresses)
     local = copy.copy(config)
     local._master = local._evaluation_master = ''
     return local

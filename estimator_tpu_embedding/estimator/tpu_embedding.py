@@ -89,7 +89,7 @@ def _system_of(master: str | None, device_config: DeviceConfig | None,
                master_job_name: str | None) -> tuple[Topology, str]:
     """Returns the topology, and the beginning of the device strings of its hosts."""
     if device_config is None:
-        tpu_addresses.lead_here('TPUEmbedding', master=master)
+        tpu_addresses.announce_addresses('TPUEmbedding', master=master)
         return topology_of(master, None, None), f'/job:{master_job_name or "localhost"}'
     hosts, cores = device_config.num_hosts, device_config.num_cores
     if cores % hosts:

@@ -26,7 +26,7 @@ from .tpu_config import (
     RunConfig,
     TPUConfig,
     check_positive,
-    in_this_process,
+    without_addresses,
 )
 from .tpu_context import EstimatorContext, deploy
 from .without_tpu import BATCH_SIZES, VERBS, WithoutTpu
@@ -118,7 +118,7 @@ class TPUEstimator(WithoutTpu):
         _legacy.check_model_fn(model_fn, params)
         with _tf.without_deprecation_warnings():
             super().__init__(model_fn=model_fn, model_dir=model_dir, params=params,
-                             config=in_this_process(config),
+                             config=without_addresses(config),
                              warm_start_from=warm_start_from)
         tf.logging.info('_TPUContext: eval_on_tpu %s', eval_on_tpu)
         if not use_tpu and eval_on_tpu:
@@ -342,8 +342,7 @@ def export_estimator_savedmodel(estimator: Any, export_dir_base: str,
     config = RunConfig(model_dir=estimator.model_dir, tpu_config=TPUConfig(
         per_host_input_for_training=InputPipelineConfig.PER_HOST_V2))  # Never called for input.
     exporter = TPUEstimator(
-        estimator._model_fn,  # The property `model_fn` hides that it takes params.
-        config=config, params=estimator.params, use_tpu=True, train_batch_size=2048,
-        eval_batch_size=2048)
+        _legacy.model_fn_of(estimator), config=config,
+        params=estimator.params, use_tpu=True, train_batch_size=2048, eval_batch_size=2048)
     return exporter.export_saved_model(
         export_dir_base, serving_input_receiver_fn, assets_extra, as_text, checkpoint_path)

@@ -188,7 +188,7 @@ class WithoutTpu(_Estimator):
             raise ValueError('model_fn should return an EstimatorSpec.')
         refuse_foreign_sums()
         if not self._use_tpu and not self.config.cluster_spec:  # A cluster spreads them.
-            _require_room()
+            _require_memory()
         if mode == _KEYS.TRAIN and not self._use_tpu:
             return self._with_messages(self._committing(spec))
         return self._in_order_of_ids(spec)
@@ -276,12 +276,12 @@ def _without_engine(spec: EmbeddingConfigSpec, features: Mapping[str, Any],
     require_fit([Need(table.name, table.vocabulary_size, table.dimension) for table in tables],
                 memory_limits.limit())
     if spec.feature_columns is None:
-        return columns_without_engine.looked_up(features, tables, declared)
+        return columns_without_engine.with_activations(features, tables, declared)
     columns = [*spec.feature_columns, *(spec.tensor_core_feature_columns or [])]
-    return columns_without_engine.for_columns(features, columns, [*declared, *on_tensor_core])
+    return columns_without_engine.with_ids(features, columns, [*declared, *on_tensor_core])
 
 
-def _require_room() -> None:
+def _require_memory() -> None:
     """Makes sure that the tables in the default graph, which has no engine, fit the memory.
 
     Every float32 variable with rows counts as a table; slots are variables of their own there.

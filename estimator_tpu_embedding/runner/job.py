@@ -56,7 +56,7 @@ class Lookups:
       plan: for the engine; empty if all tables are variables of the model.
       featurize: (features of one core, core) -> the features that are not looked up, the ids of
         every feature of the plan, and how many of them were seen, missing, truncated or out of
-        range. See `columns.embedding_columns.Featurized`.
+        range. See `columns.featurizer.Featurized`.
       variable_names: graph in which the model was built -> the variable name of each table.
       gradient_multiplier: global step -> factor of all gradients of tables, or `None`.
       words: the vocabulary of each feature that has words instead of ids.

@@ -8,6 +8,7 @@ import tensorflow.compat.v1 as tf
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding import _tf
 from estimator_tpu_embedding.columns import embedding_columns
+from estimator_tpu_embedding.columns.featurizer import Featurizer
 from estimator_tpu_embedding.core.plan import resolve
 from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology
 from estimator_tpu_embedding.errors import ConfigError, InputError, InputShapeError
@@ -34,7 +35,7 @@ def read(columns, features, batch_size=3):
                    value() if callable(value) else tf.constant(value)
                    for key, value in features.items()}
         given = dict(tensors)
-        result = embedding_columns.Featurizer(columns, plan)(tensors, 3)
+        result = Featurizer(columns, plan)(tensors, 3)
         assert tensors == given  # the user's dict is left alone
         session.run(tf.tables_initializer())
         found = {}
@@ -79,11 +80,6 @@ def test_minus_one_is_an_error_where_the_column_never_gives_it(column):
     with pytest.raises(tf.errors.InvalidArgumentError) as caught:
         read([ete.embedding_column(column, 2)], {'w': [1, -1, 0]})
     assert checks.message_to_problem(caught.value.message).code == 'E501'
-
-
-def test_features_that_are_not_looked_up_are_left_for_the_model():
-    column = ete.embedding_column(identity('a'), 2)
-    assert read([column], {'a': [1, 2, 3], 'x': [1., 2., 3.], 'y': [0, 0, 0]})[1] == ['x', 'y']
 
 
 def test_dense_ids_of_rank_2_warn_once_that_zero_is_missing(caplog):

@@ -81,11 +81,6 @@ def test_all_that_is_not_supported_yet_is_named_at_once(tmp_path, monkeypatch):
         'emulated in one process, or they are workers: see etpe docs cluster.')
 
 
-def ones(params):
-    return tf.data.Dataset.from_tensors(({'f': np.int64(1)}, np.float32(1))).repeat().batch(
-        params['batch_size'], drop_remainder=True)
-
-
 @pytest.mark.parametrize('verb, kwargs, error, text', [
     ('train', {}, ValueError, 'For TPU training, one of `steps` or `max_steps` must be set.'),
     ('train', {'steps': 2.}, TypeError, "Train steps must be int, got <class 'float'>"),
@@ -260,19 +255,6 @@ def test_a_prediction_without_a_checkpoint_warns_that_it_has_learned_nothing(tmp
             'predict.') in caplog.text
 
 
-def test_subclasses_may_override_what_they_like(tmp_path):
-    class Mine(ete.TPUEstimator):
-        def evaluate(self, *args, **kwargs):
-            return {'mine': super().evaluate(*args, **kwargs)}
-
-    columns = [jobs.embedding('f')]
-    estimator = Mine(
-        model_fn=jobs.linear_model_fn(columns), config=jobs.run_config(tmp_path),
-        train_batch_size=4, eval_batch_size=4, embedding_config_spec=ete.EmbeddingConfigSpec(
-            columns, ete.AdagradParameters(.1)))
-    assert set(estimator.evaluate(jobs.input_fn_of(STEPS), steps=1)) == {'mine'}
-
-
 @pytest.mark.parametrize('flags, error, text', [
     ({'export_to_cpu': False, 'export_to_tpu': False}, ValueError,
      'One of export_to_cpu and export_to_tpu must be true.'),
@@ -283,11 +265,6 @@ def test_an_export_without_a_graph_for_the_cpu_is_refused_when_it_is_asked_for(
     with pytest.raises(error) as caught:
         estimator.export_saved_model(str(tmp_path / 'export'), lambda: None)
     assert text in str(caught.value)
-
-
-def test_a_remote_model_dir_is_refused_before_anything_is_written():
-    with pytest.raises(ete.UnsupportedError, match='E913 model_dir: it must be a local directory'):
-        bare('gs://bucket/job')
 
 
 @pytest.mark.parametrize('directory, said', [

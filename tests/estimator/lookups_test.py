@@ -146,27 +146,23 @@ def test_ids_out_of_range_are_dealt_with_as_the_config_says_and_reported(tmp_pat
                  for event in tf.train.summary_iterator(str(path))
                  for value in event.summary.value}
     assert summaries['tpu_embedding/ids_out_of_range/f'] == 6
-    config = jobs.run_config(tmp_path, id_policy={'h': 'drop'})
-    with pytest.raises(ete.ConfigError, match='E438 RunConfig.id_policy: .*are "f", "g"; got "h"'):
-        jobs.estimator(jobs.linear_model_fn(columns), columns, config, batch_size=4).train(
-            input_fn, steps=1)
-    config = jobs.run_config(tmp_path, id_policy={'F': 'drop', 'ff': 'drop'})
-    with pytest.raises(ete.ConfigError, match='got "F", "ff".  Did you mean "f"?'):
-        jobs.estimator(jobs.linear_model_fn(columns), columns, config, batch_size=4).train(
-            input_fn, steps=1)
-    config = jobs.run_config(tmp_path, id_policy='ignore')
-    with pytest.raises(ete.ConfigError, match='E438 feature "f": the policy .*error, drop, clip'):
-        jobs.estimator(jobs.linear_model_fn(columns), columns, config, batch_size=4).train(
-            input_fn, steps=1)
+    for wrong, text in (
+            ({'F': 'drop', 'ff': 'drop'}, 'E438 RunConfig.id_policy: .*are "f", "g"; got "F", '
+             '"ff".  Did you mean "f"?'),
+            ('ignore', 'E438 feature "f": the policy .*error, drop, clip')):
+        with pytest.raises(ete.ConfigError, match=text):
+            jobs.estimator(
+                jobs.linear_model_fn(columns), columns, jobs.run_config(
+                    tmp_path, id_policy=wrong), batch_size=4).train(input_fn, steps=1)
 
 
 @pytest.mark.parametrize('pipelined', soak_except([False, True], 1))
-@pytest.mark.parametrize('beside', soak_except([[], ['f']], 1))
+@pytest.mark.parametrize('in_engine', soak_except([[], ['f']], 1))
 @pytest.mark.parametrize('hosts, cores', soak_except([(1, 1), (2, 2)], 1))
 def test_the_models_optimizer_trains_tables_on_the_tensor_core(
-        tmp_path, hosts, cores, beside, pipelined):
+        tmp_path, hosts, cores, in_engine, pipelined):
     """Ids [1, 2, 3 | 5] of length 2: 3 is cut off; combiner mean; the table is a variable."""
-    engine = [jobs.embedding(key, initializer=tf.zeros_initializer()) for key in beside]
+    engine = [jobs.embedding(key, initializer=tf.zeros_initializer()) for key in in_engine]
     dense = ete.embedding_column(
         jobs.identity_column('g'), 2, initializer=tf.ones_initializer(),
         embedding_lookup_device='tpu_tensor_core', tensor_core_shape=[None, 2])
@@ -207,10 +203,10 @@ def test_the_models_optimizer_trains_tables_on_the_tensor_core(
     change = 1 - tf.train.load_variable(str(tmp_path), table)[:, 0]
     np.testing.assert_allclose(change, [0, 1/16, 1/16, 0, 0, 1/8, 0, 0, 0, 0], atol=1e-7)
     assert progress.reports()[-1].counts['g'].truncated == hosts * cores
-    assert ('dense_features/f_embedding/embedding_weights/Adagrad' in stored) == bool(beside)
+    assert ('dense_features/f_embedding/embedding_weights/Adagrad' in stored) == bool(in_engine)
     # Each element is 1 - 1/16 of a mean of 2, and 1 - 1/8 of one; a sample has two of them.
     loss = 0.25 * (2 * 15/16 + 2 * 7/8) / 2
-    if beside:
+    if in_engine:
         loss += 0.25 * 2 * float(estimator.get_variable_value(
             'dense_features/f_embedding/embedding_weights')[1:3].mean())
     assert estimator.evaluate(input_fn, steps=1)['loss'] == pytest.approx(loss)
@@ -246,13 +242,9 @@ def test_shared_columns_on_the_tensor_core_train_on_several_cores_as_on_one(tmp_
     assert estimator.get_variable_value('v') == pytest.approx(1 - 4)  # 2 features of 2 elements
 
 
-def dense_column(key):
-    return jobs.embedding(key, embedding_lookup_device='tpu_tensor_core',
-                          tensor_core_shape=[None, 2])
-
-
 def test_a_feature_of_a_column_of_each_kind_is_refused(tmp_path):
-    columns = [jobs.embedding('f'), dense_column('f')]
+    columns = [jobs.embedding('f'), jobs.embedding(
+        'f', embedding_lookup_device='tpu_tensor_core', tensor_core_shape=[None, 2])]
     with pytest.raises(ete.ConfigError, match='E434 feature "f": .*multiple embeddings'):
         jobs.estimator(jobs.linear_model_fn(columns), columns, jobs.run_config(tmp_path),
                        batch_size=4).train(jobs.input_fn_of(STEPS), steps=1)

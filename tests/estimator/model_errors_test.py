@@ -14,7 +14,7 @@ from estimator_tpu_embedding.errors import ConfigError, Problem
 BATCH = {'f': np.array([1, 2, 3, 4]), 'label': np.ones([4, 3], np.float32)}
 
 
-def notes_of(directory, model_fn, run=None, cores=2, **kwargs):
+def error_of(directory, model_fn, run=None, cores=2, **kwargs):
     """The error that ends a training of `model_fn(net, labels)`."""
     columns = [jobs.embedding('f')]
 
@@ -29,12 +29,9 @@ def notes_of(directory, model_fn, run=None, cores=2, **kwargs):
     return caught.value
 
 
-def squared_error(net, labels):
-    return tf.losses.mean_squared_error(labels, tf.layers.dense(net, 2))
-
-
 def test_labels_of_another_shape_are_told_below_the_error_of_tensorflow(tmp_path):
-    error = notes_of(tmp_path, squared_error)
+    error = error_of(tmp_path, lambda net, labels: tf.losses.mean_squared_error(
+        labels, tf.layers.dense(net, 2)))
     assert type(error) is ValueError  # TensorFlow's, with its text.
     assert str(error) == 'Shapes (2, 2) and (2, 3) are incompatible'
     assert error.__notes__ == [
@@ -46,7 +43,7 @@ def test_errors_of_this_package_name_their_cause_and_get_no_note(tmp_path):
     def model_fn(net, labels):
         raise ConfigError(Problem('E456', 'model_fn', 'sums must be outside of tf.cond'))
 
-    error = notes_of(tmp_path, model_fn)
+    error = error_of(tmp_path, model_fn)
     assert str(error) == 'E456 model_fn: sums must be outside of tf.cond.'
     assert not hasattr(error, '__notes__')
 
@@ -60,7 +57,7 @@ def test_what_is_no_spec_of_a_tpu_is_told_what_to_return(tmp_path, returned, not
         return _legacy.estimator_spec_class()(
             'eval', loss=tf.reduce_mean(net)) if returned == 'spec' else returned
 
-    error = notes_of(tmp_path, model_fn, functools.partial(ete.TPUEstimator.evaluate, steps=1))
+    error = error_of(tmp_path, model_fn, functools.partial(ete.TPUEstimator.evaluate, steps=1))
     assert str(error).startswith('estimator_spec used by TPU evaluation must have type')
     assert note in error.__notes__[0]
 
@@ -74,7 +71,7 @@ def test_an_error_of_the_metrics_says_what_they_were_given(tmp_path, function, t
         return ete.TPUEstimatorSpec(
             'eval', loss=tf.reduce_mean(net), eval_metrics=(function, given))
 
-    error = notes_of(tmp_path, model_fn, functools.partial(ete.TPUEstimator.evaluate, steps=1))
+    error = error_of(tmp_path, model_fn, functools.partial(ete.TPUEstimator.evaluate, steps=1))
     assert text in str(error)
     note, = error.__notes__
     assert note.startswith('This happened in the function eval_metrics[0] of the '

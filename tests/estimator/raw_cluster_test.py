@@ -108,11 +108,6 @@ def trained(made, early=False):
     return found
 
 
-def in_its_graph(work, *args, **kwargs):
-    with tf.Graph().as_default():
-        return work(*args, **kwargs)
-
-
 @pytest.mark.soak
 @pytest.mark.parametrize('hosts, strategy, pipelined, early', soak_except(
     [(2, 'mod', False, False), (2, 'div', True, False), (1, 'div', False, False),
@@ -121,8 +116,9 @@ def test_a_loop_on_workers_gives_the_bits_of_owners_in_one_process(
         monkeypatch, hosts, strategy, pipelined, early):
     def run(cluster):
         put_on(monkeypatch, cluster)
-        return in_its_graph(lambda: trained(embedding(
-            hosts, strategy, pipeline_execution_with_tensor_core=pipelined), early))
+        with tf.Graph().as_default():
+            return trained(embedding(
+                hosts, strategy, pipeline_execution_with_tensor_core=pipelined), early)
 
     on_workers, by_owners = run(Tasks(hosts)), run(Owners(hosts))
     for one, other in zip(on_workers, by_owners, strict=True):

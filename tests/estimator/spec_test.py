@@ -38,12 +38,6 @@ def test_bad_values_get_the_errors_of_the_original(kwargs, error, text):
     assert text in str(caught.value)
 
 
-def test_a_spec_becomes_an_estimator_spec_with_its_metrics():
-    labels = tf.constant([1., 3.])
-    made = make(eval_metrics=(lambda x: {'m': tf.metrics.mean(x)}, [labels])).as_estimator_spec()
-    assert set(made.eval_metric_ops) == {'m'}
-
-
 def test_a_host_call_is_a_hook_of_every_mode_and_the_scaffold_is_made_of_its_function():
     scaffold = tf.train.Scaffold()
     made = make(host_call=(lambda x: [x], [tf.ones([1])]), scaffold_fn=lambda: scaffold

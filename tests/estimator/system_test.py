@@ -96,7 +96,7 @@ def config(hosts=2, cores=4, mode=Mode.PER_HOST_V2, sliced=False, **kwargs):
 
 
 # Columns: invocations, samples of an element, replicas per invocation, samples of a core; the
-# global batch is 64 and there are 2 hosts of 4 cores.
+# global batch is 64 and there are 2 hosts of 4 cores. Sliced is the evaluation of PER_HOST_V2.
 @pytest.mark.parametrize('mode, verb, expected', [
     (Mode.PER_SHARD_V1, 'train', (8, 8, 1, 8)),
     (Mode.PER_HOST_V1, 'train', (2, 32, 4, 8)),
@@ -108,9 +108,10 @@ def config(hosts=2, cores=4, mode=Mode.PER_HOST_V2, sliced=False, **kwargs):
     # The original has these on one host only; here one call serves all cores.
     (Mode.PER_SHARD_V1, 'evaluate', (1, 64, 8, 8)),
     (Mode.PER_HOST_V1, 'evaluate', (1, 64, 8, 8)),
-    (Mode.PER_HOST_V1, 'predict', (1, 64, 8, 8))])
+    (Mode.PER_HOST_V1, 'predict', (1, 64, 8, 8)),
+    (Mode.SLICED, 'train', (2, 8, 4, 8)), (Mode.SLICED, 'evaluate', (1, 64, 8, 8))])
 def test_every_input_mode_has_its_calls_and_batch_sizes(mode, verb, expected):
-    deployment = deploy(config(mode=mode), verb, 64)
+    deployment = deploy(config(sliced=True) if mode == Mode.SLICED else config(mode=mode), verb, 64)
     calls = deployment.invocations
     assert (len(calls), deployment.input_batch_size, len(calls[0].cores),
             deployment.batch_size_per_core) == expected
@@ -121,16 +122,6 @@ def test_every_input_mode_has_its_calls_and_batch_sizes(mode, verb, expected):
         assert context.current_input_fn_deployment()[1:] == (
             call.index, len(calls), len(call.cores))
         assert context.current_host == call.host
-
-
-@pytest.mark.parametrize('mode', [Mode.PER_HOST_V1, Mode.PER_HOST_V2, Mode.PER_SHARD_V1])
-def test_sliced_evaluation_has_one_call_for_all_cores_and_training_is_as_before(mode):
-    sliced = config(mode=mode, sliced=True)
-    for verb in ('evaluate', 'predict'):
-        deployment = deploy(sliced, verb, 64)
-        assert (len(deployment.invocations), deployment.input_batch_size, deployment.share,
-                deployment.batch_size_per_core) == (1, 64, 'split', 8)
-    assert deploy(sliced, 'train', 64) == deploy(config(mode=mode), 'train', 64)
 
 
 def test_replicas_of_several_cores_are_fewer_and_their_batches_larger():

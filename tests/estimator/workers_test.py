@@ -9,7 +9,7 @@ from estimator_tpu_embedding.core.specs import System, Topology
 from estimator_tpu_embedding.defaults import Defaults
 from estimator_tpu_embedding.errors import ConfigError
 from estimator_tpu_embedding.estimator import tpu_addresses
-from estimator_tpu_embedding.estimator.tpu_config import in_this_process
+from estimator_tpu_embedding.estimator.tpu_config import without_addresses
 from estimator_tpu_embedding.estimator.tpu_context import topology_of
 
 TWO = ('127.0.0.1:1', '127.0.0.1:2')
@@ -32,7 +32,7 @@ def test_workers_of_a_config_come_before_those_of_the_process():
 @pytest.mark.parametrize('config', [
     lambda: ete.RunConfig(master=f'grpc://{TWO[0]},grpc://{TWO[1]}'),
     lambda: ete.RunConfig(cluster=ete.TPUClusterResolver(','.join(TWO))),
-    lambda: in_this_process(ete.RunConfig(master=','.join(TWO)))])
+    lambda: without_addresses(ete.RunConfig(master=','.join(TWO)))])
 def test_addresses_of_a_script_are_workers_only_if_that_is_asked_for(config):
     assert not tpu_addresses.choice_of(config()).is_used
     defaults.set_current(Defaults(cluster=ClusterChoice.of('from-script')))
