@@ -178,6 +178,7 @@ class Devices:
             self._known[each] = self._known[operation]
         return self._known[operation]
 
+
 def _leader_of(operation: tf.Operation) -> tf.Operation | None:
     """Returns the operation whose device another one shares, or `None`."""
     for tensor in operation.inputs:
