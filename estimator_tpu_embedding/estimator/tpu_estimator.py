@@ -213,8 +213,10 @@ class TPUEstimator(WithoutTpu):
         if not (self._use_tpu and self._eval_on_tpu):
             if self._use_tpu:
                 tf.logging.info('_is_running_on_cpu: eval_on_tpu disabled')
-            return self._evaluate_without_tpu(
-                found, input_fn, steps, hooks, found and found.prefix, name)
+            with self._restoring(found):
+                results: dict[str, Any] = super().evaluate(
+                    input_fn, steps, hooks, found and found.prefix, name)
+            return results
         if steps is None:
             raise ValueError('Evaluate `steps` must be set on TPU. Cannot be `None`.')
         check_positive(steps, 'Eval steps')

@@ -88,12 +88,6 @@ class WithoutTpu(_Estimator):
         finally:
             del self._lineage
 
-    def _evaluate_without_tpu(self, checkpoint: Following | None, *args: Any) -> dict[str, Any]:
-        """`Estimator.evaluate`; `args` are input_fn, steps, hooks, the checkpoint and name."""
-        with self._restoring(checkpoint):
-            results: dict[str, Any] = super().evaluate(*args)
-        return results
-
     def _evaluate_run(self, *, output_dir: str, **kwargs: Any) -> dict[str, Any]:
         """Evaluates as the base class does, also where the event files cannot be written."""
         with contextlib.ExitStack() as stack:
