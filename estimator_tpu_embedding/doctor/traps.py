@@ -247,6 +247,7 @@ class Linked:
     """The files of one program, and the facts about them."""
 
     def __init__(self, files: Sequence[ScannedFile]):
+        self.files = files
         self._facts: dict[str, list[Fact]] = {}
         for file in files:
             for fact in file.facts:
