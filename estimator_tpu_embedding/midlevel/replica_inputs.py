@@ -20,7 +20,7 @@ from ..errors import InputShapeError, Problem
 from ..hosts.engine import Activations, CoreBatch
 from ..native.eager_variable import OwnedVariable
 from ..ops import ids
-from ..ops.checks import all_hold, are_below, first_message, gathered, not_inlined, require
+from ..ops.checks import are_below, first_message, gathered, not_inlined, require
 from ..ops.ids import IdBatch, IdCounts, Reading
 from . import shapes
 from .feature_configs import Declared, feature_label, feature_names
@@ -277,7 +277,7 @@ class Batches:
         with tf.device(HOST):
             with gathered() as conditions:
                 batch, counts = self._read(features, weights)
-            holds = all_hold(conditions)
+            holds = conditions.holds()
             if holds is None:
                 return count_and_pack()
             found: list[tf.Tensor] = tf.cond(holds, count_and_pack, explain)

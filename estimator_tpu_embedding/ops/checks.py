@@ -18,9 +18,10 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import tensorflow.compat.v1 as tf
 
 from ..errors import Problem
@@ -28,20 +29,56 @@ from ..errors import Problem
 _BEGIN, _SEPARATOR, _END = '<<ete|', '|ete|', '|ete>>'
 
 
-_gathered: contextvars.ContextVar[list[tf.Tensor] | None] = contextvars.ContextVar(
+class Gathered:
+    """The conditions of checks that were made in the context of `gathered`."""
+
+    def __init__(self) -> None:
+        self._conditions: list[tf.Tensor] = []
+        self._limited: dict[Hashable, list[tuple[tf.Tensor, int]]] = {}
+
+    def add(self, condition: tf.Tensor) -> tf.Operation:
+        """Adds a condition, bool of any shape; returns its operation."""
+        self._conditions.append(
+            condition if condition.shape.rank == 0 else tf.reduce_all(condition))
+        return self._conditions[-1].op
+
+    def limit(self, numbers: tf.Tensor, bound: int) -> None:
+        """Adds the condition that numbers, int64, are in `[0, bound)`."""
+        shape = numbers.shape
+        # Numbers of one shape share one comparison: most features have one id for each sample.
+        alike = tuple(shape.as_list()) if shape.is_fully_defined() else object()
+        self._limited.setdefault(alike, []).append((numbers, bound))
+
+    def holds(self) -> tf.Tensor | None:
+        """Returns whether all conditions hold, a bool scalar; `None` if there is no condition."""
+        conditions = list(self._conditions)
+        for alike in self._limited.values():
+            numbers, bounds = zip(*alike)
+            if len(alike) == 1:
+                right = are_below(numbers[0], bounds[0])
+            else:
+                rank = numbers[0].shape.rank
+                right = are_below(tf.stack(numbers), np.reshape(bounds, [-1] + [1] * rank))
+            conditions.append(tf.reduce_all(right))
+        if len(conditions) < 2:
+            return conditions[0] if conditions else None
+        return tf.reduce_all(tf.stack(conditions))
+
+
+_gathered: contextvars.ContextVar[Gathered | None] = contextvars.ContextVar(
     'gathered', default=None)
 _said: contextvars.ContextVar[list[tuple[tf.Tensor, tf.Tensor]] | None] = contextvars.ContextVar(
     'said', default=None)
 
 
 @contextlib.contextmanager
-def gathered() -> Iterator[list[tf.Tensor]]:
-    """Yields a list, to which checks only add their conditions, bool scalars; nothing fails.
+def gathered() -> Iterator[Gathered]:
+    """Yields an object, to which checks only add their conditions; nothing fails.
 
     Then the caller must use nothing that was made in this context unless all conditions hold. But
     its operations run, so they must not fail where a condition does not hold.
     """
-    found: list[tf.Tensor] = []
+    found = Gathered()
     token = _gathered.set(found)
     try:
         yield found
@@ -49,13 +86,7 @@ def gathered() -> Iterator[list[tf.Tensor]]:
         _gathered.reset(token)
 
 
-def all_hold(conditions: Sequence[tf.Tensor]) -> tf.Tensor | None:
-    """Returns whether all conditions hold, a bool scalar; `None` if there is no condition."""
-    return tf.reduce_all(tf.stack(conditions)) if conditions else None
-
-
-def require_gathered(found: Sequence[tf.Tensor], explain: Callable[[], tf.Tensor]
-                     ) -> tf.Operation | None:
+def require_gathered(found: Gathered, explain: Callable[[], tf.Tensor]) -> tf.Operation | None:
     """Returns an op of a TF1 graph that fails unless all conditions hold; `None` without any.
 
     Args:
@@ -63,7 +94,7 @@ def require_gathered(found: Sequence[tf.Tensor], explain: Callable[[], tf.Tensor
       explain: returns the message, see `first_message`. It must be made by few operations: all
         of them are in the graph, but they run only where a condition does not hold.
     """
-    holds = all_hold(found)
+    holds = found.holds()
     if holds is None:
         return None
     # `tf.cond` would take an operation for each tensor that `explain` uses.
@@ -112,8 +143,7 @@ def require(condition: tf.Tensor, problem: Problem, *,
     """
     found = _gathered.get()
     if found is not None:
-        found.append(tf.reduce_all(condition))
-        return found[-1].op
+        return found.add(condition)
     got = got() if callable(got) else got
     where = problem.where if where is None else where
     if tf.executing_eagerly_outside_functions():
@@ -132,7 +162,22 @@ def require(condition: tf.Tensor, problem: Problem, *,
     return tf.debugging.Assert(holds, [message])
 
 
-def are_below(numbers: tf.Tensor, bound: int) -> tf.Tensor:
+def limited(numbers: tf.Tensor, bound: int, problem: Problem, *,
+            got: Callable[[tf.Tensor], tf.Tensor]) -> tf.Tensor:
+    """Returns int64 numbers that fail to evaluate with `problem` unless all are in `[0, bound)`.
+
+    `got` returns a scalar string of the wrong numbers, which its argument, a mask, tells.
+    """
+    found = _gathered.get()
+    if found is not None:
+        found.limit(numbers, bound)
+        return numbers
+    right = are_below(numbers, bound)
+    with tf.control_dependencies([require(right, problem, got=lambda: got(~right))]):
+        return tf.identity(numbers)
+
+
+def are_below(numbers: tf.Tensor, bound: int | np.ndarray) -> tf.Tensor:
     """Returns which numbers, int64, are in `[0, bound)`, with a single comparison."""
     return tf.bitcast(numbers, tf.uint64) < tf.constant(bound, tf.uint64)
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import tensorflow.compat.v1 as tf
 
 from ..errors import InputShapeError, Problem
-from .checks import are_below, first_values, masked, require
+from .checks import are_below, first_values, limited, masked, require
 
 _BATCH = 'Batch with params["batch_size"] and drop_remainder=True.'
 
@@ -276,10 +276,9 @@ def check(where: str, reading: Reading, *, vocabulary_size: int, policy: str = '
                        'of its table', remedy='Clean the data, raise the vocabulary size, or set '
                        'install(ids=...) or RunConfig(id_policy=...).')
         out_of_range: tf.Tensor | int = 0
-        right = are_below(batch.ids, vocabulary_size)
-        with tf.control_dependencies([require(
-                right, rule, got=lambda: _of_samples(reading.batch, ~right))]):
-            batch = batch._replace(ids=tf.identity(batch.ids))
+        batch = batch._replace(ids=limited(
+            batch.ids, vocabulary_size, rule,
+            got=lambda wrong: _of_samples(reading.batch, wrong)))
     else:
         wrong = ~are_below(batch.ids, vocabulary_size)
         out_of_range = tf.reduce_sum(tf.cast(wrong, tf.int64))

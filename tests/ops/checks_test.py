@@ -1,5 +1,6 @@
 """Gathered checks fail as they do one by one, and make no operations for messages otherwise."""
 
+import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -22,7 +23,7 @@ def require_both(numbers):
 def gathered(numbers):
     with checks.gathered() as conditions:
         require_both(numbers)
-    message = tf.cond(checks.all_hold(conditions), lambda: tf.constant(''),
+    message = tf.cond(conditions.holds(), lambda: tf.constant(''),
                       lambda: checks.first_message(lambda: require_both(numbers)))
     with tf.control_dependencies([checks.require_silence(message)]):
         return tf.reduce_sum(numbers)
@@ -41,7 +42,31 @@ def test_gathered_checks_fail_with_the_message_of_the_check():
     assert gathered(tf.constant([8])).numpy() == 8
 
 
+def holds_of(limits, conditions=()):
+    """What `holds` gives for numbers and bounds, and conditions, and the operations it made."""
+    with tf.Graph().as_default() as graph, tf.compat.v1.Session() as session:
+        with checks.gathered() as found:
+            for condition in conditions:
+                checks.require(tf.constant(condition, tf.bool), SMALL, got='nothing')
+            for numbers, bound in limits:
+                numbers = numbers() if callable(numbers) else tf.constant(numbers, tf.int64)
+                assert checks.limited(numbers, bound, SMALL, got=pytest.fail) is numbers
+        holds = found.holds()
+        return session.run(holds) if holds is not None else None, [
+            operation.type for operation in graph.get_operations()]
+
+
+def unknown(numbers):
+    return lambda: tf.compat.v1.placeholder_with_default(
+        np.array(numbers, np.int64), [None] * np.ndim(numbers))
+
+
+def of_unknown_rank(numbers):
+    return lambda: tf.compat.v1.placeholder_with_default(np.array(numbers, np.int64), None)
+
+
 def test_where_nothing_was_gathered_there_is_no_condition_and_no_operation():
+    assert holds_of([]) == (None, [])
     with tf.Graph().as_default() as graph:
         with checks.gathered() as found:
             pass
@@ -49,7 +74,18 @@ def test_where_nothing_was_gathered_there_is_no_condition_and_no_operation():
         assert not graph.get_operations()
 
 
-@pytest.mark.parametrize('number, is_below', [
-    (0, True), (4, True), (5, False), (-1, False), (2**63 - 1, False), (-2**63, False)])
-def test_a_number_is_below_a_bound_from_0_on(number, is_below):
-    assert bool(checks.are_below(tf.constant([number], tf.int64), 5)) == is_below
+@pytest.mark.parametrize('shaped', [np.array, unknown, of_unknown_rank])
+@pytest.mark.parametrize('limits, expected', [
+    ([([0, 4], 5)], True), ([([0, 5], 5)], False), ([([-1, 4], 5)], False), ([(4, 5)], True),
+    ([(5, 5)], False), ([([], 1)], True), ([([], 1), ([], 9)], True), ([([], 1), ([9], 9)], False),
+    # Each has a bound of its own, in the order of the numbers.
+    ([([4, 4], 5), ([8, 8], 9)], True), ([([8, 4], 5), ([4, 8], 9)], False),
+    ([([4, 4], 5), ([8, 9], 9)], False), ([(4, 5), (8, 9)], True), ([(5, 5), (5, 9)], False),
+    ([([[4], [4]], 5), ([[8], [8]], 9)], True), ([([[4], [8]], 5), ([[8], [8]], 9)], False),
+    ([([4, 4], 5), ([8], 9), ([[0]], 1), (0, 1)], True),
+    ([([4, 4], 5), ([8], 9), ([[0]], 1), (1, 1)], False),
+    ([([2**63 - 1], 2**63 - 1)], False), ([([2**63 - 2], 2**63 - 1)], True),
+    ([([-2**63], 2**63 - 1)], False)])
+def test_numbers_of_any_shapes_have_bounds_of_their_own(limits, expected, shaped):
+    assert holds_of([(shaped(numbers), bound) for numbers, bound in limits])[0] == expected
+    assert not holds_of([(shaped(numbers), bound) for numbers, bound in limits], [False])[0]
