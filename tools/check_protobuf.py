@@ -4,7 +4,7 @@
     python3 tools/check_protobuf.py [4.25 7 ...]
 
 Makes a throw-away virtual environment per version, with nothing in it but protobuf, NumPy (for one
-test) and the test tools. Runs `tests/core` and `tests/proto` in it against this checkout. Prints
+test), psutil (for the harness) and the test tools. Runs `tests/core` and `tests/proto` in it against this checkout. Prints
 one line per version; before the line of a version that failed, the output of pytest. Takes half a
 minute per version. The exit status is 0 only if all versions pass.
 """
@@ -17,7 +17,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 VERSIONS = ('4.25', '5', '6', '7')
-PACKAGES = ('numpy', 'pytest', 'pytest-timeout', 'hypothesis')
+PACKAGES = ('numpy', 'psutil', 'pytest', 'pytest-timeout', 'hypothesis')
 SHOW = 'import google.protobuf; print(google.protobuf.__version__)'
 
 
