@@ -24,8 +24,8 @@ assert inspect.formatargspec(['a'], None, None, None, ['k'], {'k': 2}, {'a': int
 assert np.float is float and np.int is int and np.object is object and np.str is str
 assert np.string_ is np.bytes_ and np.unicode_ is np.str_ and np.float_ is np.float64
 assert np.asscalar(np.int64(3)) == 3 and np.NINF == -math.inf and math.copysign(1, np.NZERO) == -1
-assert np.bool is np.bool_
-assert (np.long is int) is (np.__version__ < '2')  # NumPy 2 has a type of that name.
+is_2 = np.__version__ >= '2'  # It has types of its own by these names.
+assert (np.bool is bool, np.long is int) == (not is_2, not is_2)
 before = time.clock()
 assert before <= time.process_time()
 assert not hasattr(np, 'nothing_of_that_name') and not hasattr(inspect, 'nothing_of_that_name')
