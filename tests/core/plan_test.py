@@ -46,13 +46,6 @@ def problems_of(*args, **kwargs):
     return caught.value.problems
 
 
-def test_tables_are_sorted_by_name_and_features_by_table_then_name():
-    plan = make_plan()
-    assert [table.name for table in plan.tables] == ['ad', 'video']
-    assert [feature.name for feature in plan.features] == ['shown', 'liked', 'watched']
-    assert plan.table_index('video') == 1
-
-
 def test_a_plan_prints_what_will_happen():
     assert str(make_plan(strategy='mod')) == '''\
 training, global 16 = 4 hosts x 2 cores x 2, mod, not pipelined
@@ -62,27 +55,6 @@ features "shown"
 features "liked", "watched"
   bytes per host [196, 196, 164, 160]'''
     # video on host 0: 6 rows x 4 floats x 4 bytes x (rows and one slot) = 192; ad: 1 x 1 x 4 = 4
-
-
-def test_the_shape_of_an_activation_is_batch_length_width():
-    plan = make_plan(features=[*FEATURES, FeatureSpec(name='path', table='video',
-                                                      max_sequence_length=3)])
-    assert [plan.output_shape(feature) for feature in plan.features] == [
-        (2, 1), (2, 4), (2, 3, 4), (2, 4)]
-
-
-def test_a_tables_own_optimizer_and_rate_win_over_the_plans():
-    frozen = dataclasses.replace(TABLES[0], rate=ConstantRate(value=0.0))
-    plan = make_plan([frozen, TABLES[1]])
-    assert plan.rate('video') == ConstantRate(value=0.0)
-    assert plan.rate('ad') == ConstantRate(value=0.5)
-    assert plan.table('video').optimizer == Adagrad(learning_rate=0.1)
-
-
-def test_a_plan_for_inference_needs_no_optimizer_and_keeps_no_slots():
-    plan = make_plan(TABLES[:1], FEATURES[:2], mode='inference', optimizer=None)
-    assert plan.slots('video') == ()
-    assert plan.bytes_per_host(0) == 6 * 4 * 4
 
 
 def test_all_problems_come_at_once_sorted_by_where_they_are():

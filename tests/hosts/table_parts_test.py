@@ -32,24 +32,6 @@ def test_a_table_of_7_rows_on_3_hosts_has_3_2_and_2_rows_and_so_have_its_slots()
         for slot in ('', '/Adagrad') for host, shape in enumerate(shapes)}
 
 
-def test_a_checkpoint_holds_one_tensor_of_the_full_shape(tmp_path):
-    with tf.Graph().as_default(), tf.Session() as session:
-        create_tables(plan_of(7, 3), {'t': 'w'})
-        session.run(tf.global_variables_initializer())
-        path = tf.train.Saver().save(session, str(tmp_path / 'm'))
-    assert tf.train.list_variables(path) == [('w', [7, 2]), ('w/Adagrad', [7, 2])]
-
-
-def test_slots_start_with_their_initial_value_and_rows_with_the_tables_initializer():
-    with tf.Graph().as_default(), tf.Session() as session:
-        table = create_tables(plan_of(4, 2, initializer=tf.constant_initializer(7.)),
-                              {'t': 't'})['t']
-        session.run(tf.global_variables_initializer())
-        for rows, accumulators in zip(*session.run([table.rows, table.slots['Adagrad']])):
-            assert (rows == 7.).all()
-            np.testing.assert_allclose(accumulators, .1)
-
-
 def test_the_default_initializer_is_a_normal_of_deviation_1_over_root_of_the_width():
     with tf.Graph().as_default(), tf.Session() as session:
         tf.set_random_seed(1)

@@ -8,7 +8,7 @@ from google.protobuf import text_format
 from harness import tf2_configs
 
 from estimator_tpu_embedding.core import limits
-from estimator_tpu_embedding.core.learning_rates import ConstantRate, DynamicRate, rate_tags
+from estimator_tpu_embedding.core.learning_rates import ConstantRate, rate_tags
 from estimator_tpu_embedding.errors import ConfigError
 from estimator_tpu_embedding.midlevel import feature_configs
 from estimator_tpu_embedding.proto.codec import Config
@@ -50,14 +50,6 @@ def test_tables_come_in_order_of_appearance_and_get_their_name_and_optimizer():
     assert declared.flatten(packed, 'gradients') == list('abcd')
 
 
-def test_one_feature_config_is_a_structure_and_an_optimizer_may_be_missing():
-    declared = declare(api.FeatureConfig(table()))
-    assert declared.paths == ('',) and declared.tables[0].optimizer is None
-    assert declared.pack([3]) == 3
-    sparse = tf.sparse.from_dense([[1]])
-    assert declared.flatten(sparse, 'features') == [sparse]
-
-
 def test_all_problems_of_a_declaration_come_at_once_and_nothing_is_changed():
     first, second, third, fourth = (
         table('same', optimizer='adam'), table('same'), table(), table('wide', dim=2**20))
@@ -91,27 +83,6 @@ class Unhashable:
 
     def __call__(self):
         return .1
-
-
-def test_a_plan_has_the_shapes_weights_and_rates_of_each_feature():
-    def rate():
-        return .5
-
-    users, items = table('users', optimizer=api.SGD(rate)), table('items', combiner='sum')
-    declared = declare([api.FeatureConfig(users), api.FeatureConfig(items)], api.Adam(.25), True)
-    plan = feature_configs.plan_of(declared, [(4,), (3, 2)], replicas=2, pipelined=True,
-                                   id_policy='drop', training=True)
-    assert [feature.name for feature in plan.features] == ['1', '0']
-    assert [plan.output_shape(feature) for feature in plan.features] == [(3, 2, 2), (4, 2)]
-    assert [feature.weight_feature for feature in plan.features] == ['1', '0']
-    assert {feature.id_policy for feature in plan.features} == {'drop'}
-    assert isinstance(plan.rate('users'), DynamicRate) and plan.rate('items').value == .25
-    assert (plan.topology.num_hosts, plan.topology.num_cores, plan.mode, plan.pipelined) == (
-        1, 2, 'training', True)
-    assert [len(plan.slots(one)) for one in ('users', 'items')] == [0, 2]
-    served = feature_configs.plan_of(declared, [(4,), ()], replicas=1, pipelined=False,
-                                     id_policy='error', training=False)
-    assert served.mode == 'inference' and served.output_shape(served.features[0]) == (2,)
 
 
 def test_an_initializer_that_is_a_class_is_refused():

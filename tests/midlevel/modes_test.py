@@ -41,8 +41,9 @@ def rows_of(embedding):
     return replicas.values_of(embedding)['t']['parameters']
 
 
-def test_without_a_gradient_rows_are_touched_with_zeros():
-    embedding = embedding_of(optimizer=api.Adam(.1, beta_1=.5))
+@pytest.mark.parametrize('kernels', ['native', 'stock'])
+def test_without_a_gradient_rows_are_touched_with_zeros(kernels):
+    embedding = embedding_of(optimizer=api.Adam(.1, beta_1=.5), kernels=kernels)
     step_of(embedding)(IDS)
     before = rows_of(embedding)
     step_of(embedding, gradient=None)(tf.constant([1, 3]))
@@ -127,30 +128,6 @@ def test_the_training_flag_may_be_a_tensor(training):
     for value, expected in ((True, 1.), (False, .5), (True, .5), (False, 0.)):
         flag = training(value)
         assert step(flag).numpy()[0, 0] == expected
-
-
-def test_loops_stand_around_everything():
-    made, number = replicas.make('tpu 2'), 2
-    embedding = embedding_of('tpu 2', batch_size=2 * number)
-
-    @tf.function
-    def train(ids, steps):
-        total = tf.zeros([])
-        for _ in tf.range(steps):
-            for _ in range(2):
-                embedding.enqueue({'a': ids})
-                found = made.run(replica)
-                total += made.reduce(tf.distribute.ReduceOp.SUM, found, axis=None)
-        return total
-
-    def replica():
-        found = embedding.dequeue()['a']
-        embedding.apply_gradients({'a': tf.ones([2, 2])})
-        return found[0, 0]
-
-    steps = 1 - .5 * number * np.arange(6)
-    assert train(IDS, tf.constant(3)).numpy() == number * steps.sum()
-    assert rows_of(embedding)[1, 0] == 1 - .5 * number * 6
 
 
 def test_objects_side_by_side_and_functions_of_other_shapes_of_ids():

@@ -93,13 +93,19 @@ def test_a_saved_function_looks_up_as_in_training(case, tmp_path):
     assert loaded.look_up(*given).numpy().tolist() == activations
 
 
-def test_each_function_looks_up_what_it_enqueued(tmp_path):
-    embedding = replicas.embedding_under(
+def module_of_watched():
+    """A module of an object with a feature `watched`, which is built."""
+    module = tf.Module()
+    module.embedding = replicas.embedding_under(
         replicas.make('tpu 2'), {'watched': api.FeatureConfig(table(), output_shape=[2])},
         api.SGD(1.))
-    embedding.build()
-    module = tf.Module()
-    module.embedding = embedding
+    module.embedding.build()
+    return module
+
+
+def test_each_function_looks_up_what_it_enqueued(tmp_path):
+    module = module_of_watched()
+    embedding = module.embedding
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.int64)] * 2)
     def look_up(first, second):
@@ -124,16 +130,11 @@ def test_each_function_looks_up_what_it_enqueued(tmp_path):
     (lambda one: one.enqueue({'watched': tf.constant(1)}, name='1'), InputShapeError, 'E532')])
 def test_what_no_saved_function_can_do_is_an_error_while_it_is_saved(
         call, error, text, tmp_path):
-    embedding = replicas.embedding_under(
-        replicas.make('tpu 2'), {'watched': api.FeatureConfig(table(), output_shape=[2])},
-        api.SGD(1.))
-    embedding.build()
-    module = tf.Module()
-    module.embedding = embedding
+    module = module_of_watched()
 
     @tf.function(input_signature=[])
     def look_up():
-        call(embedding)
+        call(module.embedding)
         return tf.constant(0)
 
     module.look_up = look_up

@@ -97,14 +97,6 @@ def test_a_dataset_per_host_feeds_the_replicas_of_the_host_in_turn(tpu, distribu
         [0, 2], [4, 6], [1, 3], [5, 7]]
 
 
-def test_a_global_batch_is_split_over_the_replicas(tpu):
-    data = tpu.experimental_distribute_dataset(tf.data.Dataset.range(16).batch(8))
-    per_replica = tpu.experimental_local_results(next(iter(data)))
-    assert sorted(np.concatenate(per_replica)) == list(range(8))
-    assert [len(value) for value in per_replica] == [2] * 4
-    assert len({value.device for value in per_replica}) == 4
-
-
 def test_what_cannot_be_fetched_to_a_tpu_is_refused(tpu):
     for options in (None, tf.distribute.InputOptions()):
         with pytest.raises(ValueError, match='E525 .*does not support distributed datasets with '

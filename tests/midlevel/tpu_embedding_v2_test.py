@@ -145,21 +145,14 @@ def test_a_device_is_that_of_a_replica(one, two):
             traced(lambda: embedding.enqueue({'a': IDS}, device=device))
     embedding, strategy = two
 
-    @tf.function(autograph=False)
-    def step(first, second):
-        embedding.enqueue({'a': second}, training=False, device='/TPU:1')
-        embedding.enqueue({'a': first}, training=False, device='/device:TPU:0')
-        return strategy.run(lambda: embedding.dequeue()['a'])
+    for devices in (['/TPU:1', '/device:TPU:0'], strategy.extended.worker_devices):
+        @tf.function(autograph=False)
+        def step(devices=tuple(devices)):
+            for device in devices:
+                embedding.enqueue({'a': IDS}, training=False, device=device)
+            return strategy.run(lambda: embedding.dequeue()['a'])
 
-    assert len(strategy.experimental_local_results(step(IDS, IDS))) == 2
-
-    @tf.function(autograph=False)
-    def step_by_worker_devices(ids):
-        for device in strategy.extended.worker_devices:
-            embedding.enqueue({'a': ids}, training=False, device=device)
-        return strategy.run(lambda: embedding.dequeue()['a'])
-
-    assert len(strategy.experimental_local_results(step_by_worker_devices(IDS))) == 2
+        assert len(strategy.experimental_local_results(step())) == 2
 
 
 def test_under_a_tpu_strategy_tables_are_out_of_reach_and_calls_are_those_of_replicas(two):

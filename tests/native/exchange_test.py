@@ -1,4 +1,4 @@
-"""The operations of the exchange between cores and owners: their numbers, and what they refuse."""
+"""What the operations of the exchange between cores and owners refuse."""
 
 import dataclasses
 
@@ -52,17 +52,6 @@ class Owners:
         return self.library.ete_lookup_parts(
             engine=self.engines[host], grouped=grouped, lengths=lengths, handles=[]).numpy()
 
-    def update(self, host, grouped, lengths, parts, *, counted=(), rates=None):
-        return self.library.ete_update_parts(
-            engine=self.engines[host], grouped=[grouped], lengths=[lengths], parts=[parts],
-            rates=rates or tf.fill([2 - host], 1.), handles=[],
-            counted=tf.constant(counted, tf.int32, [len(counted)])).numpy().tolist()
-
-    def count(self, host, grouped, lengths, parts):
-        return self.library.ete_count_parts(
-            engine=self.engines[host], grouped=[grouped], lengths=[lengths],
-            parts=[parts]).numpy().tolist()
-
 
 @pytest.fixture
 def owners():
@@ -70,38 +59,6 @@ def owners():
         made = Owners()
         yield made
         made.close()
-
-
-def bits_of(*weights):
-    return [int(np.float32(weight).view(np.int32)) for weight in weights]
-
-
-def test_an_owner_gets_rows_and_groups_of_what_it_holds_and_the_core_keeps_the_links(owners):
-    """By `div` ids 0 to 2 of `item` are on host 0, and the only id of `user`.
-
-    This one row of the narrower `self` is a group; both samples of `liked` are groups.
-    """
-    assert owners.split.messages[0].numpy().tolist() == [
-        1, 2, 1, 2, 0, *[0, 1], 0, *[0, 1], *bits_of(3, 2)]
-    assert owners.split.links[0].numpy().tolist() == [
-        1, 2, *[0, 0, 0, 1, 2], *[0, 0, 2, 4, 6], *bits_of(1, 1, 1, 1, 1)]
-    assert owners.split.messages[1].numpy().tolist() == [1, 1, 1, 0, *bits_of(1)]
-    assert owners.split.links[1].numpy().tolist() == [0, 1, 0, 4, *bits_of(1)]
-    assert owners.split.scales.numpy().tolist() == [.25, 0, .5, 0]
-
-
-def test_what_is_not_finite_is_counted_and_others_counts_decide_whether_an_owner_writes(owners):
-    received = owners.received(1)
-    finite, nan = np.float32([1, 2, 3]), np.float32([1, np.nan, np.inf])
-    assert owners.count(1, *received, finite) == [0]
-    assert owners.count(1, *received, nan) == [2]
-    assert owners.update(1, *received, nan) == [2]
-    assert owners.update(1, *received, finite, counted=[0, 7]) == [0]
-    assert owners.look_up(1, *received).tolist() == [0, 0, 0]
-    assert owners.update(1, *received, finite, counted=[0, 0]) == [0]
-    np.testing.assert_allclose(owners.look_up(1, *received), [-1, -1, -1], rtol=1e-6)
-    assert owners.update(1, *received, finite) == [0]
-    assert owners.look_up(1, *received)[0] < -1
 
 
 def test_ids_that_a_table_does_not_have_are_refused_with_the_name_of_the_feature(owners):

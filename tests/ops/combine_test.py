@@ -2,42 +2,10 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 from harness import graphs
-from harness.graphs import id_batch
 
 from estimator_tpu_embedding.core.optimizers import Adagrad
 from estimator_tpu_embedding.core.plan import resolve
 from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology
-from estimator_tpu_embedding.ops import combine
-
-# Two ids in sample 0, none in sample 1, one in sample 2.
-SAMPLES = [[4, 6], [], [5]]
-ROWS = np.array([[1., 10.], [3., 30.], [5., 50.]], np.float32)
-
-
-def run(function, values, combiner):
-    with tf.Graph().as_default(), tf.Session() as session:
-        return session.run(function(tf.constant(values), id_batch(SAMPLES), combiner))
-
-
-@pytest.mark.parametrize('combiner, first', [
-    ('sum', [4., 40.]),      # 1 + 3
-    (None, [4., 40.]),       # as sum
-    ('mean', [2., 20.]),     # (1 + 3) / 2
-    ('sqrtn', [4 / 2**.5, 40 / 2**.5])])
-def test_i04_rows_of_a_sample_are_combined_and_an_empty_sample_is_exactly_zero(combiner, first):
-    result = run(combine.combine, ROWS, combiner)
-    np.testing.assert_allclose(result, [first, [0., 0.], [5., 50.]], rtol=1e-6)
-    assert (result[1] == 0).all()
-
-
-# Weights 1 and 3 in sample 0: sum 4, root of the sum of squares sqrt(10); weight 0 in sample 2.
-@pytest.mark.parametrize('combiner, first, last', [
-    ('sum', 1. + 9., 0.), (None, 10., 0.), ('mean', 10 / 4, 0.), ('sqrtn', 10 / 10**.5, 0.)])
-def test_i06_weights_multiply_rows_and_norms_of_0_give_0(combiner, first, last):
-    with tf.Graph().as_default(), tf.Session() as session:
-        batch = id_batch(SAMPLES)._replace(weights=tf.constant([1., 3., 0.]))
-        result = session.run(combine.combine(tf.constant(ROWS), batch, combiner))
-    np.testing.assert_allclose(result[:, 0], [first, 0., last], rtol=1e-6)
 
 
 # By hand, of rows 1 and 3: mean divides by the sum, sqrtn by the root of the sum of squares.
