@@ -4,9 +4,9 @@
     python3 tools/check_protobuf.py [4.25 7 ...]
 
 Makes a throw-away virtual environment per version, with nothing in it but protobuf, NumPy (for one
-test), psutil (for the harness) and the test tools. Runs `tests/core` and `tests/proto` in it against this checkout. Prints
-one line per version; before the line of a version that failed, the output of pytest. Takes half a
-minute per version. The exit status is 0 only if all versions pass.
+test), psutil (for the harness) and the test tools. Runs `tests/core` and `tests/proto` in it
+against this checkout. Prints one line per version; before the line of a version that failed, the
+output of pytest. Takes half a minute per version. The exit status is 0 only if all versions pass.
 """
 
 import os

@@ -10,9 +10,10 @@ from estimator_tpu_embedding.ops.core_ids import CoreIds
 from estimator_tpu_embedding.ops.ids import IdReader
 
 FEATURES = [
-    IdReader(name=name, num_samples=2, combiner='mean', vocabulary_size=10, **more)
-    for name, more in (
-        ('dense', {}), ('int32', {}), ('matrix', {}), ('sparse', {}), ('ragged', {}),
+    IdReader(name=name, num_samples=2, combiner='mean', **{'vocabulary_size': 10, **more})
+    for name, more in (  # The first two have one shape, and so one comparison.
+        ('dense', {}), ('int32', {'vocabulary_size': 12}), ('matrix', {}), ('sparse', {}),
+        ('ragged', {}),
         ('weighted', {}), ('words', {'has_missing': True}), ('sequence', {'sequence_length': 2}),
         ('wrapped', {'policy': 'mod'}), ('dropped', {'policy': 'drop'}))]
 PLACES = [[0, 0], [0, 1], [1, 0]]  # Two ids of sample 0, and one of sample 1.
@@ -33,12 +34,12 @@ def rows(*splits):
 
 
 GOOD = {
-    'dense': np.array([0, 9]), 'int32': np.array([9, 0], np.int32),
+    'dense': np.array([0, 9]), 'int32': np.array([11, 0], np.int32),
     'matrix': np.array([[0, 9], [5, 5]]), 'sparse': sparse([1, 2, 3]), 'ragged': rows(0, 2, 3),
     'weighted': sparse([4, 5, 6]), 'weights': weights([1, 2, 3]), 'words': sparse([-1, 8, -1]),
     'sequence': sparse([1, 2, 3]), 'wrapped': np.array([0, 1]), 'dropped': sparse([7, 8, 9])}
 READ = {  # Samples, ids and lengths.
-    'dense': ([0, 1], [0, 9], []), 'int32': ([0, 1], [9, 0], []),
+    'dense': ([0, 1], [0, 9], []), 'int32': ([0, 1], [11, 0], []),
     'matrix': ([0, 1, 1], [9, 5, 5], []), 'sparse': ([0, 0, 1], [1, 2, 3], []),
     'ragged': ([0, 0, 1], [0, 1, 2], []), 'weighted': ([0, 0, 1], [4, 5, 6], []),
     'words': ([0], [8], []), 'sequence': ([0, 1, 2], [1, 2, 3], [2, 1]),
@@ -112,8 +113,8 @@ def test_ids_samples_weights_and_lengths_are_those_of_each_feature(cores):
 
 BAD = [
     ('dense', {'dense': np.array([2**32 + 1, 9])}, 'E501', '4294967297 in sample 0 (1 in all)'),
-    ('int32', {'int32': np.array([-2**31, 10], np.int32)}, 'E501',
-     '-2147483648, 10 in sample 0, 1 (2 in all)'),
+    ('int32', {'int32': np.array([-2**31, 12], np.int32)}, 'E501',
+     '-2147483648, 12 in sample 0, 1 (2 in all)'),
     ('matrix', {'matrix': np.array([[0, 9], [10, 0]])}, 'E501', '10 in sample 1 (1 in all)'),
     ('sparse', {'sparse': sparse([1, -2, 3])}, 'E501', '-2 in sample 0 (1 in all)'),
     ('sparse', {'sparse': sparse([1, 2, 3], LATER)}, 'E511', '2'),
