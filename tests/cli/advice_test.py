@@ -1,11 +1,9 @@
 """Each warning W4xx of `etpe validate` comes at its limit, and not before."""
 
 import pytest
-from harness.commands import config_of
+from harness.commands import config_of, view
 
-from estimator_tpu_embedding.cli.config_view import view_of
 from estimator_tpu_embedding.cli.etpe_validate import advise
-from estimator_tpu_embedding.proto.reading import Source
 
 LARGE = 1_000_000
 
@@ -64,7 +62,7 @@ def config_with(rows=None, dimension=None, hosts=1, strategy=0, tags=(), names=(
     ({'directory': '~/../$x\n'}, [
         r'W441 a part "..", "~", "$", a control character in "~/../$x\n"'])])
 def test_a_doubtful_choice_is_said_with_its_code(changes, said):
-    found = advise(view_of(Source(where='here', config=config_with(**changes))))
+    found = advise(view(config_with(**changes)))
     assert [f'{one.code} {one.got}' for one in found] == said
 
 
@@ -72,6 +70,6 @@ def test_a_doubtful_choice_is_said_with_its_code(changes, said):
 @pytest.mark.parametrize('hosts, few', [(4, 1), (256, 3)])
 def test_div_with_a_large_table_says_how_few_hosts_share_the_newest_ids(hosts, few):
     config = config_with(rows=LARGE, hosts=hosts)
-    found, = advise(view_of(Source(where='here', config=config)))
+    found, = advise(view(config))
     assert (found.code, found.where) == ('W440', 'sharding_strategy')
     assert found.got.endswith(f'on {few} of {hosts} hosts')

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from harness.migrations import DENSE, KERNEL, OBJECTS, ROWS, USER, VALUE, config, tf1, tf2
+from harness.migrations import DENSE, KERNEL, OBJECTS, ROWS, USER, VALUE, config, map_of, tf1, tf2
 
 MAP = 'dense/kernel -> net/w\n'
 BACK = f'net/w -> dense/kernel\nuser -> {USER}\n'
@@ -13,12 +13,6 @@ def both(tmp_path):
     others = {name: value for name, value in DENSE.items() if name.startswith('dense/kernel')}
     return (tf1(tmp_path / 'a', strategy='mod', hosts=3, others=others, config=config(name='user')),
             tf2(tmp_path / 'b'))
-
-
-def map_of(tmp_path, text):
-    """The path of a map."""
-    (tmp_path / 'map').write_text(text)
-    return tmp_path / 'map'
 
 
 def found(etpe, a, b, *arguments, status=1):

@@ -1,16 +1,11 @@
-from harness.commands import config_of
+from harness.commands import config_of, view
 from hypothesis import given
 from hypothesis import strategies as st
 
-from estimator_tpu_embedding.cli.config_view import TableView, view_of
+from estimator_tpu_embedding.cli.config_view import TableView
 from estimator_tpu_embedding.cli.etpe_plan import per_host, rows_per_host
 from estimator_tpu_embedding.core.optimizers import OPTIMIZERS
 from estimator_tpu_embedding.core.partition import STRATEGIES, Partition
-from estimator_tpu_embedding.proto.reading import Source
-
-
-def view(config):
-    return view_of(Source(where='here', config=config))
 
 
 def test_every_algorithm_of_the_proto_is_shown():
@@ -52,12 +47,6 @@ def test_fields_are_shown_where_they_are_not_the_default():
         'beta2': 0.99, 'clip_gradients': (-1.0, 0.0), 'simulated_quantization': 'num_buckets: 16',
         'hot_id_replication': 'status: ENABLED', 'low_dimensional_packing_status': 1}
     assert shown.tables[1].settings['num_features'] == 3
-
-
-def test_a_width_is_padded_to_a_multiple_of_8_floats():
-    padded = [TableView(name='t', rows=2, dimension=dimension, slots=()).padded_bytes
-              for dimension in (1, 8, 9, 0, -3)]
-    assert padded == [2 * 8 * 4, 2 * 8 * 4, 2 * 16 * 4, 0, 0]
 
 
 def tables_of(*sizes):

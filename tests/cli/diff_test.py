@@ -1,11 +1,8 @@
-
 import pytest
-from harness.commands import SEVERAL, config_of, saved
+from harness.commands import SEVERAL, config_of, saved, view
 from harness.wire import graph, node
 
-from estimator_tpu_embedding.cli.config_view import view_of
 from estimator_tpu_embedding.cli.etpe_diff import differences
-from estimator_tpu_embedding.proto.reading import Source
 
 ONE, EIGHT = 'census_training_1x1.pbtxt', 'census_training_2x4_mod.pbtxt'
 TEXT = '''\
@@ -51,10 +48,6 @@ def test_a_file_of_several_configs_is_no_side(etpe, tmp_path):
     (tmp_path / 'graph.pb').write_bytes(graph(*map(node, configs)))
     said = etpe('diff', ONE, str(tmp_path / 'graph.pb'), status=2)
     assert said.startswith('etpe diff: E478 diff: each side must hold one config; got ')
-
-
-def view(config):
-    return view_of(Source(where='here', config=config))
 
 
 def found(change):

@@ -60,14 +60,6 @@ def test_wrong_usage_is_status_2(etpe, arguments, said):
     assert said in etpe('doctor', *arguments, status=2)
 
 
-def test_python_2_is_one_finding_and_the_rest_is_not_called_whole(etpe, write):
-    write('a.py', PYTHON2)
-    text = etpe('doctor', '.', status=1)
-    assert len([line for line in text.splitlines() if line.startswith('a.py:2:')]) == 1
-    assert WHOLE not in text
-    assert codes(etpe.json('doctor', '.', status=1)) == ['E131']
-
-
 def test_codes_are_selected_and_ignored(etpe, write):
     write('a.py', PYTHON2)
     for arguments in (['--ignore', 'E131'], ['--select', 'W'], ['--select', 'E12,W2']):

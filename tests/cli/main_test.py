@@ -36,7 +36,7 @@ def imported_by(*arguments):
 @pytest.mark.parametrize('arguments', [
     ['inspect', SEVERAL], ['validate', SEVERAL], ['diff', SEVERAL, SEVERAL],
     ['doctor', PACKAGE / 'version.py'], ['size', SEVERAL], ['plan', SEVERAL], ['explain'],
-    ['docs', 'kernels']])
+    ['docs', 'kernels'], ['migrate', 'config', SEVERAL, '--to', 'tf2']])
 def test_no_command_that_reads_protos_imports_tensorflow_or_numpy(arguments):
     status, modules = imported_by(*arguments)
     assert status == 0

@@ -2,7 +2,7 @@ import os
 
 import numpy as np
 import pytest
-from harness.migrations import DENSE, ROWS, USER, config, tf1, tf2
+from harness.migrations import DENSE, ROWS, USER, config, map_of, tf1, tf2
 
 from estimator_tpu_embedding.checkpoint.bundle import Bundle
 from estimator_tpu_embedding.checkpoint.manifest import read_manifest
@@ -10,12 +10,6 @@ from estimator_tpu_embedding.errors import CheckpointWriteError
 from estimator_tpu_embedding.migration import map_file
 
 MAP = f'{USER} -> user\ndense/kernel -> net/w\ndense/bias -> net/b\n'
-
-
-def map_of(tmp_path, text=MAP):
-    """The path of a map."""
-    (tmp_path / 'map').write_text(text)
-    return tmp_path / 'map'
 
 
 def content(prefix):
@@ -45,7 +39,7 @@ def test_a_dry_run_has_a_line_for_each_tensor_and_writes_nothing(etpe, tmp_path)
 def test_programs_get_every_tensor_of_a_plan(etpe, tmp_path):
     prefix = tf1(tmp_path / 'a', strategy='mod')
     found = etpe.json('migrate', 'checkpoint', prefix, tmp_path / 'b', '--to', 'tf2', '--map',
-                      map_of(tmp_path), '--dry-run')
+                      map_of(tmp_path, MAP), '--dry-run')
     assert len(found['moves']) == 8 and found['rows'] is None and found['map'] is None
     assert {'from': f'{USER}/Adagrad', 'to': 'embedding/user.Saccumulators/.ATTRIBUTES/'
             'VARIABLE_VALUE', 'kind': 'float32', 'shape': [7, 2], 'before': 'mod:2', 'after': 'ids',
@@ -56,7 +50,7 @@ def test_programs_get_every_tensor_of_a_plan(etpe, tmp_path):
 def test_a_migration_counts_the_rows_that_it_compared(etpe, tmp_path):
     prefix = tf1(tmp_path / 'a', strategy='mod')
     arguments = ('migrate', 'checkpoint', prefix, tmp_path / 'b', '--to', 'tf2', '--map',
-                 map_of(tmp_path))
+                 map_of(tmp_path, MAP))
     # 2 x 7 of the table, 3 x 2 and 3 of the dense variables, the step and the power of Adam.
     assert etpe(*arguments).endswith('ckpt-7: 208 B, 25 rows compared with the source, all equal\n')
     assert 'E656' in etpe(*arguments, status=2)

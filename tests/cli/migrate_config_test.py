@@ -168,11 +168,6 @@ def test_sizes_of_a_config_cannot_be_changed(etpe):
         assert 'E679' in migrated(etpe, SEVERAL, '--to', target, '--batch-size', '8', status=2)
 
 
-def test_a_config_is_an_input_of_python_too(etpe, module):
-    module(f'value = {config_of(ADAGRAD).SerializeToString()!r}\ndef function():\n    return value')
-    assert 'api.Adagrad(' in migrated(etpe, 'py:job_of_a_test:function', '--to', 'tf2')
-
-
 JOB = '''
 import tensorflow.compat.v1 as tf
 column = tf.feature_column.categorical_column_with_identity('user', 10)
@@ -200,12 +195,3 @@ def test_a_job_that_knows_nothing_of_this_package_goes_to_tf2_and_to_tfrs(tmp_pa
     assert done.returncode == 0
     assert 'learning_rate=0.05,\n    initial_accumulator_value=0.1,' in (
         tmp_path / 'tf2.py').read_text()
-
-
-def test_a_config_is_migrated_without_tensorflow(tmp_path):
-    (tmp_path / 'steps.py').write_text(
-        'import sys\nfrom estimator_tpu_embedding.cli.main import main\n'
-        f'assert main(["migrate", "config", {str(saved(tmp_path, config_of()))!r}, "--to", "tf2"]'
-        ') == 0\nassert not {"tensorflow", "numpy"} & set(sys.modules)\n')
-    assert run_python('steps.py', cwd=tmp_path,
-                      PYTHONPATH=str(pathlib.Path(__file__).parents[2])).returncode == 0

@@ -51,16 +51,6 @@ def test_a_script_runs_as_it_is(done, name):
     assert re.fullmatch(COMMANDS[name][1] + '\n', done(name).stdout), done(name).stdout
 
 
-def test_a_notebook_is_told_what_of_it_is_skipped(done):
-    said = [line for line in done('notebook').stderr.splitlines() if 'skipped' in line]
-    path = SCRIPTS / 'colab.ipynb'
-    assert said == [f'[etpe] {path}, code cell {cell}: skipped "{line}", which needs IPython'
-                    for cell, line in [
-                        (1, '%tensorflow_version 2.x'),
-                        (1, '!pip install -q tensorflow-estimator'), (2, '%%bash'),
-                        (3, '%%time')]]
-
-
 def test_an_address_of_a_tpu_finds_the_emulated_system(done):
     said = [line for line in done('address of a TPU').stderr.splitlines()
             if line.startswith('[etpe] ')]

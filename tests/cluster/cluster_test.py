@@ -17,8 +17,8 @@ from estimator_tpu_embedding.cluster.cluster import Cluster
 from estimator_tpu_embedding.cluster.local_workers import Children
 from estimator_tpu_embedding.cluster.worker_calls import NoAnswerError
 from estimator_tpu_embedding.cluster.worker_choice import ClusterChoice
-from estimator_tpu_embedding.cluster.worker_errors import HostLostError, HostUnavailableError
-from estimator_tpu_embedding.errors import EteError, Problem, SetupError
+from estimator_tpu_embedding.cluster.worker_errors import HostUnavailableError
+from estimator_tpu_embedding.errors import SetupError
 from estimator_tpu_embedding.hosts.placement import CLIENT_JOB, HOST_JOB, device_of
 
 
@@ -130,13 +130,6 @@ def test_what_is_no_worker_says_so_at_once(cluster):
     port = cluster.target.rpartition(':')[2]  # A server of TensorFlow all the same.
     with pytest.raises(SetupError, match='E712 worker 127.0.0.1:'):
         Cluster(ClusterChoice((f'127.0.0.1:{port}',), expose=True)).prepare()
-
-
-def test_a_loss_is_of_the_class_after_which_a_session_is_made_again():
-    error = HostLostError(Problem('E707', 'host 1', 'it must answer'), hosts=(1,))
-    assert isinstance(error, (tf.errors.UnavailableError, EteError)) and error.hosts == (1,)
-    assert str(error) == error.message == 'E707 host 1: it must answer.'
-    assert isinstance(error, EteError) and isinstance(error, HostUnavailableError)
 
 
 LEASE = 3

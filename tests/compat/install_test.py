@@ -111,6 +111,17 @@ def test_all_missing_packages_are_one_error():
                                  'importable; got no a-1, b==2.  pip install a-1 b==2')
 
 
+def test_variables_that_direct_workers_are_named_as_without_effect(monkeypatch):
+    assert environment.variables_without_effect() == []
+    monkeypatch.setenv('TF_TPU_WATCHDOG_TIMEOUT', '60')
+    monkeypatch.setenv('TF_TPU_GRACEFUL_SHUTDOWN_MODE', 'shutdown_worker')
+    assert list(map(str, environment.variables_without_effect())) == [
+        'W462 TF_TPU_GRACEFUL_SHUTDOWN_MODE: it has no effect: there are no workers to direct '
+        'here; got shutdown_worker.',
+        'W462 TF_TPU_WATCHDOG_TIMEOUT: it has no effect: there are no workers to direct here; '
+        'got 60.']
+
+
 def test_with_the_switch_set_tensorflow_may_be_imported_first():
     check('import tensorflow, estimator_tpu_embedding; estimator_tpu_embedding.install()',
           TF_USE_LEGACY_KERAS='1')

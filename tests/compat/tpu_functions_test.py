@@ -11,7 +11,7 @@ from harness.network import require_private_network
 from harness.processes import run_python
 
 import estimator_tpu_embedding as ete
-from estimator_tpu_embedding.compat import refused_names, tpu_functions
+from estimator_tpu_embedding.compat import tpu_functions
 from estimator_tpu_embedding.midlevel import TPUEmbedding, TPUStrategy
 
 
@@ -198,9 +198,3 @@ def test_what_feeds_a_tpu_is_refused_when_it_is_built_with_what_to_do_instead():
     # What needs neither, goes on as it did.
     assert (said['counts'], said['alone'], said['imports']) == ('[3, 3]', 'list', 'InfeedDequeue')
     assert said['left'] == []
-
-
-def test_every_operation_of_the_two_queues_is_refused():
-    import tensorflow as tf
-    assert set(refused_names.FEED_OPERATIONS) == {
-        name for name in dir(tf.raw_ops) if name.startswith(('Infeed', 'Outfeed'))}

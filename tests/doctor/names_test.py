@@ -38,6 +38,12 @@ def test_a_name_is_resolved(tmp_path, text, wanted):
     assert file.unknown == []
 
 
+def test_names_are_found_wherever_an_expression_may_stand(tmp_path):
+    file = one(tmp_path, TF + 'x[tf.a:tf.b], tf.c[0], -tf.d + tf.e, tf.f < tf.g <= tf.h, [*tf.i]\n'
+               'tf.j and not tf.k, f"{x!r:>{tf.l}}", x(y=tf.m), {1: tf.n}, x[y, tf.o]')
+    assert {path[-1] for _, path in uses(file)} >= set('abcdefghijklmno')
+
+
 @pytest.mark.parametrize('text, absent', [
     (TF + 'for tf in []: tf.x', 'tensorflow.x'),
     (TF + 'tf = object()\ntf.x', 'tensorflow.x'),

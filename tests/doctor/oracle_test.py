@@ -175,10 +175,3 @@ def test_what_comes_after_a_function_or_an_object_counts_as_found():
     assert oracle_process.look_up(Question('os', 'getcwd.of_nobody')).is_there
     assert oracle_process.look_up(Question('collections', 'OrderedDict.fromkeys')).is_there
     assert not oracle_process.look_up(Question('collections', 'OrderedDict.of_nobody')).is_there
-
-
-def test_questions_that_import_come_after_those_that_only_look():
-    questions = [Question('a.b', 'c'), Question('a', 'b', True), Question('a.b'),
-                 Question('a', 'b.c')]
-    assert sorted(questions, key=oracle_process.order) == [
-        Question('a', 'b.c'), Question('a.b', 'c'), Question('a', 'b', True), Question('a.b')]

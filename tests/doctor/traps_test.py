@@ -31,132 +31,65 @@ def found(source, *codes, **files):
             for each in traps.findings_of(all_files) if each.code in codes]
 
 
-def only(findings):
-    assert len(findings) == 1, findings
-    return findings[0]
-
-
 SPEC = '''spec = tpu_estimator.EmbeddingConfigSpec(
     feature_columns=[], optimization_parameters=tf.tpu.experimental.AdagradParameters(.1))
 '''
-
-
-def test_use_tpu_false_lets_another_optimizer_train_the_tables():
-    code, line, message = only(found(SPEC + '''
-opt = tf.train.AdamOptimizer(.1)
-contrib_tpu.TPUEstimator(model_fn, config=config,
-                         use_tpu=False, embedding_config_spec=spec)
-''', 'W211'))
-    assert line == 6
-    assert 'the optimizer of model_fn trains the embedding tables' in message
-    assert 'set use_tpu=True' in message
-
-
-def test_use_tpu_of_a_flag_names_its_default():
-    code, line, message = only(found('''flags.DEFINE_bool('use_tpu', False, 'Use it.')
-''' + SPEC + 'tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=FLAGS.use_tpu)\n', 'W211'))
-    assert line == 4
-    assert 'use_tpu is False, the default of FLAGS.use_tpu (train.py:7)' in message
-    assert 'give --use_tpu' in message
-
-
-def test_use_tpu_false_is_found_where_another_file_has_the_columns():
-    assert found('contrib_tpu.TPUEstimator(f, use_tpu=False)', 'W211', columns='''
-column = tf.tpu.experimental.embedding_column(ids, dimension=4)''')
-
-
 MOD = SPEC.replace('feature_columns=[]', "feature_columns=[], partition_strategy='mod'")
-
-
-def test_mod_rows_that_a_reader_takes_as_they_are_stored():
-    code, line, message = only(found(MOD + '''contrib_tpu.TPUEstimator(f, FLAGS.model_dir)
-tf.train.load_variable(FLAGS.model_dir, 'rows')''', 'W212'))
-    assert line == 2 and 'tf.train.load_variable (train.py:10)' in message
-
-
 COLUMN = 'tf.tpu.experimental.embedding_column(each, dimension=4, learning_rate_fn={})'
-
-
-@pytest.mark.parametrize('source', [
-    f'columns = [{COLUMN.format("lambda step: .1")} for each in ids]',
-    f'for each in ids:\n  columns.append({COLUMN.format("functools.partial(decay, .1)")})',
-    f'a = {COLUMN.format("lambda step: .1")}\nb = {COLUMN.format("lambda step: .1")}'])
-def test_a_function_per_table_with_the_same_rate(source):
-    code, line, message = only(found(source, 'W213'))
-    assert 'the rate is the same' in message
-
-
 TRAIN = '''
 def model_fn(features, labels, mode, params):
   train_op = tf.train.AdamOptimizer(.1).minimize(loss)
   return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
 '''
-
-
-def test_no_sum_over_cores():
-    code, line, message = only(found(
-        TRAIN + 'tf.estimator.tpu.TPUEstimator(model_fn, train_batch_size=8)', 'W214'))
-    assert line == 3 and 'On one core that changes nothing' in message
-
-
-def test_no_sum_over_cores_of_a_stated_number():
-    code, line, message = only(found(TRAIN + '''
-config = tf.estimator.tpu.TPUConfig(num_shards=8)
-tf.estimator.tpu.TPUEstimator(model_fn, train_batch_size=8)''', 'W214'))
-    assert 'num_shards is 8 (train.py:12), so training ends with a ValueError' in message
-
-
-@pytest.mark.parametrize('rest', [
-    'def f(x): return contrib_tpu.CrossShardOptimizer(x)',
-    'total = tf.tpu.cross_replica_sum(x)',
-    'contrib_tpu.TPUConfig(num_shards=1)'])
-def test_a_sum_over_cores_anywhere_or_one_core_is_no_finding(rest):
-    assert not found(f'{TRAIN}tf.estimator.tpu.TPUEstimator(model_fn)\n{rest}', 'W214')
-
-
-def test_a_sum_in_another_file_is_no_finding():
-    assert not found(TRAIN + 'tf.estimator.tpu.TPUEstimator(model_fn)', 'W214',
-                     optimization='from wrappers import CrossShardOptimizer')
-
-
-def test_plain_training_needs_no_sum():
-    assert not found(TRAIN + 'contrib_tpu.TPUEstimator(model_fn, use_tpu=False)', 'W214')
-
-
-def test_a_batch_that_the_cores_do_not_divide():
-    code, line, message = only(found('''flags.DEFINE_integer('cores', 8, 'Cores.')
-config = contrib_tpu.TPUConfig(100, num_shards=FLAGS.cores)
-contrib_tpu.TPUEstimator(f, train_batch_size=100)''', 'W215'))
-    assert line == 3
-    assert 'train_batch_size is 100, and num_shards is 8, the default of FLAGS.cores' in message
-    assert '100 = 12 x 8 + 4' in message and 'E411' in message
-
-
-@pytest.mark.parametrize('source', [
-    'contrib_tpu.TPUConfig(num_shards=8)\ncontrib_tpu.TPUEstimator(f, train_batch_size=64)',
-    'contrib_tpu.TPUConfig()\ncontrib_tpu.TPUEstimator(f, train_batch_size=63)',
-    'contrib_tpu.TPUConfig(num_shards=n)\ncontrib_tpu.TPUEstimator(f, train_batch_size=63)',
-    '''contrib_tpu.TPUConfig(num_shards=8, per_host_input_for_training=(
-    contrib_tpu.InputPipelineConfig.BROADCAST))
-contrib_tpu.TPUEstimator(f, train_batch_size=63)''',
-    '''contrib_tpu.TPUConfig(num_shards=8)
-contrib_tpu.TPUEstimator(f, use_tpu=False, train_batch_size=63)'''])
-def test_batches_that_fit_or_are_unknown_are_no_finding(source):
-    assert not found(source, 'W215')
-
-
-BATCHES = """config = contrib_tpu.TPUConfig(2, num_shards={}, per_host_input_for_training=(
+PLAIN = TRAIN + 'tf.estimator.tpu.TPUEstimator(model_fn)\n'
+BATCHES = '''config = contrib_tpu.TPUConfig(2, num_shards={}, per_host_input_for_training=(
     contrib_tpu.InputPipelineConfig.{}))
 def input_fn(params):
   return rows.repeat().batch({}, drop_remainder=True)
-"""
+'''
 
 
-def test_a_batch_of_its_own_that_each_core_takes():
-    code, line, message = only(found(BATCHES.format(8, 'PER_HOST_V2', 64), 'W220'))
-    assert line == 4
-    assert 'num_shards is 8 (train.py:7): the global batch is 8 times as large' in message
-    assert "params['batch_size']" in message
+@pytest.mark.parametrize('code, line, source, words', [
+    ('W211', 6, SPEC + '''
+opt = tf.train.AdamOptimizer(.1)
+contrib_tpu.TPUEstimator(model_fn, config=config,
+                         use_tpu=False, embedding_config_spec=spec)
+''', ['the optimizer of model_fn trains the embedding tables', 'set use_tpu=True']),
+    ('W211', 4, "flags.DEFINE_bool('use_tpu', False, 'Use it.')\n" + SPEC
+     + 'tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=FLAGS.use_tpu)\n',
+     ['use_tpu is False, the default of FLAGS.use_tpu (train.py:7)', 'give --use_tpu']),
+    ('W212', 2, MOD + '''contrib_tpu.TPUEstimator(f, FLAGS.model_dir)
+tf.train.load_variable(FLAGS.model_dir, 'rows')''', ['tf.train.load_variable (train.py:10)']),
+    ('W213', 1, f'columns = [{COLUMN.format("lambda step: .1")} for each in ids]',
+     ['the rate is the same']),
+    ('W213', 2, 'for each in ids:\n'
+     f'  columns.append({COLUMN.format("functools.partial(decay, .1)")})',
+     ['the rate is the same']),
+    ('W213', 1, f'a = {COLUMN.format("lambda step: .1")}\nb = {COLUMN.format("lambda step: .1")}',
+     ['the rate is the same']),
+    ('W214', 3, TRAIN + 'tf.estimator.tpu.TPUEstimator(model_fn, train_batch_size=8)',
+     ['On one core that changes nothing']),
+    ('W214', 3, TRAIN + '''
+config = tf.estimator.tpu.TPUConfig(num_shards=8)
+tf.estimator.tpu.TPUEstimator(model_fn, train_batch_size=8)''',
+     ['num_shards is 8 (train.py:12), so training ends with a ValueError']),
+    ('W215', 3, '''flags.DEFINE_integer('cores', 8, 'Cores.')
+config = contrib_tpu.TPUConfig(100, num_shards=FLAGS.cores)
+contrib_tpu.TPUEstimator(f, train_batch_size=100)''',
+     ['train_batch_size is 100, and num_shards is 8, the default of FLAGS.cores',
+      '100 = 12 x 8 + 4', 'E411']),
+    ('W220', 4, BATCHES.format(8, 'PER_HOST_V2', 64),
+     ['num_shards is 8 (train.py:7): the global batch is 8 times as large',
+      "params['batch_size']"])])
+def test_a_trap_is_told_at_its_place_with_its_numbers(code, line, source, words):
+    (_, place, message), = found(source, code)
+    assert (place, [one for one in words if one not in message]) == (line, [])
+
+
+def test_columns_and_sums_of_other_files_count():
+    assert found('contrib_tpu.TPUEstimator(f, use_tpu=False)', 'W211', columns='''
+column = tf.tpu.experimental.embedding_column(ids, dimension=4)''')
+    assert not found(PLAIN, 'W214', optimization='from wrappers import CrossShardOptimizer')
 
 
 @pytest.mark.parametrize('code, source', [
@@ -172,6 +105,20 @@ def test_a_batch_of_its_own_that_each_core_takes():
     ('W213', f'columns = [{COLUMN.format("rate")} for each in ids]'),
     ('W213', f'def column(each, rate):\n  return {COLUMN.format("lambda step: rate")}'),
     ('W213', f'a = {COLUMN.format("lambda step: .1")}\nb = {COLUMN.format("lambda step: .2")}'),
+    ('W214', PLAIN + 'def f(x): return contrib_tpu.CrossShardOptimizer(x)'),
+    ('W214', PLAIN + 'total = tf.tpu.cross_replica_sum(x)'),
+    ('W214', PLAIN + 'contrib_tpu.TPUConfig(num_shards=1)'),
+    ('W214', TRAIN + 'contrib_tpu.TPUEstimator(model_fn, use_tpu=False)'),
+    ('W215', 'contrib_tpu.TPUConfig(num_shards=8)\n'
+     'contrib_tpu.TPUEstimator(f, train_batch_size=64)'),
+    ('W215', 'contrib_tpu.TPUConfig()\ncontrib_tpu.TPUEstimator(f, train_batch_size=63)'),
+    ('W215', 'contrib_tpu.TPUConfig(num_shards=n)\n'
+     'contrib_tpu.TPUEstimator(f, train_batch_size=63)'),
+    ('W215', '''contrib_tpu.TPUConfig(num_shards=8, per_host_input_for_training=(
+    contrib_tpu.InputPipelineConfig.BROADCAST))
+contrib_tpu.TPUEstimator(f, train_batch_size=63)'''),
+    ('W215', '''contrib_tpu.TPUConfig(num_shards=8)
+contrib_tpu.TPUEstimator(f, use_tpu=False, train_batch_size=63)'''),
     ('W220', BATCHES.format(8, 'PER_HOST_V1', 64)),
     ('W220', BATCHES.format(1, 'PER_HOST_V2', 64)),
     ('W220', BATCHES.format(8, 'PER_HOST_V2', "params['batch_size']")),

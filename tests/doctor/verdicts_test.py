@@ -68,9 +68,14 @@ def test_a_name_gets_the_code_of_the_first_world_that_has_it(answer, code, verdi
     assert (found.code, found.verdict, found.subject) == (code, verdict, 'tensorflow.a.b')
 
 
-def test_a_name_that_is_there_is_no_finding_and_is_counted():
-    result = judged(file(use(tf('a'))), answers={tf('a'): THERE})
-    assert (list(result.findings), result.verdicts) == ([], {'there': 1})
+@pytest.mark.parametrize('question, answer, counted', [
+    (tf('a'), THERE, {'there': 1}),
+    (Question('cv2', 'imread'), absent(Question('cv2', 'imread')), {'package': 1}),
+    (Question('pandas', 'DataFrame'), THERE._replace(is_examined=False), {})])
+def test_a_name_that_is_there_and_one_of_a_package_are_counted_and_no_finding(
+        question, answer, counted):
+    result = judged(file(use(question)), answers={question: answer})
+    assert (list(result.findings), result.verdicts) == ([], counted)
 
 
 @pytest.mark.parametrize('question, code, word', [
@@ -111,34 +116,19 @@ def test_a_missing_module_is_named_with_its_package_or_its_successor(question, a
     assert word in found.message
 
 
-def test_a_missing_package_is_one_finding_per_import_and_none_per_name():
-    question = Question('cv2', 'imread')
-    result = judged(file(use(question)), answers={question: absent(question)})
-    assert (list(result.findings), result.verdicts) == ([], {'package': 1})
-
-
-def test_names_of_a_package_that_nobody_imports_are_not_counted_as_there():
-    question = Question('pandas', 'DataFrame')
-    assert judged(file(use(question)), answers={
-        question: THERE._replace(is_examined=False)}).verdicts == {}
-
-
 def test_an_unanswered_question_is_unknown_with_the_reason():
     result = judged(file(use(tf('a'))), answers={}, reason='TensorFlow is not installed')
     assert [one.code for one in result.findings] == ['W201']
     assert 'TensorFlow is not installed' in result.findings[0].message
 
 
-@pytest.mark.parametrize('answer', [TF1, CONTRIB, lost(tf('x'))])
-def test_a_guarded_name_is_information_and_forces_no_flag(answer):
+@pytest.mark.parametrize('answer, code', [
+    (TF1, 'I305'), (CONTRIB, 'I305'), (lost(tf('x')), 'I305'),
+    (RESTORED._replace(refused='E930 x'), 'E104')])
+def test_a_guarded_name_is_information_unless_it_is_refused_and_forces_no_flag(answer, code):
     result = judged(file(use(tf('x'), is_guarded=True)), answers={tf('x'): answer})
-    assert [one.code for one in result.findings] == ['I305']
+    assert [one.code for one in result.findings] == [code]
     assert result.flags['job.py'] == verdicts.Flags()
-
-
-def test_a_refused_name_stops_a_program_that_is_prepared_for_its_absence_too():
-    found = only(tf('x'), RESTORED._replace(refused='E930 x'), is_guarded=True)
-    assert found.code == 'E104'
 
 
 def test_a_fallback_is_judged_where_the_name_that_it_stands_in_for_is_missing():

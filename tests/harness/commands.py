@@ -5,8 +5,10 @@ import pathlib
 
 from google.protobuf import text_format
 
+from estimator_tpu_embedding.cli.config_view import view_of
 from estimator_tpu_embedding.cli.main import main
 from estimator_tpu_embedding.proto.codec import Config
+from estimator_tpu_embedding.proto.reading import Source
 
 CONFIGS = pathlib.Path(__file__).resolve().parent.parent / 'golden' / 'configs'
 SEVERAL = 'several_optimizers_2x2.pbtxt'
@@ -15,6 +17,11 @@ SEVERAL = 'several_optimizers_2x2.pbtxt'
 def config_of(name=SEVERAL):
     """A golden config, to be changed by a test."""
     return text_format.Parse((CONFIGS / name).read_text(), Config())
+
+
+def view(config):
+    """A config as the commands show it."""
+    return view_of(Source(where='here', config=config))
 
 
 def saved(tmp_path, config, name='config.pb'):

@@ -78,6 +78,12 @@ def tf2(folder, objects=None, number=1, **changes):
     return prefix
 
 
+def map_of(tmp_path, text):
+    """The path of a map."""
+    (tmp_path / 'map').write_text(text)
+    return tmp_path / 'map'
+
+
 def contents_of(prefix, map=None, assume=None, path='embedding'):
     """What a migration reads of a checkpoint of either kind."""
     if 'model.ckpt' not in prefix:
