@@ -214,16 +214,6 @@ def test_old_columns_have_the_names_that_input_layer_gives():
                 'outer/inner/input_layer/c_d_shared_embedding/embedding_weights'}
 
 
-def test_sequence_columns_have_the_names_that_sequence_features_gives():
-    column = ete.embedding_column(
-        fc.sequence_categorical_column_with_identity('s', 9), 2, max_sequence_length=3)
-    with tf.Graph().as_default() as graph, _tf.tpu_shard_context(2):
-        tf.keras.experimental.SequenceFeatures([column])({
-            's': tf.zeros([4, 3, 2]), 's_seq_length_': tf.zeros([4], tf.int64)})
-        assert embedding_columns.variable_names([column], graph) == {
-            'tbl_s': 'sequence_features/s_embedding/embedding_weights'}
-
-
 def test_two_tables_of_one_variable_name_are_refused():
     columns = [ete.embedding_column(identity('a'), 2), *ete.shared_embedding_columns(
         [identity('c')], 2, shared_embedding_collection_name='dense_features/a_embedding/'
