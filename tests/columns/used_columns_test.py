@@ -39,24 +39,9 @@ def dense_features(features, columns):
     return tf.keras.layers.DenseFeatures(columns)(features)
 
 
-def sequence_layer(features, columns):
-    net, _ = tf.keras.experimental.SequenceFeatures(columns)(features)
-    return net[:, 0]
-
-
-def sequence(key):
-    return ete.embedding_column(
-        tf.feature_column.sequence_categorical_column_with_identity(key, 10), 2, 'sum',
-        max_sequence_length=3)
-
-
 def train(directory, of_spec, of_model, batch=BATCH, cores=1, **kwargs):
     jobs.estimator(model_fn_of(of_model, **kwargs), of_spec, jobs.run_config(
         directory, cores=cores), batch_size=2).train(jobs.input_fn_of([batch] * 2), max_steps=1)
-
-
-def wide(key, dimension):
-    return jobs.embedding(key, dimension=dimension)
 
 
 USER, ITEM = jobs.embedding('user_id'), jobs.embedding('item_id')
@@ -88,12 +73,17 @@ def test_a_column_whose_ids_pass_for_its_rows_is_named_too(tmp_path):
         train(tmp_path, [USER], [column, USER], layer=layer)
 
 
-@pytest.mark.parametrize('columns, layer', [
-    ([sequence('watched')], sequence_layer),
-    (ete.shared_embedding_columns(
-        [tf.feature_column.sequence_categorical_column_with_identity('watched', 10)], 2, 'sum',
-        max_sequence_lengths=[3]), sequence_layer)])
-def test_a_sequence_that_the_spec_lacks_is_named(tmp_path, columns, layer):
+WATCHED = tf.feature_column.sequence_categorical_column_with_identity('watched', 10)
+
+
+@pytest.mark.parametrize('columns', [
+    [ete.embedding_column(WATCHED, 2, 'sum', max_sequence_length=3)],
+    ete.shared_embedding_columns([WATCHED], 2, 'sum', max_sequence_lengths=[3])])
+def test_a_sequence_that_the_spec_lacks_is_named(tmp_path, columns):
+    def layer(features, columns):
+        net, _ = tf.keras.experimental.SequenceFeatures(columns)(features)
+        return net[:, 0]
+
     batch = {**BATCH, 'watched': np.array([[1, 2, 3], [4, 5, 6]])}
     with pytest.raises(ConfigError, match='E496 column "watched": watched is not in Embedding'):
         train(tmp_path, [USER], columns, batch, layer=layer)
@@ -101,7 +91,8 @@ def test_a_sequence_that_the_spec_lacks_is_named(tmp_path, columns, layer):
 
 def test_a_column_of_another_width_than_that_of_the_spec_is_named(tmp_path):
     with pytest.raises(ConfigError) as caught:
-        train(tmp_path, [wide('user_id', 4)], [wide('user_id', 8)])
+        train(tmp_path, [jobs.embedding('user_id', dimension=4)],
+              [jobs.embedding('user_id', dimension=8)])
     assert str(caught.value) == (
         'E497 column "user_id": model_fn must use the column of EmbeddingConfigSpec('
         'feature_columns=...), of dimension 4 and max_sequence_length 0; got another one of '

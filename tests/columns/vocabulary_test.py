@@ -8,14 +8,9 @@ import estimator_tpu_embedding as ete
 from estimator_tpu_embedding.columns.column_vocabulary import words_of
 
 
-def by_file(path, key='f', **kwargs):
+def by_file(path, **kwargs):
     return ete.embedding_column(
-        tf.feature_column.categorical_column_with_vocabulary_file(key, str(path), **kwargs), 2)
-
-
-def by_list(words, key='f', **kwargs):
-    return ete.embedding_column(
-        tf.feature_column.categorical_column_with_vocabulary_list(key, words, **kwargs), 2)
+        tf.feature_column.categorical_column_with_vocabulary_file('f', str(path), **kwargs), 2)
 
 
 @pytest.fixture
@@ -29,15 +24,9 @@ def vocabulary_of(column):
     return one.vocabulary()
 
 
-def test_a_file_and_a_list_of_the_same_words_are_alike(path):
-    assert vocabulary_of(by_file(path)) == vocabulary_of(by_list(['a', 'b', 'c']))
-    assert vocabulary_of(by_file(path, vocabulary_size=2)) == vocabulary_of(by_list(['a', 'b']))
-
-
 def test_size_buckets_and_default_are_told(path):
-    found = vocabulary_of(by_file(path, num_oov_buckets=2))
-    assert (found.size, found.num_oov_buckets, found.default_value) == (3, 2, -1)
-    assert vocabulary_of(by_list(['a'], default_value=0)).default_value == 0
+    found = vocabulary_of(by_file(path, vocabulary_size=2, num_oov_buckets=2))
+    assert (found.size, found.num_oov_buckets, found.default_value) == (2, 2, -1)
 
 
 def test_columns_without_words_have_none_and_sequences_and_weights_have_theirs(path):

@@ -1,5 +1,4 @@
 import pytest
-import tensorflow as tf
 
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding.estimator.tpu_context import deploy
@@ -9,29 +8,21 @@ DEPLOYMENT = deploy(ete.RunConfig(
         per_host_input_for_training=ete.InputPipelineConfig.PER_HOST_V2)), 'train', 8)
 
 
-def test_an_input_fn_learns_its_host_and_how_many_replicas_it_feeds():
-    context = ete.TPUContext(DEPLOYMENT, DEPLOYMENT.invocations[1])
-    device, index, invocations, replicas = context.current_input_fn_deployment()
-    assert (index, invocations, replicas, context.current_host) == (1, 2, 4, 1)
-    assert (context.num_hosts, context.num_replicas, context.num_of_replicas_per_host) == (
-        2, 8, 4)
-    assert device == context.tpu_host_placement_function(1) == '/device:CPU:0'
-    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
-        with tf.device(device), tf.device(context.tpu_host_placement_function(0)):
-            assert session.run(tf.constant(3)) == 3  # the device exists here
+def test_an_input_fn_learns_its_host_and_a_model_fn_only_the_size():
+    of_input, of_model = (ete.TPUContext(DEPLOYMENT, call)
+                          for call in (DEPLOYMENT.invocations[1], None))
+    for context in (of_input, of_model):
+        assert (context.num_hosts, context.num_replicas, context.num_of_replicas_per_host) == (
+            2, 8, 4)
+        assert context.tpu_host_placement_function(1) == '/device:CPU:0'
+    assert of_input.current_input_fn_deployment() == ('/device:CPU:0', 1, 2, 4)
+    assert of_input.current_host == 1
     with pytest.raises(RuntimeError, match='must not be called from input_fn.'):
-        context.device_assignment
-
-
-def test_a_model_fn_learns_the_size_but_no_host():
-    context = ete.TPUContext(DEPLOYMENT)
-    assert context.num_replicas == 8
-    assert context.device_assignment is None
-    assert (context.num_hosts, context.num_of_replicas_per_host) == (2, 4)
-    assert [context.device_for_replica(replica) for replica in (0, 3, 5)] == [
+        of_input.device_assignment
+    assert of_model.device_assignment is None
+    assert [of_model.device_for_replica(replica) for replica in (0, 3, 5)] == [
         ('/task:0/device:CPU:0', ordinal) for ordinal in (0, 3, 1)]
-    assert context.tpu_host_placement_function(1) == '/device:CPU:0'
-    for ask in (context.current_input_fn_deployment, lambda: context.current_host):
+    for ask in (of_model.current_input_fn_deployment, lambda: of_model.current_host):
         with pytest.raises(RuntimeError, match='must not be called from model_fn.'):
             ask()
 

@@ -40,8 +40,7 @@ def bare(directory, **kwargs):
     ({'eval_batch_size': -3}, ValueError, 'eval_batch_size must be positive, got -3'),
     ({'model_fn': lambda params: None}, ValueError, 'must include features argument.'),
     ({'export_saved_model_api_version': 3}, ValueError,
-     'export_saved_model_api_version should be 1 or 2; got 3.'),
-    ({'params': {'context': 1}}, ValueError, "but existed in params {'context': 1}.")])
+     'export_saved_model_api_version should be 1 or 2; got 3.')])
 def test_bad_arguments_get_the_errors_of_the_original(tmp_path, kwargs, error, text):
     with pytest.raises(error) as caught:
         bare(tmp_path, **kwargs)
@@ -192,18 +191,6 @@ def test_model_fns_that_do_not_fit_are_refused(tmp_path, model_fn, error, text):
     assert text in str(caught.value)
 
 
-def test_a_training_model_fn_may_return_a_plain_estimator_spec(tmp_path):
-    columns = [jobs.embedding('f')]
-
-    def model_fn(features, labels, mode, params):
-        spec = jobs.linear_model_fn(columns)(features, labels, mode, params)
-        return _legacy.estimator_spec_class()(mode, loss=spec.loss, train_op=spec.train_op)
-
-    jobs.estimator(model_fn, columns, jobs.run_config(tmp_path), batch_size=4).train(
-        jobs.input_fn_of(STEPS), steps=1)
-    assert tf.train.load_variable(str(tmp_path), 'global_step') == 1
-
-
 @pytest.mark.parametrize('kwargs, error, text', [
     ({'predict_batch_size': None}, ValueError, 'predict_batch_size in TPUEstimator constructor '
      'cannot be `None` if .predict is running on TPU.'),
@@ -293,13 +280,14 @@ def test_a_distribution_strategy_is_refused_where_the_cores_are_the_replicas(tmp
 
 
 @pytest.mark.parametrize('use_tpu', [True, False])
-def test_params_keep_their_class(tmp_path, use_tpu):
+def test_params_keep_their_class_and_a_training_may_return_a_plain_spec(tmp_path, use_tpu):
     columns = [jobs.embedding('f')]
 
     def model_fn(features, labels, mode, params):
         assert isinstance(params, HParams) and params.mine == 7 and params.use_tpu is use_tpu
-        return jobs.linear_model_fn(columns, lambda: tf.train.GradientDescentOptimizer(.1))(
+        spec = jobs.linear_model_fn(columns, lambda: tf.train.GradientDescentOptimizer(.1))(
             features, labels, mode, params)
+        return _legacy.estimator_spec_class()(mode, loss=spec.loss, train_op=spec.train_op)
 
     def input_fn(params):
         assert params.batch_size == 4 and ('context' in params) is use_tpu
@@ -307,3 +295,4 @@ def test_params_keep_their_class(tmp_path, use_tpu):
 
     jobs.estimator(model_fn, columns, jobs.run_config(tmp_path), batch_size=4, use_tpu=use_tpu,
                    params=HParams(mine=7)).train(input_fn, steps=1)
+    assert tf.train.load_variable(str(tmp_path), 'global_step') == 1

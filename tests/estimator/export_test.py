@@ -11,6 +11,7 @@ import pytest
 import tensorflow.compat.v1 as tf
 from harness import jobs
 from harness.parts import soak_except
+from tensorflow.core.protobuf import saved_model_pb2
 
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding import _legacy
@@ -176,34 +177,27 @@ def assert_same(actual, rows):
 
 @pytest.mark.parametrize('strategy', soak_except(['div', 'mod'], 1))
 @pytest.mark.parametrize('hosts', soak_except([1, 2, 3], 1))
-def test_an_exported_model_gives_what_predict_gives_in_both_apis(
-        tmp_path, trained, hosts, strategy):
-    estimator = trained(tmp_path / 'job', hosts, strategy)
+def test_an_exported_model_is_for_the_cpu_and_gives_what_predict_gives_in_both_apis(
+        tmp_path, trained, hosts, strategy, monkeypatch):
+    seen, lines = [], []
+    estimator = trained(
+        tmp_path / 'job', hosts, strategy, lambda columns: model_fn_of(columns, seen))
     rows = list(estimator.predict(input_fn))
     at = [sample for step in range(0, 6, BATCH) for host in range(hosts)
           for sample in range(host, 6, hosts)]
-    path = estimator.export_saved_model(str(tmp_path / 'export'), receiver).decode()
-    assert_same(served(path, features_of(at)), rows)
-    assert_same(served_v2(path, features_of(at)), rows)
-    stored = tf.train.load_variable(f'{path}/variables/variables', TABLE)
-    np.testing.assert_array_equal(
-        stored, jobs.stored(tmp_path / 'job', TABLE, strategy, hosts))
-
-
-def test_the_serving_graph_is_that_of_the_cpu_and_says_that_there_is_no_other(
-        tmp_path, trained, monkeypatch):
-    seen, lines = [], []
-    estimator = trained(tmp_path / 'job', 2, 'mod', lambda columns: model_fn_of(columns, seen))
     monkeypatch.setattr(progress, '_sink', lines.append)
     path = estimator.export_saved_model(str(tmp_path / 'export'), receiver).decode()
     assert lines == ['export: a graph for the CPU, tagged "serve"; no TPU graph is written']
     assert pathlib.Path(path).name.isdigit() and estimator.params == {}
     # As in the original: no batch size, no context, no TPU.
-    assert seen == [('infer', {'use_tpu': False})]
-    from tensorflow.core.protobuf import saved_model_pb2
-    with open(f'{path}/saved_model.pb', 'rb') as file:
-        saved = saved_model_pb2.SavedModel.FromString(file.read())
+    assert seen[-1] == ('infer', {'use_tpu': False})
+    saved = saved_model_pb2.SavedModel.FromString(pathlib.Path(path, 'saved_model.pb').read_bytes())
     assert [list(graph.meta_info_def.tags) for graph in saved.meta_graphs] == [['serve']]
+    assert_same(served(path, features_of(at)), rows)
+    assert_same(served_v2(path, features_of(at)), rows)
+    stored = tf.train.load_variable(f'{path}/variables/variables', TABLE)
+    np.testing.assert_array_equal(
+        stored, jobs.stored(tmp_path / 'job', TABLE, strategy, hosts))
 
 
 def test_tables_and_slots_of_all_modes_of_an_export_are_in_the_order_of_ids(tmp_path):
@@ -265,35 +259,51 @@ def raw(data):
 
 
 @pytest.mark.parametrize('strategy', soak_except(['div', 'mod'], 1))
-def test_a_model_of_configs_by_name_exports_its_tables_too(tmp_path, strategy):
+def test_a_model_of_configs_by_name_trains_with_an_optimizer_per_table_and_exports_them(
+        tmp_path, strategy):
+    """Activations are in features; variables are called as the tables are."""
     def model_fn(features, labels, mode, params):
-        net = tf.concat([features['f'], tf.reduce_sum(features['walk'] * [[[1.], [2.]]], 1)], 1)
+        net = tf.concat([features['f'], features['one'],
+                         tf.reduce_sum(features['walk'] * [[[1.], [2.]]], 1)], 1)
         length = features['walk_seq_length_']
         if mode == 'infer':
             return ete.TPUEstimatorSpec(mode, predictions={'net': net, 'length': length})
-        w = tf.get_variable('w', [4, 1])
+        w = tf.get_variable('w', [5, 1])
         loss = tf.reduce_mean(tf.square(tf.matmul(net, w)[:, 0] - labels))
-        return ete.TPUEstimatorSpec(mode, loss=loss, train_op=ete.CrossShardOptimizer(
-            tf.train.GradientDescentOptimizer(.1)).minimize(loss, tf.train.get_global_step()))
+        train_op = None if mode == 'eval' else ete.CrossShardOptimizer(
+            tf.train.GradientDescentOptimizer(.1)).minimize(loss, tf.train.get_global_step())
+        return ete.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
 
     estimator = ete.TPUEstimator(
         model_fn, config=jobs.run_config(tmp_path / 'job', 2), train_batch_size=4,
-        predict_batch_size=4, embedding_config_spec=ete.EmbeddingConfigSpec(
-            partition_strategy=strategy, optimization_parameters=ete.AdagradParameters(.5),
-            table_to_config_dict={'t': ete.TableConfig(ROWS, 2, combiner='mean')},
-            feature_to_config_dict={'f': ete.FeatureConfig('t'),
+        eval_batch_size=4, predict_batch_size=4, embedding_config_spec=ete.EmbeddingConfigSpec(
+            partition_strategy=strategy, optimization_parameters=ete.FtrlParameters(.1),
+            table_to_config_dict={
+                't': ete.TableConfig(ROWS, 2, combiner='mean', learning_rate=.5),
+                'item': ete.TableConfig(9, 1, combiner=None,
+                                        optimization_parameters=ete.MomentumParameters(.1, .9))},
+            feature_to_config_dict={'f': ete.FeatureConfig('t'), 'one': ete.FeatureConfig('item'),
                                     'walk': ete.FeatureConfig('t', max_sequence_length=2)}))
-    data = {'f': np.array([[1, 2], [0, 0], [3, 0], [12, 12]]),
+    data = {'f': np.array([[1, 2], [0, 0], [3, 0], [12, 12]]), 'one': np.array([0, 8, 8, 1]),
             'walk': np.array([[5, 6, 7], [0, 0, 0], [0, 3, 0], [11, 0, 0]])}
-    estimator.train(jobs.input_fn_of([{**data, 'label': np.ones(4, np.float32)}] * 2), steps=2)
+    steps = jobs.input_fn_of([{**data, 'label': np.ones(4, np.float32)}] * 2)
+    estimator.train(steps, steps=2)
+    estimator.train(steps, steps=1)
+    assert estimator.evaluate(steps, steps=1)['global_step'] == 3
+    stored = dict(tf.train.list_variables(str(tmp_path / 'job')))
+    assert {name: shape for name, shape in stored.items() if name[0] in 'ti'} == {
+        't': [ROWS, 2], 't/Ftrl': [ROWS, 2], 't/Ftrl_1': [ROWS, 2], 'item': [9, 1],
+        'item/Momentum': [9, 1]}
     rows = list(estimator.predict(lambda params: tf.data.Dataset.from_tensor_slices(data).batch(
         params['batch_size']).take(2 - 2 * params['context'].current_host)))
     path = estimator.export_saved_model(str(tmp_path / 'export'), raw(data)).decode()
     actual = served(path, data)
     for key in ('net', 'length'):
         np.testing.assert_allclose(actual[key], [row[key] for row in rows], rtol=1e-6)
-    np.testing.assert_array_equal(tf.train.load_variable(f'{path}/variables/variables', 't'),
-                                  jobs.stored(tmp_path / 'job', 't', strategy, 2))
+    for table in ('t', 'item'):
+        np.testing.assert_array_equal(
+            tf.train.load_variable(f'{path}/variables/variables', table),
+            jobs.stored(tmp_path / 'job', table, strategy, 2))
 
 
 def test_ids_for_a_vocabulary_are_refused_where_the_column_would_map_them(tmp_path):

@@ -217,16 +217,13 @@ def test_ids_of_every_form_are_summed_per_sample(given, ragged, expected):
     np.testing.assert_allclose(found['f'][:, 0], expected)
 
 
-@pytest.mark.parametrize('given', [
-    lambda: legacy_api.EnqueueData(  # Places 0, 2 and 3 of sample 0, place 1 of sample 1.
-        tf.constant([0, 1, 2, 3]), tf.constant([[0, 0], [0, 2], [0, 3], [1, 1]], tf.int64)),
-    lambda: legacy_api.EnqueueData(  # The shape is only known to the session.
-        tf.constant([0, 1, 2, 3]), tf.placeholder_with_default(
-            np.int64([[0, 0], [0, 2], [0, 3], [1, 1]]), [None, None]))])
-def test_a_sequence_has_places_and_is_cut_to_its_length(given):
+def test_a_sequence_has_places_and_is_cut_to_its_length():
+    # Places 0, 2 and 3 of sample 0, place 1 of sample 1; only the session knows the shape.
+    given = legacy_api.EnqueueData(tf.constant([0, 1, 2, 3]), tf.placeholder_with_default(
+        np.int64([[0, 0], [0, 2], [0, 3], [1, 1]]), [None, None]))
     found = activations_of(embedding(
         features={'f': legacy_api.FeatureConfig('t', max_sequence_length=3)}, batch_size=2),
-        [{'f': given()}])
+        [{'f': given}])
     np.testing.assert_allclose(found['f'][..., 0], [[1, 0, 2], [0, 4, 0]])
 
 

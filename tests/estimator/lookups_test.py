@@ -23,17 +23,6 @@ def test_weights_on_the_tensor_core_are_refused_before_input_fn_is_called(tmp_pa
         estimator.train(lambda params: pytest.fail('called'), steps=1)
 
 
-def dense_spec(mode, nets, labels):
-    """A dense layer over several inputs, trained by Adam."""
-    logits = tf.layers.dense(tf.concat(nets, 1), 1)
-    loss = tf.reduce_mean(tf.square(logits[:, 0] - labels))
-    train_op = None
-    if mode == 'train':
-        train_op = ete.CrossShardOptimizer(tf.train.AdamOptimizer(.01)).minimize(
-            loss, tf.train.get_global_step())
-    return ete.TPUEstimatorSpec(mode=mode, loss=loss, train_op=train_op)
-
-
 def test_weighted_and_sequence_columns_train_and_evaluate(tmp_path):
     """Sequences come to the model as activations and lengths, as SequenceFeatures wants them."""
     fc = tf.feature_column
@@ -47,7 +36,13 @@ def test_weighted_and_sequence_columns_train_and_evaluate(tmp_path):
         net = tf.keras.layers.DenseFeatures([weighted])(features)
         steps, length = tf.keras.experimental.SequenceFeatures([path])(features)
         lengths.append(length)
-        return dense_spec(mode, [net, tf.reduce_sum(steps, 1)], labels)
+        logits = tf.layers.dense(tf.concat([net, tf.reduce_sum(steps, 1)], 1), 1)
+        loss = tf.reduce_mean(tf.square(logits[:, 0] - labels))
+        train_op = None
+        if mode == 'train':
+            train_op = ete.CrossShardOptimizer(tf.train.AdamOptimizer(.01)).minimize(
+                loss, tf.train.get_global_step())
+        return ete.TPUEstimatorSpec(mode=mode, loss=loss, train_op=train_op)
 
     def input_fn(params):
         places = tf.constant([[0, 0], [0, 3], [1, 1]], tf.int64)
@@ -75,38 +70,6 @@ def test_weighted_and_sequence_columns_train_and_evaluate(tmp_path):
     assert {'sequence_features/path_embedding/embedding_weights/Adagrad',
             'dense_features/liked_weighted_by_how_much_embedding/embedding_weights'} <= set(
                 dict(tf.train.list_variables(str(tmp_path))))
-
-
-def test_a_spec_by_dicts_trains_with_an_optimizer_per_table(tmp_path):
-    """Activations are in features; variables are called as the tables are."""
-    spec = ete.EmbeddingConfigSpec(
-        table_to_config_dict={
-            'user': ete.TableConfig(7, 2, combiner='sum', learning_rate=.5),
-            'item': ete.TableConfig(9, 1, combiner=None,
-                                    optimization_parameters=ete.MomentumParameters(.1, .9))},
-        feature_to_config_dict={'friend': ete.FeatureConfig('user'),
-                                'bought': ete.FeatureConfig('item')},
-        optimization_parameters=ete.FtrlParameters(.1), partition_strategy='mod')
-
-    def model_fn(features, labels, mode, params):
-        assert features['friend'].shape == (2, 2) and features['bought'].shape == (2, 1)
-        return dense_spec(mode, [features['friend'], features['bought']], labels)
-
-    def input_fn(params):
-        return tf.data.Dataset.from_tensors((
-            {'friend': [[1, 2], [3, 4]], 'bought': [0, 8]}, tf.ones([2]))).repeat()
-
-    batch = 8
-    estimator = ete.TPUEstimator(
-        model_fn=model_fn, config=jobs.run_config(tmp_path, 2, 2), train_batch_size=batch,
-        eval_batch_size=batch, embedding_config_spec=spec)
-    estimator.train(input_fn, steps=4)
-    estimator.train(input_fn, steps=2)
-    assert estimator.evaluate(input_fn, steps=1)['global_step'] == 6
-    stored = dict(tf.train.list_variables(str(tmp_path)))
-    assert {name: shape for name, shape in stored.items() if name[:4] in ('user', 'item')} == {
-        'user': [7, 2], 'user/Ftrl': [7, 2], 'user/Ftrl_1': [7, 2], 'item': [9, 1],
-        'item/Momentum': [9, 1]}
 
 
 def test_the_gradient_multiplier_scales_the_gradients_of_tables_by_a_function_of_the_step(
@@ -162,7 +125,8 @@ def test_ids_out_of_range_are_dealt_with_as_the_config_says_and_reported(tmp_pat
 def test_the_models_optimizer_trains_tables_on_the_tensor_core(
         tmp_path, hosts, cores, in_engine, pipelined):
     """Ids [1, 2, 3 | 5] of length 2: 3 is cut off; combiner mean; the table is a variable."""
-    engine = [jobs.embedding(key, initializer=tf.zeros_initializer()) for key in in_engine]
+    engine = [jobs.embedding(key, initializer=tf.zeros_initializer(),
+                             embedding_lookup_device='tpu_embedding_core') for key in in_engine]
     dense = ete.embedding_column(
         jobs.identity_column('g'), 2, initializer=tf.ones_initializer(),
         embedding_lookup_device='tpu_tensor_core', tensor_core_shape=[None, 2])
@@ -248,12 +212,3 @@ def test_a_feature_of_a_column_of_each_kind_is_refused(tmp_path):
     with pytest.raises(ete.ConfigError, match='E434 feature "f": .*multiple embeddings'):
         jobs.estimator(jobs.linear_model_fn(columns), columns, jobs.run_config(tmp_path),
                        batch_size=4).train(jobs.input_fn_of(STEPS), steps=1)
-
-
-def test_a_column_that_names_the_embedding_engine_is_looked_up_there(tmp_path):
-    columns = [jobs.embedding('f', embedding_lookup_device='tpu_embedding_core',
-                              initializer=tf.zeros_initializer())]
-    jobs.estimator(jobs.linear_model_fn(columns), columns, jobs.run_config(tmp_path),
-                   batch_size=4).train(jobs.input_fn_of(STEPS), steps=1)
-    assert (jobs.stored(tmp_path, TABLE)[1:4] != 0).all()
-    assert f'{TABLE}/Adagrad' in dict(tf.train.list_variables(str(tmp_path)))

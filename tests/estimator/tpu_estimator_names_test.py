@@ -109,27 +109,15 @@ def test_a_smaller_batch_is_padded_and_masked():
     assert [end[2]['padding_mask'] for end in ends] == [[1, 1]] * 3
 
 
-BATCHES = BatchConfig(2, 8, 100, [4, 8])
-
-
-@pytest.mark.parametrize('computation, want', [
-    (lambda x: x + 1, [[2.]]), (lambda x: (x + 1,), [[2.]]), (lambda x: [x + 1, 5.], [[2.], 5.])])
-@pytest.mark.parametrize('batches', [None, BATCHES])
-def test_outputs_are_a_list_of_tensors_however_the_computation_gives_them(
-        computation, want, batches):
-    with tf.Graph().as_default(), tf.Session() as session:
-        given = tf.constant([1.])
-        called = inference.call_computation(given, computation, batches)
-        listed = inference.inference_on_tpu(computation, [given], 1, 8 if batches else 0, 100)
-        assert isinstance(called, list) and isinstance(listed, list)
-        assert [value.tolist() for value in session.run(called)] == want
-        assert [value.tolist() for value in session.run(listed)] == want
-
-
-def test_inputs_come_as_one_structure_or_as_arguments_and_batches_have_no_effect(caplog):
+def test_inputs_come_in_one_or_several_outputs_go_as_a_list_and_batches_have_no_effect(caplog):
     with tf.Graph().as_default(), tf.Session() as session, \
             caplog.at_level(logging.INFO, 'tensorflow'):
         x, y = tf.constant([1.]), tf.constant([3.])
+        for computation, want in ((lambda x: x + 1, [[2.]]), (lambda x: (x + 1,), [[2.]]),
+                                  (lambda x: [x + 1, 5.], [[2.], 5.])):
+            found = inference.call_computation(x, computation)
+            assert isinstance(found, list)
+            assert [value.tolist() for value in session.run(found)] == want
         assert session.run(inference.call_computation(
             {'x': x, 'y': y}, lambda given: given['y'] - given['x'])[0]) == [2.]
         assert not caplog.messages
@@ -138,17 +126,6 @@ def test_inputs_come_as_one_structure_or_as_arguments_and_batches_have_no_effect
         assert len(caplog.messages) == 1 and 'max_batch_size=8' in caplog.text
         with pytest.raises(TypeError, match=r"E519 computation: .* a dict with the keys \['a'\]"):
             inference.call_computation(x, lambda x: {'a': x})
-
-
-def test_a_model_fn_is_called_for_predictions_with_what_it_takes():
-    def model_fn(features, mode, params):
-        return features, mode, params
-
-    assert inference.model_fn_inference_on_tpu(model_fn, 'f', 'l', 'c', {'p': 1}, BATCHES) == (
-        'f', 'infer', {'p': 1})
-    assert inference.model_fn_inference_on_tpu(
-        lambda features, labels, config: (features, labels, config), 'f', 'l', 'c') == (
-            'f', 'l', 'c')
 
 
 @pytest.mark.parametrize('whole', [True, False])
@@ -167,8 +144,8 @@ def test_an_export_of_api_version_2_serves_what_the_model_computes(tmp_path, who
         if mode != 'infer':
             return inner(features, labels, mode, params)
         if whole:
-            return inference.model_fn_inference_on_tpu(inner, features, labels, None, params,
-                                                       BATCHES)
+            return inference.model_fn_inference_on_tpu(
+                inner, features, labels, None, params, BatchConfig(2, 8, 100, [4, 8]))
         y, = inference.inference_on_tpu(lambda x: network({'x': x}), [features['x']], 1, 8, 100)
         return ete.TPUEstimatorSpec(mode, predictions={'y': y})
 

@@ -37,15 +37,10 @@ def variables(directory):
             if not name.startswith('signal_early_stopping')}
 
 
-def serving():
-    ids = tf.placeholder(tf.int64, [None])
-    return nightly.export.ServingInputReceiver({'f': ids}, {'f': ids})
-
-
 def exporters():
-    return [nightly.LatestExporter('latest', serving, exports_to_keep=2),
-            nightly.FinalExporter('final', serving),
-            nightly.BestExporter('best', serving, exports_to_keep=1)]
+    return [nightly.LatestExporter('latest', jobs.serving, exports_to_keep=2),
+            nightly.FinalExporter('final', jobs.serving),
+            nightly.BestExporter('best', jobs.serving, exports_to_keep=1)]
 
 
 def evaluated_in(directory):
@@ -99,8 +94,6 @@ def test_a_metric_that_does_not_get_better_stops_training(tmp_path):
 
 
 def test_evaluations_keep_the_time_between_them_but_for_that_of_the_last_step(tmp_path):
-    spec = nightly.EvalSpec(batches(2))
-    assert (spec.steps, spec.start_delay_secs, spec.throttle_secs) == (100, 120, 600)
-    results, exports = run(make(tmp_path, 1, 1), 12, throttle_secs=spec.throttle_secs)
+    results, exports = run(make(tmp_path, 1, 1), 12, throttle_secs=600)
     assert evaluated_in(tmp_path) == {4, 12} and exports == []  # Not 8, nor what began it all.
     assert set(results) == {'loss', 'mean_label', 'mean_square', 'global_step'}

@@ -25,11 +25,6 @@ def make(directory, use_tpu=True, cores=1, **kwargs):
         jobs.run_config(directory, 1, cores), batch_size=4, use_tpu=use_tpu, **kwargs)
 
 
-def serving():
-    ids = tf.placeholder(tf.int64, [None])
-    return nightly.export.ServingInputReceiver({'f': ids}, {'f': ids})
-
-
 def start_of(estimator):
     """The table and the weight before the first step of a training."""
     seen = []
@@ -53,7 +48,7 @@ def test_what_was_trained_with_and_without_a_tpu_starts_the_other(tmp_path, ther
     warm = {'directory': lambda: str(tmp_path / 'there'),
             'checkpoint': lambda: str(tmp_path / 'there' / 'model.ckpt-3'),
             'export': lambda: source.export_saved_model(
-                str(tmp_path / 'export'), serving).decode(),
+                str(tmp_path / 'export'), jobs.serving).decode(),
             'settings': lambda: nightly.WarmStartSettings(
                 str(tmp_path / 'there'), vars_to_warm_start='.*embedding.*')}[kind]()
     table, weight, step = start_of(make(tmp_path / 'here', here, warm_start_from=warm))

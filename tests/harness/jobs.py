@@ -4,6 +4,7 @@ import numpy as np
 import tensorflow.compat.v1 as tf
 
 import estimator_tpu_embedding as ete
+from estimator_tpu_embedding import _legacy
 from estimator_tpu_embedding.core.partition import Partition
 
 
@@ -71,6 +72,12 @@ def linear_model_fn(columns, make_optimizer=None, observe=None):
                 'mean_square': tf.metrics.mean(tf.square(logits[:, 0] - labels))},
                 [labels, logits]))
     return model_fn
+
+
+def serving():
+    """Receives the ids of a feature `f` when an exported model serves."""
+    ids = tf.placeholder(tf.int64, [None])
+    return _legacy.load().export.ServingInputReceiver({'f': ids}, {'f': ids})
 
 
 def poisoned_spec(mode, net, first, poison):
