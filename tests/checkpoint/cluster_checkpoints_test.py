@@ -4,8 +4,6 @@ The tasks live in this process, but for the saves at the end, which fail or are 
 """
 
 import dataclasses
-import os
-import pathlib
 import signal
 import threading
 
@@ -171,35 +169,3 @@ def test_a_task_that_freezes_before_its_files_are_written_and_thaws_costs_no_che
         np.testing.assert_array_equal(*[reader.get_tensor(name) for reader in readers], name)
     with Storage(str(tmp_path / 'one')) as storage:  # Nothing is left of the save.
         assert removal.clean(storage) == 0
-
-
-@pytest.mark.soak
-@pytest.mark.usefixtures('exposed')
-@pytest.mark.serial
-def test_saves_and_restores_hold_no_second_copy_of_a_table_on_any_process(tmp_path):
-    """Rows and slots of the large job are 400 MB; each worker has half of them, the client none."""
-    with running(2) as workers:
-        def train(name, rows, steps, strategy):
-            columns = [jobs.embedding('a', rows, 16, initializer=tf.zeros_initializer())]
-            jobs.estimator(jobs.linear_model_fn(columns), columns, jobs.run_config(
-                tmp_path / name, hosts=2, iterations=1, workers=workers.addresses),
-                batch_size=4, strategy=strategy).train(SAME_INPUT, max_steps=steps)
-            return [peak(process) for process in (os.getpid(), *(
-                worker.pid for worker in workers.processes))]
-
-        def train_thrice(name, rows):
-            """Saves, restores at the same places, and moves all rows to other places."""
-            return [train(name, rows, step, strategy)
-                    for step, strategy in ((1, 'mod'), (2, 'mod'), (3, 'div'))][-1]
-
-        before, after = train_thrice('small', 1000), train_thrice('large', 3_125_000)
-    client, *others = [two - one for one, two in zip(before, after)]
-    own = 2 * 3_125_000 * 16 * 4 // 2
-    assert client < own // 4
-    assert all(own < other < 1.5 * own for other in others)
-
-
-def peak(pid):
-    """The most bytes of memory that a process has had so far."""
-    text = pathlib.Path(f'/proc/{pid}/status').read_text()
-    return 1024 * int(text.split('VmHWM:')[1].split()[0])

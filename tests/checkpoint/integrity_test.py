@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 from harness import forged
+from harness.checkpoints import flip
 from harness.forged import entry
 
 from estimator_tpu_embedding.checkpoint.bundle import Bundle
@@ -67,9 +68,7 @@ def test_checksums_stand_for_the_hash_of_data_and_not_for_that_of_an_index(copy)
     files = scan(Bundle.open(copy)).files
     files[DATA] = StoredFile(size=files[DATA].size, sha256='0' * 64)
     check_files(copy, files, 'crc32c')
-    content = bytearray((pathlib.Path(copy).parent / DATA).read_bytes())
-    content[0] ^= 1
-    (pathlib.Path(copy).parent / DATA).write_bytes(content)
+    flip(pathlib.Path(copy).parent / DATA, 0)
     with pytest.raises(CorruptCheckpointError, match='those that were written; got tensor'):
         check_files(copy, files, 'crc32c')
     files['m-7.index'] = StoredFile(size=files['m-7.index'].size, sha256='0' * 64)

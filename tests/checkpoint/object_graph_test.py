@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+from harness.tf2_tables import module
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -51,14 +52,6 @@ def written(path, places, graph):
         out.text(GRAPH_KEY, graph.content())
         out.finish()
     return str(path)
-
-
-def module(**attributes):
-    """An object with these attributes."""
-    made = tf.Module()
-    for name, value in attributes.items():
-        setattr(made, name, value)
-    return made
 
 
 def test_tensorflow_restores_by_the_graph_through_every_path(tmp_path):

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 from harness import jobs
-from harness.checkpoints import describe, writer
+from harness.checkpoints import describe, flip, writer
 
 from estimator_tpu_embedding.checkpoint import pointer, recover
 from estimator_tpu_embedding.checkpoint.commit import commit
@@ -30,17 +30,12 @@ def test_an_empty_or_absent_directory_has_no_newest_checkpoint(tmp_path):
     assert recover.newest_checkpoint(str(tmp_path / 'absent')) is None
 
 
-def test_the_newest_is_the_one_of_the_highest_step_whatever_the_pointer_says(tmp_path):
-    committed(tmp_path, 9, 10)
-    (tmp_path / 'checkpoint').write_text('model_checkpoint_path: "model.ckpt-9"\n')
-    found = recover.recover(str(tmp_path))
-    assert (found.prefix, found.step, found.manifest.step, found.skipped) == (
-        str(tmp_path / 'model.ckpt-10'), 10, 10, ())
-
-
 def test_one_without_a_manifest_is_taken_if_its_checksums_hold(tmp_path):
     found = recover.recover(str(legacy(committed(tmp_path, 3), 'model.ckpt-4')))
     assert found.step == 4 and found.manifest is None
+    flip(tmp_path / 'model.ckpt-4.data-00000-of-00001', 0)
+    found = recover.recover(str(tmp_path))
+    assert found.step == 3 and [problem.code for problem in found.skipped] == ['E613']
 
 
 @pytest.mark.parametrize('name', ['model.ckpt-best', 'model.ckpt-best-3', 'model.ckpt--1'])
@@ -79,11 +74,10 @@ def test_files_are_read_once_by_a_job_unless_they_change(tmp_path, monkeypatch):
         recover.recover(str(tmp_path), known=known)
     assert len(read) == 1
     data = tmp_path / 'model.ckpt-4.data-00000-of-00001'
-    content = data.read_bytes()
-    data.write_bytes(bytes([content[0] ^ 1]) + content[1:])
+    flip(data, 0)
     with pytest.raises(CorruptCheckpointError, match='E618'):
         recover.recover(str(tmp_path), known=known)
-    data.write_bytes(content)
+    flip(data, 0)
     assert recover.recover(str(tmp_path), known=known).step == 4
 
 

@@ -18,7 +18,7 @@ def test_a_worker_holds_its_part_once_and_the_client_none_of_any_table(tmp_path,
     done = run_harness('cluster_memory_job', tmp_path, first, ROWS, WIDTH, HOSTS, deadline=800)
     assert done.returncode == 0, done.stderr
     phases = json.loads(done.stdout.splitlines()[-1])
-    assert list(phases) == ['create', 'train', 'save', 'restore', 'evaluate']
+    assert list(phases) == ['create', 'train', 'save', 'restore', 'move', 'evaluate']
     ratios = {phase: [one / PART for one in found] for phase, found in phases.items()}
     for phase, (client, *workers) in ratios.items():
         # A slice of first values is 16 MiB, and for each host there are a few of it on the way.

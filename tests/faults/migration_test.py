@@ -1,4 +1,4 @@
-"""M01 to M07, M09: migrations that are killed, ended, starved, or that meet others at work."""
+"""M01 to M03, M05, M06, M09: migrations that are killed, ended, or that meet others at work."""
 
 import json
 import os
@@ -9,7 +9,6 @@ import tempfile
 
 import numpy as np
 import pytest
-from harness import groups
 from harness import migration_job as job
 from harness.parts import soak_except
 from harness.processes import path_with_harness, run_harness, run_python, started
@@ -130,47 +129,6 @@ def test_m06_a_second_migration_at_the_same_time_is_refused(waiting):
     process.stdin.close()
     assert process.wait(240) == 0
     assert job.content(folder / 'new' / job.NAME) == job.NEW
-
-
-ON_A_SMALL_DISK = '''
-import os, subprocess, sys
-from harness import migration_job as job
-from estimator_tpu_embedding.errors import CheckpointWriteError
-prefix, map, disk = sys.argv[1:]
-
-def fill(phase):
-    if phase == 'stage':
-        with open(f'{disk}/filler', 'wb', buffering=0) as file:
-            try:
-                while True: file.write(bytes(4096))
-            except OSError: pass
-
-for options, on_phase in (
-        ('size=128k', lambda phase: None), ('size=1m', fill), ('ro', lambda phase: None)):
-    subprocess.run(['mount', '-t', 'tmpfs', '-o', options, 'none', disk], check=True)
-    try:
-        job.carried_out(prefix, map, f'{disk}/new', on_phase=on_phase)
-    except CheckpointWriteError as error:
-        print(error, [name for _, _, names in os.walk(f'{disk}/new') for name in names])
-    subprocess.run(['umount', disk], check=True)
-'''
-
-
-def test_m07_a_disk_without_room_is_known_before_and_a_full_one_leaves_nothing(tmp_path):
-    if groups.run(['unshare', '-rm', 'true']).returncode:
-        pytest.skip('this system lets nobody mount')
-    prefix, map = job.make(tmp_path / 'source', rows=20_000), job.map_in(tmp_path)
-    (tmp_path / 'disk').mkdir()
-    done = run_python('-c', ON_A_SMALL_DISK, prefix, map, tmp_path / 'disk',
-                      before=['unshare', '-rm'], PYTHONPATH=path_with_harness())
-    assert done.returncode == 0, done.stderr
-    before, later, read_only = done.stdout.splitlines()
-    needed = 2 * 20_000 * 8
-    assert before.startswith('E657 ') and "['.ete-lock']" in before
-    assert int(before.split(' bytes must be free')[0].split()[-1].replace(',', '')) > needed
-    assert later.startswith('E621 ') and 'No space left on device' in later
-    assert "['.ete-lock']" in later
-    assert read_only.startswith('E621 ') and 'Read-only file system' in read_only
 
 
 def limited(*arguments):

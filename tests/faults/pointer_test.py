@@ -38,7 +38,8 @@ def contents(path):
 
 @pytest.mark.parametrize('junk', [
     None, b'', b'\0' * 100, b'\xff\xfe', b'model_checkpoint_path: ', b'[' * 100_000,
-    b'model_checkpoint_path: "model.ckpt-2', b'model_checkpoint_path: "model.ckpt-999"',
+    b'model_checkpoint_path: "model.ckpt-1"\n', b'model_checkpoint_path: "model.ckpt-2',
+    b'model_checkpoint_path: "model.ckpt-999"',
     b'model_checkpoint_path: "model.ckpt-2\\000"',
     b'model_checkpoint_path: "model.ckpt-1"\nmodel_checkpoint_path: "model.ckpt-1"'])
 def test_c14_the_newest_checkpoint_is_found_whatever_the_pointer_says(folders, tiny, junk):

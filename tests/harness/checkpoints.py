@@ -35,6 +35,13 @@ def writer(offset=0., without=()):
     return write
 
 
+def flip(path, at):
+    """Changes a bit of a byte of a file."""
+    content = bytearray(pathlib.Path(path).read_bytes())
+    content[at] ^= 4
+    pathlib.Path(path).write_bytes(content)
+
+
 def describe(step, **changes):
     """A function for `commit(manifest=...)`."""
     return lambda files: Manifest(**{**dict(

@@ -65,7 +65,7 @@ class Watch(tf.train.SessionRunHook):
         self._peaks.note('train')
 
 
-def job(directory, first, rows, width):
+def job(directory, first, rows, width, strategy):
     initializer = None if first == 'drawn' else tf.constant_initializer(
         np.broadcast_to(np.float32(2.**-10), (rows, width)))
     columns = [jobs.embedding('f', rows, width, initializer=initializer)]
@@ -75,11 +75,11 @@ def job(directory, first, rows, width):
             model_dir=directory, tpu_config=ete.TPUConfig(iterations_per_loop=2),
             save_checkpoints_steps=2, log_step_count_steps=None, tf_random_seed=1),
         embedding_config_spec=ete.EmbeddingConfigSpec(
-            columns, ete.AdagradParameters(.1), partition_strategy='mod'))
+            columns, ete.AdagradParameters(.1), partition_strategy=strategy))
 
 
 def run(directory, first, rows, width, pids):
-    """Trains, saves, restores, trains and evaluates; returns the peaks by phase."""
+    """Trains, saves, restores, trains, moves rows and evaluates; returns the peaks by phase."""
     def input_fn(params):
         generator = np.random.default_rng(1)
         return tf.data.Dataset.from_tensor_slices((
@@ -87,12 +87,16 @@ def run(directory, first, rows, width, pids):
             np.ones([BATCH * 16], np.float32))).repeat().batch(
                 params['batch_size'], drop_remainder=True)
 
-    made, peaks = job(f'{directory}/{first}{rows}', first, rows, width), Peaks(pids)
+    made, moved = (job(f'{directory}/{first}{rows}', first, rows, width, strategy)
+                   for strategy in ('mod', 'div'))
+    peaks = Peaks(pids)
     made.train(input_fn, [Watch(peaks, 'create')], max_steps=4)
     peaks.note('save')
     made.train(input_fn, [Watch(peaks, 'restore')], max_steps=8)
     peaks.note('save')
-    made.evaluate(input_fn, steps=2)
+    moved.train(input_fn, [Watch(peaks, 'move')], max_steps=10)
+    peaks.note('save')
+    moved.evaluate(input_fn, steps=2)
     peaks.note('evaluate')
     return peaks.by_phase
 

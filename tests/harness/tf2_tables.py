@@ -13,6 +13,14 @@ OPTIMIZERS = {
 BATCH, ROWS = 8, 7
 
 
+def module(**attributes):
+    """An object with these attributes."""
+    made = tf.Module()
+    for name, value in attributes.items():
+        setattr(made, name, value)
+    return made
+
+
 def features(optimizers=None, width=2):
     """A feature for a table of each optimizer, by the name of the table."""
     tables = [

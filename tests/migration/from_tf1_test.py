@@ -11,7 +11,6 @@ from harness import migrated_checkpoints as migrated
 
 from estimator_tpu_embedding.checkpoint.bundle import Bundle
 from estimator_tpu_embedding.checkpoint.options import CheckpointOptions
-from estimator_tpu_embedding.errors import IncompatibleCheckpointError
 from estimator_tpu_embedding.migration import from_tf1
 from estimator_tpu_embedding.migration.map_file import parse
 from estimator_tpu_embedding.proto.codec import Config
@@ -158,20 +157,6 @@ def test_slices_of_columns_are_refused_unless_they_stay_behind(tmp_path):
     assert 'E655' in errors and '"wide" must be stored as rows; got slices of columns' in errors
     there = migrated.migrate(source, tmp_path / 'out', 'tf2', lines=lines + 'drop wide')
     np.testing.assert_array_equal(migrated.value(there, 'embedding/t'), ROWS)
-
-
-def test_an_order_that_nothing_says_is_asked_for(tmp_path):
-    path = migrated.write_tf1(tmp_path, dict.fromkeys('tu', [ROWS[::2], ROWS[1::2]]))
-    with pytest.raises(IncompatibleCheckpointError, match='E652 .*--assume mod:H'):
-        read(path, 'table t -> t', None)
-    config = config_of('t', 'u')
-    config.num_hosts = 2
-    beside(path, config)
-    assert read(path, 'table t -> t', None)[0]['t'].order is None
-    config.sharding_strategy = 1 - config.sharding_strategy
-    beside(path, config)
-    with pytest.raises(IncompatibleCheckpointError, match='E652 .*says mod on 2 hosts'):
-        read(path, 'table t -> t', None)
 
 
 def test_no_other_variable_is_taken_for_the_table_of_a_column(tmp_path):

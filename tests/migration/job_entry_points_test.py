@@ -8,13 +8,6 @@ from estimator_tpu_embedding.migration import LoopSide
 from estimator_tpu_embedding.migration.job_entry_points import problems_of
 
 
-@pytest.mark.parametrize('stranger', [None, 3, {}, tf.Module()])
-def test_an_object_without_train_is_no_side(stranger):
-    problem, = problems_of(stranger, 'side B')
-    assert problem.code == 'E682' and problem.where == 'side B'
-    assert type(stranger).__name__ in problem.got
-
-
 def test_an_estimator_alone_is_no_side():
     estimator = tf.Module()
     estimator.train, estimator.model_fn = print, print

@@ -8,6 +8,7 @@ import tensorflow as tf
 from harness import migrated_checkpoints as migrated
 from harness import replicas, tf1_tables, tfrs, tfrs_migrated
 from harness import tfrs_models as models
+from harness.checkpoints import flip
 from harness.tf2_tables import assert_equal, stock
 
 from estimator_tpu_embedding.checkpoint.bundle import Bundle
@@ -199,9 +200,7 @@ def test_a_damaged_pattern_is_not_taken(like, tmp_path):
     folder = migrated.copied(like, tmp_path / 'copy')
     path, = pathlib.Path(folder).glob('*.data-*')
     piece, = Bundle.open(like).tensors['optimizer/decay/.ATTRIBUTES/VARIABLE_VALUE'].pieces
-    content = bytearray(path.read_bytes())
-    content[piece.offset] ^= 1
-    path.write_bytes(content)
+    flip(path, piece.offset)
     errors = migrated.migrate(
         migrated.write_tf1(tmp_path, tensors()), tmp_path / 'out', 'tf2', '--assume', 'mod:3',
         '--like', folder / pathlib.Path(like).name, lines=LINES, status=2)

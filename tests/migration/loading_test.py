@@ -8,7 +8,7 @@ import tensorflow as tf
 from harness import migrated_checkpoints as migrated
 from harness import tf1_tables
 from harness.parts import soak_except
-from harness.tf2_tables import assert_equal, features, make
+from harness.tf2_tables import assert_equal, features, make, module
 from tensorflow.python.tpu import tpu_embedding_for_serving, tpu_embedding_v2
 
 ORDERS = [(strategy, hosts) for strategy in ('div', 'mod') for hosts in tf1_tables.HOSTS]
@@ -41,13 +41,10 @@ def results(sources, tmp_path_factory):
     return functools.cache(result)
 
 
-def module():
+def program():
     """The other variables."""
-    made = tf.Module()
-    made.dense = tf.Module()
-    made.dense.kernel, made.dense.bias = (
-        tf.Variable(tf.zeros([rows, 1])) for rows in tf1_tables.DENSE.values())
-    return made
+    kernel, bias = (tf.Variable(tf.zeros([rows, 1])) for rows in tf1_tables.DENSE.values())
+    return module(dense=module(kernel=kernel, bias=bias))
 
 
 def kept(optimizer, model):
@@ -70,7 +67,7 @@ def test_every_class_takes_tables_slots_and_model_before_and_after_build(
         name, strategy, hosts, results):
     path = results(strategy, hosts)
     for built in False, True:
-        embedding, model = CLASSES[name](), module()
+        embedding, model = CLASSES[name](), program()
         if built:
             embedding.build()
         optimizer = tf.keras.optimizers.legacy.Adam(.25)
@@ -115,7 +112,7 @@ def test_tables_go_into_the_device_after_the_values_are_there(results, monkeypat
 
 @pytest.mark.parametrize('path, wrap', [
     ('', lambda one: tf.train.Checkpoint(one)),
-    ('net/inner', lambda one: tf.train.Checkpoint(net=holder(inner=one))),
+    ('net/inner', lambda one: tf.train.Checkpoint(net=module(inner=one))),
     ('a.Sb', lambda one: tf.train.Checkpoint(**{'a/b': one}))])
 @pytest.mark.parametrize('name', ['stock', 'ours'])
 def test_the_object_may_be_anywhere(name, path, wrap, sources, tmp_path):
@@ -130,11 +127,3 @@ def test_the_object_may_be_anywhere(name, path, wrap, sources, tmp_path):
         embedding.build()
         status.assert_consumed()
         assert_equal(embedding, tf1_tables.rows_of_tf2())
-
-
-def holder(**attributes):
-    """An object that has these."""
-    made = tf.Module()
-    for name, value in attributes.items():
-        setattr(made, name, value)
-    return made

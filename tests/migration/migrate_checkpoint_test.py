@@ -8,6 +8,7 @@ import re
 import numpy as np
 import pytest
 from harness import migration_job as job
+from harness.checkpoints import flip
 from harness.faults import Faults
 from harness.parts import soak_except
 
@@ -41,13 +42,6 @@ def map(tmp_path):
 def nothing_in(directory):
     """Whether a failed migration has left nothing but its lock."""
     return not directory.exists() or os.listdir(directory) == ['.ete-lock']
-
-
-def flip(path, at):
-    """Changes a byte of a file."""
-    content = bytearray(pathlib.Path(path).read_bytes())
-    content[at] ^= 4
-    pathlib.Path(path).write_bytes(content)
 
 
 DAMAGES = {

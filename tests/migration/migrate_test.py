@@ -1,4 +1,5 @@
 import pytest
+from harness.checkpoints import flip
 from harness.migrations import DENSE, ROWS, USER, contents_of, tf1
 
 from estimator_tpu_embedding import migration
@@ -26,10 +27,7 @@ def test_python_migrates_there_and_back_as_the_command_does(tmp_path):
 
 def test_python_verifies_the_source_and_takes_an_assumed_order(tmp_path):
     prefix = tf1(tmp_path / 'a', others={})
-    path = tmp_path / 'a' / 'model.ckpt-7.data-00000-of-00001'
-    content = bytearray(path.read_bytes())
-    content[3] ^= 1
-    path.write_bytes(content)
+    flip(tmp_path / 'a' / 'model.ckpt-7.data-00000-of-00001', 3)
     with pytest.raises(CorruptCheckpointError, match='E618'):
         migration.migrate(prefix, str(tmp_path / 'b'), migration.Target(kind='tf2'))
     prefix = tf1(tmp_path / 'c', others={}, strategy='mod', manifest=False)
