@@ -80,6 +80,15 @@ def serving():
     return _legacy.load().export.ServingInputReceiver({'f': ids}, {'f': ids})
 
 
+def trained_spec(mode, loss, rate=.1):
+    """A spec with a loss, which gradient descent, summed over shards, makes less in training."""
+    train_op = None
+    if mode == 'train':
+        train_op = ete.CrossShardOptimizer(tf.train.GradientDescentOptimizer(rate)).minimize(
+            loss, tf.train.get_global_step())
+    return ete.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
+
+
 def poisoned_spec(mode, net, first, poison):
     """Trains the mean sum of `net`; the gradient of `first` is 0 / 0 where `poison` is 0.
 
@@ -88,11 +97,7 @@ def poisoned_spec(mode, net, first, poison):
     loss = tf.reduce_mean(tf.reduce_sum(net, 1)) + 1e-30 * tf.reduce_sum(
         tf.sqrt(poison * tf.square(first)))
     loss += tf.get_variable('w', [], initializer=tf.zeros_initializer())
-    train_op = None
-    if mode == 'train':
-        train_op = ete.CrossShardOptimizer(tf.train.GradientDescentOptimizer(.5)).minimize(
-            loss, tf.train.get_global_step())
-    return ete.TPUEstimatorSpec(mode=mode, loss=loss, train_op=train_op)
+    return trained_spec(mode, loss, .5)
 
 
 def input_fn_of(steps):
@@ -159,6 +164,16 @@ class EveryRun(tf.train.SessionRunHook):
     def after_run(self, run_context, run_values):
         self.runs += 1
         self._function(run_context.session)
+
+
+def summaries_of(directory):
+    """By tag the values of all steps, from the files of events in a directory."""
+    found = {}
+    for path in directory.glob('events*'):
+        for event in tf.train.summary_iterator(str(path)):
+            for value in event.summary.value:
+                found.setdefault(value.tag, {})[event.step] = value.simple_value
+    return found
 
 
 def stored(model_dir, name, strategy='div', hosts=1):

@@ -10,16 +10,13 @@ import estimator_tpu_embedding as ete
 X = np.arange(8, dtype=np.float32)
 
 
-def make(directory, hosts=2, cores=2, metrics=True, model_fn=None, **kwargs):
+def make(directory, hosts=2, cores=2, model_fn=None, **kwargs):
     """A model whose loss is `w * mean of x`, w = 1."""
     def plain(features, labels, mode, params):
         w = tf.get_variable('w', [], initializer=tf.ones_initializer())
         loss = w * tf.reduce_mean(features['x'])
-        train_op = ete.CrossShardOptimizer(tf.train.GradientDescentOptimizer(0.)).minimize(
-            loss, tf.train.get_global_step())
-        calls = (lambda x: {'largest': tf.metrics.mean(tf.reduce_max(x))}, [features['x']])
-        return ete.TPUEstimatorSpec(mode, loss=loss, train_op=train_op,
-                                    eval_metrics=calls if metrics else None)
+        return jobs.trained_spec(mode, loss, 0.)._replace(eval_metrics=(
+            lambda x: {'largest': tf.metrics.mean(tf.reduce_max(x))}, [features['x']]))
 
     return ete.TPUEstimator(
         model_fn or plain, train_batch_size=8, eval_batch_size=8,

@@ -65,8 +65,7 @@ def test_batch_k_plus_1_is_produced_while_step_k_runs(tmp_path):
         with tf.control_dependencies([net]):
             waited = tf.py_func(wait_inside_the_step, [], tf.float32)
         loss = tf.reduce_mean(net) + tf.reshape(waited, [])
-        return ete.TPUEstimatorSpec(mode=mode, loss=loss, train_op=tf.train.AdamOptimizer(
-            ).minimize(loss, tf.train.get_global_step()))
+        return jobs.trained_spec(mode, loss)
 
     columns = [jobs.embedding('f', 10)]
     jobs.estimator(model_fn, columns, jobs.run_config(tmp_path, iterations=3),
@@ -140,8 +139,7 @@ def test_i17_an_out_of_range_error_of_the_model_is_not_taken_for_the_end_of_the_
         w = tf.get_variable('w', [2, 1])
         loss = tf.reduce_mean(tf.matmul(net, w)) + tf.reshape(
             tf.py_func(stop, [], tf.float32), [])
-        return ete.TPUEstimatorSpec(mode=mode, loss=loss, train_op=tf.train.AdamOptimizer(
-            ).minimize(loss, tf.train.get_global_step()))
+        return jobs.trained_spec(mode, loss)
 
     columns = [jobs.embedding('f', 10)]
     estimator = jobs.estimator(model_fn, columns, jobs.run_config(tmp_path), batch_size=BATCH)

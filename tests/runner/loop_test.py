@@ -190,11 +190,10 @@ def test_loss_rates_and_the_loss_of_the_final_step_are_logged_as_before(tmp_path
     for text in ('global_step/sec: ', 'examples/sec: ', 'Loss for final step: '):
         assert text in caplog.text
     assert re.findall(r'loss = [\d.]+, step = (\d+)', caplog.text) == ['2', '4', '6']
-    found = {(value.tag, event.step): value.simple_value for path in tmp_path.glob('events*')
-             for event in tf.train.summary_iterator(str(path)) for value in event.summary.value}
+    found = jobs.summaries_of(tmp_path)
     for step in (2, 4, 6):  # The batch has four examples.
-        assert found['examples/sec', step] == pytest.approx(4 * found['global_step/sec', step])
-    assert 'loss' in {tag for tag, _ in found}
+        assert found['examples/sec'][step] == pytest.approx(4 * found['global_step/sec'][step])
+    assert 'loss' in found
 
 
 def test_a_run_announces_its_topology_and_reports_its_steps_even_if_it_fails(
@@ -251,10 +250,7 @@ def test_a_model_without_embedding_tables_is_called_once_per_core(tmp_path):
         calls.append(mode)
         logits = tf.layers.dense(features['x'], 1, name='w')
         loss = tf.reduce_mean(tf.square(logits[:, 0] - labels))
-        return ete.TPUEstimatorSpec(
-            mode=mode, loss=loss, train_op=ete.CrossShardOptimizer(
-                tf.train.GradientDescentOptimizer(.1)).minimize(loss, tf.train.get_global_step())
-            if mode == 'train' else None)
+        return jobs.trained_spec(mode, loss)
 
     def input_fn(params):
         return tf.data.Dataset.from_tensors(

@@ -25,16 +25,6 @@ def endless(params):
         np.float32([0, 0]))).repeat() if per_core == 2 else None
 
 
-def summaries_of(directory):
-    """By tag the values of all steps."""
-    found = {}
-    for path in directory.glob('events*'):
-        for event in tf.train.summary_iterator(str(path)):
-            for value in event.summary.value:
-                found.setdefault(value.tag, {})[event.step] = value.simple_value
-    return found
-
-
 def shared_job(model_dir, hosts, wrap=lambda net: net, **kwargs):
     columns = ete.shared_embedding_columns(
         [jobs.identity_column('f'), jobs.identity_column('g')], 2, 'sum',
@@ -60,7 +50,7 @@ def shared_job(model_dir, hosts, wrap=lambda net: net, **kwargs):
 def test_summaries_tell_of_rows_and_norms_per_table_over_all_features_and_cores(tmp_path, hosts):
     made = shared_job(tmp_path, hosts, save_summary_steps=2, log_step_count_steps=2)
     made.train(endless, steps=4)
-    found = summaries_of(tmp_path)
+    found = jobs.summaries_of(tmp_path)
     # Ids 1, 2, 3 on one host; 4 and 5 besides on the other. Every step is the same.
     assert set(found['tpu_embedding/tbl_table/rows_touched'].values()) == {[3, 5][hosts - 1]}
     # Per core 2 samples x 2 features x 2 numbers, all of them one; so are the gradients.

@@ -85,10 +85,8 @@ def test_the_first_skipped_step_is_told_at_once_and_all_of_them_are_counted(
     # A loop has two steps, and knows of those before its last: 0, then 1 and 2, then 3 and 4.
     assert re.findall(r'So far (\d) steps changed no table', caplog.text) == ['3']
     assert lines[-1].endswith('steps that changed no table: 3 (gradients not finite: tbl_f 3)')
-    summaries = [value.simple_value for path in tmp_path.glob('events*')
-                 for event in tf.train.summary_iterator(str(path))
-                 for value in event.summary.value if value.tag == 'tpu_embedding/steps_skipped']
-    assert summaries == [1, 3]
+    skipped = jobs.summaries_of(tmp_path)['tpu_embedding/steps_skipped']
+    assert list(skipped.values()) == [1, 3]
 
 
 def test_the_policy_is_one_of_two_words():

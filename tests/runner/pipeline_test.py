@@ -35,11 +35,7 @@ def still_model_fn(columns, observe=lambda activations: activations):
     def model_fn(features, labels, mode, params):
         net = observe(tf.keras.layers.DenseFeatures(columns)(features))
         loss = tf.reduce_mean(tf.square(net)) / 2 + 0. * tf.get_variable('w', [])
-        train_op = None
-        if mode == 'train':
-            train_op = ete.CrossShardOptimizer(tf.train.GradientDescentOptimizer(.1)).minimize(
-                loss, tf.train.get_global_step())
-        return ete.TPUEstimatorSpec(mode=mode, loss=loss, train_op=train_op)
+        return jobs.trained_spec(mode, loss)
     return model_fn
 
 

@@ -29,9 +29,7 @@ def with_loss(change):
         def model_fn(features, labels, mode, params):
             net = tf.keras.layers.DenseFeatures(columns)(features)
             loss = change(net) * tf.reduce_mean(tf.get_variable('w', [], tf.float32))
-            train_op = ete.CrossShardOptimizer(tf.train.GradientDescentOptimizer(.1)).minimize(
-                loss, tf.train.get_global_step())
-            return ete.TPUEstimatorSpec(mode=mode, loss=loss, train_op=train_op)
+            return jobs.trained_spec(mode, loss)
         return model_fn
     return of_columns
 

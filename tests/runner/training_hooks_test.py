@@ -106,8 +106,7 @@ def test_without_logs_summaries_and_own_samples_nothing_of_that_is_among_the_hoo
         tmp_path, sessions):
     def model_fn(features, labels, mode, params):
         loss = tf.square(tf.get_variable('w', []))
-        return ete.TPUEstimatorSpec(mode, loss=loss, train_op=ete.CrossShardOptimizer(
-            tf.train.GradientDescentOptimizer(.1)).minimize(loss, tf.train.get_global_step()))
+        return jobs.trained_spec(mode, loss)
 
     for mode in (ete.InputPipelineConfig.PER_HOST_V2, ete.InputPipelineConfig.BROADCAST):
         config = jobs.run_config(tmp_path, 1, 2).replace(tpu_config=ete.TPUConfig(
@@ -126,17 +125,14 @@ def test_summaries_of_v1_that_core_0_makes_in_model_fn_or_scaffold_fn_are_writte
         def scaffold_fn():
             tf.summary.scalar('late', 2. * loss)
             return tf.train.Scaffold()
-        return ete.TPUEstimatorSpec(mode, loss=loss, scaffold_fn=scaffold_fn, train_op=(
-            ete.CrossShardOptimizer(tf.train.GradientDescentOptimizer(.1)).minimize(
-                loss, tf.train.get_global_step())))
+        return jobs.trained_spec(mode, loss)._replace(scaffold_fn=scaffold_fn)
 
     ete.TPUEstimator(model_fn, config=jobs.run_config(tmp_path, 1, 2, 1, save_summary_steps=1),
                      train_batch_size=4).train(jobs.input_fn_of([
                          {'x': np.float32([1, 3, 5, 7]), 'label': np.zeros(4)}]), steps=1)
-    found = {value.tag: value.simple_value for path in tmp_path.glob('events*')
-             for event in tf.train.summary_iterator(str(path)) for value in event.summary.value}
+    found = jobs.summaries_of(tmp_path)
     # Core 0 has the samples 1 and 3; the loss of the run is the mean over both cores.
-    assert (found['mine'], found['late'], found['loss']) == (2., 4., 4.)
+    assert [[*found[tag].values()] for tag in ('mine', 'late', 'loss')] == [[2.], [4.], [4.]]
 
 
 def test_weights_that_are_no_numbers_end_training_before_they_are_saved(tmp_path):
@@ -145,8 +141,7 @@ def test_weights_that_are_no_numbers_end_training_before_they_are_saved(tmp_path
     def model_fn(features, labels, mode, params):
         net = tf.keras.layers.DenseFeatures(columns)(features)
         loss = tf.reduce_mean(net) + tf.sqrt(0. * tf.get_variable('w', []))  # 0, its slope is NaN.
-        return ete.TPUEstimatorSpec(mode, loss=loss, train_op=ete.CrossShardOptimizer(
-            tf.train.GradientDescentOptimizer(.1)).minimize(loss, tf.train.get_global_step()))
+        return jobs.trained_spec(mode, loss)
 
     estimator = jobs.estimator(model_fn, columns, jobs.run_config(tmp_path, 1, 2), batch_size=4)
     with pytest.raises(tf.errors.InvalidArgumentError, match=(
