@@ -202,10 +202,10 @@ def _flag(call: ast.Call, place_of: PlaceOf) -> Fact:
     else:
         name = texts[0] if texts else text_of(by_name.get('name')) or ''
         option, default = f'--{name}', call.args[1] if len(call.args) > 1 else default
-    is_switch = text_of(by_name.get('action')) in ('store_true', 'store_false')
+    action = text_of(by_name.get('action'))
     return Fact('flag', place_of(call), {
-        'name': name, 'option': option,
-        'default': False if is_switch and default is None else _value(default)})
+        'name': name, 'option': option, 'default': action == 'store_false'
+        if default is None and action in ('store_true', 'store_false') else _value(default)})
 
 
 def _sums(nodes: Nodes, place_of: PlaceOf) -> Iterator[Fact]:

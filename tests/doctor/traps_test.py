@@ -58,6 +58,8 @@ contrib_tpu.TPUEstimator(model_fn, config=config,
     ('W211', 4, "flags.DEFINE_bool('use_tpu', False, 'Use it.')\n" + SPEC
      + 'tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=FLAGS.use_tpu)\n',
      ['use_tpu is False, the default of FLAGS.use_tpu (train.py:7)', 'give --use_tpu']),
+    ('W211', 4, "parser.add_argument('--use_tpu', action='store_true')\n" + SPEC
+     + 'contrib_tpu.TPUEstimator(model_fn, use_tpu=args.use_tpu)\n', ['give --use_tpu']),
     ('W212', 2, MOD + '''contrib_tpu.TPUEstimator(f, FLAGS.model_dir)
 tf.train.load_variable(FLAGS.model_dir, 'rows')''', ['tf.train.load_variable (train.py:10)']),
     ('W213', 1, f'columns = [{COLUMN.format("lambda step: .1")} for each in ids]',
@@ -97,6 +99,8 @@ column = tf.tpu.experimental.embedding_column(ids, dimension=4)''')
     ('W211', SPEC + 'contrib_tpu.TPUEstimator(f, embedding_config_spec=spec)'),
     ('W211', SPEC + 'contrib_tpu.TPUEstimator(f, use_tpu=on_tpu(), embedding_config_spec=spec)'),
     ('W211', SPEC + 'contrib_tpu.TPUEstimator(f, use_tpu=FLAGS.use_tpu)'),
+    ('W211', "parser.add_argument('--no_tpu', action='store_false', dest='use_tpu')\n" + SPEC
+     + 'contrib_tpu.TPUEstimator(f, use_tpu=args.use_tpu)'),
     ('W211', 'contrib_tpu.TPUEstimator(f, use_tpu=False)'),
     ('W212', MOD + 'contrib_tpu.TPUEstimator(f)'),
     ('W212', MOD + 'contrib_tpu.TPUEstimator(f, FLAGS.model_dir)\n'
