@@ -1,4 +1,4 @@
-"""Reads addresses of workers, and checks a list of them before anyone is asked."""
+"""Reads addresses of workers, checks a list of them, and finds out what answers at one."""
 
 from __future__ import annotations
 
