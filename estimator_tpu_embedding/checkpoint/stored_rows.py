@@ -37,6 +37,7 @@ class Ordered:
         """Takes the checkpoint and the name of the tensor."""
         self.bundle = bundle
         self.name = name
+        self.tensor = bundle.tensors[name]
         self._partition = partition
 
     def stored(self, ids: np.ndarray) -> np.ndarray:
@@ -94,10 +95,9 @@ def difference(a: Ordered, b: Ordered, most_ids: int, tolerance: float = 0.) -> 
 
     Rows count as different if two of their numbers are further apart than the tolerance.
     """
-    tensor = a.bundle.tensors[a.name]
     count, most = 0, 0.0
     found: list[tuple[int, float]] = []
-    for ids in batches(tensor):
+    for ids in batches(a.tensor):
         of_ids = _differences(a.read(ids), b.read(ids))
         differs = np.flatnonzero(of_ids > tolerance)
         count, most = count + len(differs), max(most, float(of_ids.max()))

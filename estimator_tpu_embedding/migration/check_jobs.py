@@ -28,7 +28,6 @@ from ..checkpoint import file_names, pointer, stored_rows
 from ..checkpoint.options import CheckpointOptions
 from ..checkpoint.storage import Storage
 from ..checkpoint.stored_rows import Ordered
-from ..checkpoint.tensors import NO_ROW, Tensor
 from ..errors import CallError, CheckpointError, ConfigError, Problem, noted, quoted, shown
 from ..proto import files
 from . import moves
@@ -252,7 +251,7 @@ def compare(a: Contents, b: Contents, step: int, *, map: Map, tolerance: float) 
         one.tensor: TABLE for one in a.tables}
     both = [(kinds.get(mine, VARIABLE), mine, yours) for mine, yours in found.tensors
             if mine and yours and mine != a.step  # Sides may lack the step.
-            and _has_rows(a.tensor(mine), b.tensor(yours))]
+            and a.tensor(mine).has_rows and b.tensor(yours).has_rows]
     for kind, mine, yours in sorted(both, key=lambda one: (KINDS.index(one[0]), one[1])):
         one, other = [Ordered(side.bundle, name, order.get(name)) for side, name, order in zip(
             (a, b), (mine, yours), orders_of)]
@@ -274,11 +273,6 @@ def moved(before: Contents, after: Contents, tolerance: float = 0.) -> dict[str,
         Ordered(before.bundle, one.tensor, of_before.get(one.tensor)),
         Ordered(after.bundle, one.tensor, of_after.get(one.tensor)), 0, tolerance).rows
         for one in after.tables if one.tensor in before.bundle.tensors}
-
-
-def _has_rows(*tensors: Tensor) -> bool:
-    return all(tensor.code and all(piece.first_row != NO_ROW for piece in tensor.pieces)
-               for tensor in tensors)
 
 
 def _unpaired(a: Contents, b: Contents, found: Pairs) -> Iterator[Problem]:
@@ -308,8 +302,8 @@ def _not_compared(a: Contents, b: Contents, found: Pairs) -> Iterator[str]:
             ('on side B only', [yours for mine, yours in pairs_of if not mine]),
             ('dropped by the map', found.dropped),
             ('no numbers, or slices of columns', [
-                mine for mine, yours in pairs_of if mine and yours and not _has_rows(
-                    a.tensor(mine), b.tensor(yours))])):
+                mine for mine, yours in pairs_of if mine and yours and not (
+                    a.tensor(mine).has_rows and b.tensor(yours).has_rows)])):
         if names:
             yield f'not compared, {why}: {some(names, 5)}'
 
@@ -389,32 +383,29 @@ def _run_side(text: str, folder: str) -> None:
     request = _Request(*json.loads(text))
     from ..compat import console, environment
     environment.prepare()
+    # A job may begin with a checkpoint that is not in its own directory.
+    options = CheckpointOptions(follow_pointer=True, assume=request.assume)
     with console.quiet_start():
         from ..compat.install import install
-        install(request.hosts, request.cores, checkpoint=_options(request))
+        install(request.hosts, request.cores, checkpoint=options)
     with Storage(folder) as own:
         own.make_folder(_SAVED)
-        result = _train(request, os.path.join(folder, _SAVED))
+        result = _train(request, os.path.join(folder, _SAVED), options)
         own.create(_RESULT, json.dumps(result).encode())
 
 
-def _options(request: _Request) -> CheckpointOptions:
-    """Lets a job begin with a checkpoint that is not in its own directory."""
-    return CheckpointOptions(follow_pointer=True, assume=request.assume)
-
-
-def _train(request: _Request, folder: str) -> _Result:
+def _train(request: _Request, folder: str, options: CheckpointOptions) -> _Result:
     """Trains, if the object is a side."""
     from .. import defaults
     side = _find(request.source)
-    if problems := problems_of(side, request.where):
-        return _Result(problems=[dataclasses.asdict(one) for one in problems])
-    # The module of the side may have called `install` itself, which sets all defaults anew.
-    defaults.set_current(dataclasses.replace(defaults.current(), checkpoint=_options(request)))
     try:
+        if problems := problems_of(side, request.where):
+            raise ConfigError(*problems)
+        # The module of the side may have called `install` itself, which sets all defaults anew.
+        defaults.set_current(dataclasses.replace(defaults.current(), checkpoint=options))
         told = side.train(request.checkpoint, request.steps, folder)
-    except CallError as error:
-        if error.code != 'E687':
+    except (CallError, ConfigError) as error:
+        if error.code not in ('E682', 'E687'):
             raise
         return _Result(problems=[dataclasses.asdict(dataclasses.replace(one, where=request.where))
                                  for one in error.problems])

@@ -11,7 +11,7 @@ from ..checkpoint.file_names import graph_of, label
 from ..checkpoint.manifest import Manifest, read_manifest
 from ..checkpoint.opened_checkpoint import Opened, check_manifest, sign_of_mod, unknown_order
 from ..checkpoint.options import CheckpointOptions
-from ..checkpoint.tensors import NO_ROW, Tensor
+from ..checkpoint.tensors import Tensor
 from ..core.partition import Partition
 from ..errors import IncompatibleCheckpointError, Problem, UnreadableConfigError, shown
 from ..proto import reading
@@ -76,8 +76,7 @@ def _may_be_table(bundle: Bundle, one: Variable, order: tuple[str, int] | None) 
     """
     tensor = bundle.tensors[one.name]
     count = len(tensor.pieces)
-    return (not one.is_table and one.order is None and tensor.is_float and len(tensor.shape) == 2
-            and count > 1 and all(piece.first_row != NO_ROW for piece in tensor.pieces)
+    return (not one.is_table and one.order is None and tensor.is_table and count > 1
             and (order is None or count == min(order[1], tensor.rows)))
 
 

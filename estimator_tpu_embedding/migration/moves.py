@@ -10,7 +10,7 @@ from ..checkpoint.bundle import Bundle
 from ..checkpoint.file_names import label
 from ..checkpoint.object_graph import GRAPH_KEY, Place
 from ..checkpoint.options import CheckpointOptions
-from ..checkpoint.tensors import NO_ROW, Tensor
+from ..checkpoint.tensors import Tensor
 from ..core.partition import Partition
 from ..errors import ConfigError, IncompatibleCheckpointError, Problem, quoted, shown
 from . import from_tf1, from_tf2, new_names
@@ -217,8 +217,7 @@ class _Moves:
     def _add(self, tensor: str, name: str, place: Place | None, one: Variable | None = None
              ) -> None:
         found = self._contents.tensor(tensor)
-        if found.code and any(piece.first_row == NO_ROW for piece in found.pieces) or (
-                not found.code and len(found.pieces) != 1):
+        if not (found.has_rows if found.code else len(found.pieces) == 1):
             self.lacks.append(Problem(
                 'E655', label(self._contents.bundle.prefix),
                 f'tensor "{shown(tensor, 200)}" must be stored as rows', 'slices of columns',
