@@ -1,7 +1,7 @@
 """The facts that the parts of the doctor hand to each other.
 
 `sources` finds and reads files. `diagnose.scan` turns the tree of each into a `ScannedFile` without
-asking a library: `statements` follows its names, `traps` collects its calls for TPUs. `oracle` asks
+asking a library: `statements` follows names, `tpu_calls` finds calls for TPUs. `oracle` asks
 the installed libraries about all `Question`s at once. `verdicts` and `traps` turn what was found
 into `Finding`s. `diagnose.diagnose` calls them all and writes a `Prescription` per program, and
 `cli/etpe_doctor.py` prints its `Diagnosis`.
