@@ -22,12 +22,11 @@ from typing import Any
 from ..compat import environment
 from ..errors import counted
 from . import oracle, syntax, traps, verdicts
-from .bindings import OTHERS, Exports
 from .findings import MOST_STOPS, Diagnosis, Finding, Prescription, ScannedFile, Use
 from .project import Project, Reached
 from .sources import Found, Source, find, read
 from .statements import follow_file
-from .symbol_table import State
+from .symbol_table import OTHERS, Exports, State
 from .syntax import Nodes, last_name, text_of
 from .tpu_calls import Program, facts_of
 from .verdicts import Flags

@@ -17,25 +17,28 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from .bindings import (
+from .findings import FALLBACK, TESTED, TRIED, Question
+from .symbol_table import (
     ATTRIBUTE,
     FLAGS,
     GUARD,
     IMPORT,
+    MADE_NAMES,
     NAME,
     NONE,
     OTHERS,
     OWN,
+    PYTHON_2,
+    TENSORFLOW,
     Block,
     Meaning,
     Meanings,
     Scope,
+    State,
     is_examined,
     is_unknown,
     union,
 )
-from .findings import FALLBACK, TESTED, TRIED, Question
-from .symbol_table import MADE_NAMES, PYTHON_2, TENSORFLOW, State
 from .syntax import FIELDS, VERSIONS, called_name, chain_of, last_name, text_of, written
 
 _NONE = (Meaning(kind=NONE),)
@@ -164,7 +167,6 @@ def _use_called(state: State, node: ast.Name, meanings: Meanings) -> None:
 
 
 def _use_builtin(state: State, node: ast.Name) -> None:
-    """Records a name that no scope binds."""
     question = Question('builtins', node.id)
     state.meant[id(node)] = (Meaning(question),)
     if node.id in PYTHON_2:
@@ -191,7 +193,6 @@ def _attribute(state: State, node: ast.Attribute, stack: list[ast.AST]) -> None:
 
 
 def _looked_up(state: State, node: ast.Attribute, base: ast.Name, names: list[str]) -> None:
-    """Records that dotted names are looked up in a name."""
     meanings = state.lookup(base.id)
     text = f'{base.id}.{".".join(names)}'
     if is_unknown(meanings):

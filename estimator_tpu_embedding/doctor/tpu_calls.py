@@ -68,6 +68,7 @@ _LOOPS = (ast.For, ast.AsyncFor, ast.While, ast.ListComp, ast.SetComp, ast.DictC
           ast.GeneratorExp)
 _SUMS = ('CrossShardOptimizer', 'cross_replica_sum')
 
+
 def construct_of(path: str) -> str | None:
     """Returns the short form of the path of a name; `None` for all other names.
 
@@ -113,8 +114,7 @@ def facts_of(nodes: Nodes, paths_of: PathsOf, place_of: PlaceOf) -> list[Fact]:
 
 def _construct(call: ast.Call, kind: str, path: str, nodes: Nodes, place_of: PlaceOf
                ) -> Iterator[Fact]:
-    """Yields the fact of a construct, and perhaps one of the function of a rate that it is given.
-    """
+    """Yields the fact of a construct, and perhaps one of a function of its rate."""
     by_position = itertools.takewhile(
         lambda pair: not isinstance(pair[1], ast.Starred), zip(POSITIONS.get(kind, ()), call.args))
     arguments = dict(by_position) | {each.arg: each.value for each in call.keywords if each.arg}

@@ -177,7 +177,6 @@ def _is_starless(question: Question, answer: Answer) -> bool:
 
 
 def _by_place(uses: Sequence[Use]) -> Iterable[list[Use]]:
-    """Returns what each place may mean."""
     found: dict[Place, list[Use]] = {}
     for use in uses:
         found.setdefault(use.place, []).append(use)
@@ -201,8 +200,7 @@ def _reasons(file: ScannedFile, answers: Answers, needed: Needed
 
 def _reason(file: ScannedFile, use: Use, answer: Answer | None, why_unknown: str,
             needed: Needed) -> Reason:
-    """Returns what becomes of a name in a program that may be prepared, or need flags for others.
-    """
+    """Returns what becomes of a name in a program that may be prepared, or need other flags."""
     reason = reason_of(use.question, answer, why_unknown)
     if answer is None or reason.code == 'E104':
         return reason

@@ -185,8 +185,7 @@ class _Request(NamedTuple):
 
 
 class _Result(NamedTuple):
-    """What has become of it: the prefix of what was saved or `''`, problems as dicts, and remarks.
-    """
+    """What has become of it: the prefix of what was saved or `''`, and problems as dicts."""
 
     checkpoint: str = ''
     problems: Sequence[dict[str, Any]] = ()
@@ -321,7 +320,6 @@ def _difference(step: int, kind: str, a: Ordered, b: Ordered, apart: stored_rows
 
 def _problems(a: str, b: str, checkpoint: str, checkpoint_b: str | None, steps: int,
               tolerance: float, deadline: float) -> Iterator[Problem]:
-    """Yields what is wrong with the arguments of `check`."""
     for where, source in (('A', a), ('B', b)):
         parts = source.split(':')
         if len(parts) != 3 or parts[0] != 'py' or not all(parts):
@@ -372,7 +370,6 @@ def _run(request: _Request, folder: str, deadline: float) -> _Result:
 
 
 def _last_of(output: IO[bytes]) -> str:
-    """Returns the last that a side printed."""
     size = output.seek(0, os.SEEK_END)
     output.seek(max(0, size - _MOST_PRINTED))
     return output.read().decode(errors='replace')
@@ -395,7 +392,6 @@ def _run_side(text: str, folder: str) -> None:
 
 
 def _train(request: _Request, folder: str, options: CheckpointOptions) -> _Result:
-    """Trains, if the object is a side."""
     from .. import defaults
     side = _find(request.source)
     try:

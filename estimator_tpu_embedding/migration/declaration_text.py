@@ -96,7 +96,6 @@ def written(declaration: Declaration, target: str) -> Written:
 
 
 def _python(declaration: Declaration, target: str) -> Written:
-    """Fills in the template of an API."""
     rates = _rates(table for table in declaration.tables if _is_writable(table, target))
     notes = [*declaration.notes, *_notes_of_job(declaration), *_notes_of_tables(
         declaration, target), *(NOT_WRITABLE(
@@ -172,7 +171,6 @@ def _origin(rate: DynamicRate) -> str:
 
 
 def _is_writable(table: TableSpec, target: str) -> bool:
-    """Whether the target has the optimizer of a table, if the table has one."""
     made = table.optimizer
     return made is None or made.field in python_text.CLASSES and (
         target, made.field) != ('tfrs', python_text.NOT_IN_LAYER)
@@ -240,7 +238,6 @@ def _made(declaration: Declaration, target: str) -> str:
 
 
 def _notes_of_tables(declaration: Declaration, target: str) -> Iterator[Note]:
-    """Yields what TF2 lacks of tables and features."""
     for table in declaration.tables:
         where = place('table', table.name)
         yield from _notes_of_training(table, where, target, declaration.knows_defaults)

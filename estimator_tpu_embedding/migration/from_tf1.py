@@ -57,7 +57,6 @@ def read(prefix: str, options: CheckpointOptions, map: Map) -> Contents:
 
 
 def _named_as_tables(bundle: Bundle, map: Map) -> set[str]:
-    """Returns the variables that lines of the map call tables."""
     rules = {name: rule for name in bundle.tensors
              if (rule := map.rule_for(name)) is not None and rule.is_table}
     # An expression that fits a table and its slots means the table.
@@ -177,7 +176,6 @@ def _of_other_hosts(bundle: Bundle, orders: Mapping[str, Partition]) -> Iterator
 
 def _variables(bundle: Bundle, tables: set[str], orders: Mapping[str, Partition],
                left: set[str]) -> Iterator[Variable]:
-    """Yields all variables with their slots."""
     slots: dict[str, dict[str, str]] = {}
     for name, tensor in bundle.tensors.items():
         for suffix in suffixes('tf1', 'train'):

@@ -272,7 +272,6 @@ def of_object(value: Any, where: str) -> Declaration | None:
 
 
 def _of_spec(spec: Any, where: str) -> Declaration:
-    """Returns what an `EmbeddingConfigSpec` declares."""
     from ..compat import declarations
     tables, features = spec.to_specs()
     parameters = spec.optimization_parameters

@@ -126,7 +126,6 @@ def _opened(path: str) -> Iterator[BinaryIO]:
 
 
 def _npy(name: str, path: str, file: BinaryIO) -> Iterator[tuple[str, Column]]:
-    """Yields the array of a `.npy` file."""
     found = np.lib.format.open_memmap(path, 'r')  # It reads the header alone.
     dtype, shape, begin = found.dtype, found.shape, found.offset
     if not found.flags.c_contiguous:
@@ -156,7 +155,6 @@ def _with_safetensors(path: str) -> Iterator[Any]:
 
 
 def _safetensors(name: str, path: str, file: BinaryIO) -> Iterator[tuple[str, Column]]:
-    """Yields the tensors of a `.safetensors` file."""
     kinds = {short: kind for kind, short in SAFETENSORS_KINDS.items()}
     with _with_safetensors(path) as source:
         for key in source.keys():
@@ -197,7 +195,6 @@ def _parquet(name: str, path: str, file: BinaryIO) -> Iterator[tuple[str, Column
 
 def _read_parquet(name: str, kind: str, sizes: Sequence[int], file: BinaryIO, step: int
                   ) -> Iterator[np.ndarray]:
-    """Yields rows of a column."""
     from pyarrow import parquet
     source = parquet.ParquetFile(file, buffer_size=_BUFFER)
     # One row group after the other: pyarrow would keep all of them in memory.
@@ -208,11 +205,7 @@ def _read_parquet(name: str, kind: str, sizes: Sequence[int], file: BinaryIO, st
 
 
 def _numbers(name: str, column: Any, kind: str, sizes: Sequence[int]) -> np.ndarray:
-    """Returns the numbers of a part of a column.
-
-    Raises:
-      ValueError: if some are missing, or a list has another length.
-    """
+    """Returns the numbers of a part of a column: ValueError if it lacks some, or a list differs."""
     from pyarrow import compute
     empty = column.null_count
     if sizes and not empty:

@@ -33,17 +33,11 @@ from .row_files import ID, SAFETENSORS_KINDS
 
 
 class Chosen(NamedTuple):
-    """A table to export.
+    """A table to export."""
 
-    Attributes:
-      name: of its variable.
-      slots: those to export, which are tensors `<name>/<slot>`.
-      partition: of its rows and slots; `None` if they are in the order of ids.
-    """
-
-    name: str
-    slots: Sequence[str]
-    partition: Partition | None
+    name: str  # Of its variable.
+    slots: Sequence[str]  # Those to export, which are tensors `<name>/<slot>`.
+    partition: Partition | None  # Of rows and slots; `None` if they are in the order of ids.
 
     @property
     def tensors(self) -> list[tuple[str, str]]:
@@ -61,16 +55,10 @@ class Exported(NamedTuple):
 
 def candidates(bundle: Bundle, tables: Mapping[str, StoredTable], manifest: Manifest | None
                ) -> dict[str, Chosen]:
-    """Returns all tables, with all their slots, by name.
+    """Returns all tables of a checkpoint, with all their slots, by name.
 
-    Args:
-      bundle: the checkpoint.
-      tables: of its manifest; without one, tensors whose order the user stated.
-      manifest: of the checkpoint.
-
-    Returns:
-      Of a checkpoint of TF2 the variables that have the shape of a table, by their keys. TF2 always
-      stores rows in the order of ids, so these have no partition.
+    Without a manifest, `tables` are tensors whose order the user stated. Of TF2 the result has the
+    variables with the shape of a table, by their keys; their rows are in the order of ids.
     """
     matrices = {key for key, one in bundle.tensors.items() if one.is_table and key.isprintable()}
     if not tables and is_tf2(bundle):
@@ -86,10 +74,7 @@ def candidates(bundle: Bundle, tables: Mapping[str, StoredTable], manifest: Mani
 def chosen(names: Sequence[str], found: Mapping[str, Chosen], with_slots: bool) -> list[Chosen]:
     """Returns the tables that names mean, in their order; without names, all that are known to be.
 
-    Args:
-      names: in full, or parts of names, as `CheckpointOptions` take them.
-      found: by `candidates`.
-      with_slots: whether slots are wanted too.
+    Names are in full, or parts, as `CheckpointOptions` take them; `found` is of `candidates`.
 
     Raises:
       ConfigError: E662 if a name means no table, or several; or if no table is known.
@@ -117,13 +102,7 @@ def chosen(names: Sequence[str], found: Mapping[str, Chosen], with_slots: bool) 
 
 def export(bundle: Bundle, tables: Sequence[Chosen], format: str, directory: str
            ) -> list[list[Exported]]:
-    """Writes rows of tables into files.
-
-    Args:
-      bundle: the checkpoint.
-      tables: to export.
-      format: of the files, `'npy'`, `'safetensors'` or `'parquet'`.
-      directory: which is made, or must be empty.
+    """Writes rows of tables into files of a directory, which is made, or must be empty.
 
     Returns:
       For each table what is in which file: its rows, and then its slots.
@@ -208,7 +187,6 @@ def _published(directory: str, size: int) -> Iterator[tuple[Storage, str]]:
 
 
 def _write_npy(file: BinaryIO, sources: Sequence[Ordered]) -> None:
-    """Writes the one tensor of a file."""
     tensor = sources[0].tensor
     np.lib.format.write_array_header_1_0(file, {
         'descr': np.dtype(tensor.code).str, 'fortran_order': False, 'shape': tensor.shape})
