@@ -33,7 +33,7 @@ from .symbol_table import (
     is_examined,
     is_unknown,
 )
-from .syntax import called_name, chain_of, last_name, text_of
+from .syntax import chain_of, last_name, text_of
 
 LEAVES, FAILS = 'leaves', 'fails'
 """How a block of statements ends that does not reach what follows: by `return` or `continue`, which
@@ -298,7 +298,7 @@ def _caught_by(node: ast.expr | None) -> frozenset[str]:
 
 
 def _suppressed_by(node: ast.expr) -> frozenset[str]:
-    if not isinstance(node, ast.Call) or called_name(node) not in _CATCHING_CALLS:
+    if not isinstance(node, ast.Call) or last_name(node) not in _CATCHING_CALLS:
         return frozenset()
     return frozenset().union(*map(_caught_by, node.args))
 

@@ -165,13 +165,8 @@ class Nodes:
             parent = self.parents.get(parent)
 
 
-def called_name(call: ast.Call) -> str:
-    """Returns the last part of what a call calls, such as `'minimize'`; `''` for no name."""
-    return last_name(call.func)
-
-
 def last_name(node: ast.expr | None) -> str:
-    """Returns the last part of a name, or of what is called; `''` for other expressions."""
+    """Returns the last part of a name, or of what is called, as `'minimize'`; `''` for others."""
     if isinstance(node, ast.Call):
         node = node.func
     if isinstance(node, ast.Attribute):

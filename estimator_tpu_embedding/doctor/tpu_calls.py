@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from ..compat.refused_names import FEED_OPERATIONS
 from .findings import Fact, Place, ScannedFile
-from .syntax import Nodes, called_name, last_name, text_of, written
+from .syntax import Nodes, last_name, text_of, written
 
 PlaceOf = Callable[[ast.AST], Place]
 PathsOf = Callable[[ast.expr], tuple[str, ...]]
@@ -94,7 +94,7 @@ def facts_of(nodes: Nodes, paths_of: PathsOf, place_of: PlaceOf) -> list[Fact]:
     """Returns the facts of one file, in the order of the source."""
     found = list(_sums(nodes, place_of))
     for call in nodes.of(ast.Call):
-        name = called_name(call)
+        name = last_name(call)
         if name in ('minimize', 'apply_gradients') and isinstance(call.func, ast.Attribute):
             found.append(Fact('minimize', place_of(call.func), {'name': name}))
         elif name.endswith('Optimizer') and name not in _SUMS:
@@ -174,7 +174,7 @@ def _flag(call: ast.Call, place_of: PlaceOf) -> Fact:
     by_name = {each.arg: each.value for each in call.keywords}
     texts = [text_of(each) or '' for each in call.args]
     default = by_name.get('default')
-    if called_name(call) == 'add_argument':
+    if last_name(call) == 'add_argument':
         option = next((each for each in texts if each.startswith('--')), texts[0])
         name = text_of(by_name.get('dest')) or option.lstrip('-').replace('-', '_')
     else:
@@ -195,20 +195,12 @@ def _sums(nodes: Nodes, place_of: PlaceOf) -> Iterator[Fact]:
 
 
 class Argument(NamedTuple):
-    """The value of an argument, and where it comes from.
+    """The value of an argument, and where it comes from."""
 
-    Attributes:
-      value: of the argument; of a flag its default.
-      place: of the argument.
-      source: `''` for a value that is written there; for a flag such as
-        `', the default of FLAGS.use_tpu (train.py:7)'`.
-      option: of a flag, as the command line has it: `'--use_tpu'`.
-    """
-
-    value: object
+    value: object  # Of a flag its default.
     place: Place
-    source: str = ''
-    option: str = ''
+    source: str = ''  # Of a flag, such as `', the default of FLAGS.use_tpu (train.py:7)'`.
+    option: str = ''  # Of a flag, as the command line has it: `'--use_tpu'`.
 
     @property
     def origin(self) -> str:

@@ -96,17 +96,11 @@ class Needed:
 
 
 class Judged(NamedTuple):
-    """What became of all names.
+    """What became of all names."""
 
-    Attributes:
-      findings: in no particular order, without repetitions.
-      verdicts: how many uses have each of `VERDICTS`, without those that are not looked up.
-      flags: by path of each program, what it needs with all files that it imports.
-    """
-
-    findings: Sequence[Finding]
-    verdicts: Mapping[str, int]
-    flags: Mapping[str, Flags]
+    findings: Sequence[Finding]  # In no particular order, without repetitions.
+    verdicts: Mapping[str, int]  # Uses that were looked up, by `VERDICTS`.
+    flags: Mapping[str, Flags]  # By path of a program, what it needs with all that it imports.
 
 
 def judge(files: Sequence[ScannedFile], answers: Answers) -> Judged:

@@ -228,13 +228,7 @@ def _compared(sides: Sequence[_Side], steps: int, map: Map, tolerance: float, de
 
 
 def compare(a: Contents, b: Contents, step: int, *, map: Map, tolerance: float) -> Agreement:
-    """Compares two checkpoints, rows of tables by their ids.
-
-    Args:
-      a, b: what the sides have saved.
-      step: after so many steps.
-      map: new names for the variables of `a`.
-      tolerance: the largest difference of two numbers that counts as equal.
+    """Compares what two sides have saved after a step, rows of tables by their ids.
 
     Raises:
       ConfigError: E683 with every reason why they cannot be compared.

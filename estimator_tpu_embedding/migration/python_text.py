@@ -83,11 +83,9 @@ def quoted(name: str) -> str:
 
 
 def number(value: Any) -> str:
-    """Returns a number of Python, in as few digits as give the same float32.
+    """Returns a bool or finite number of Python or NumPy, in few digits that give the same float32.
 
-    Args:
-      value: a bool, or a finite number, of Python or NumPy. A number that is no float32 keeps
-        all its digits.
+    A number that is no float32 keeps all its digits.
 
     >>> number(0.10000000149011612), number(0.1), number(1 / 3), number(2), number(True)
     ('0.1', '0.1', '0.3333333333333333', '2', 'True')
@@ -97,17 +95,16 @@ def number(value: Any) -> str:
     if isinstance(value, numbers.Integral):
         return repr(int(value))
     value = float(value)
-    return repr(shortest(value) if is_float32(value) else value)
+    is_float32 = abs(value) <= _LARGEST and (
+        struct.unpack('f', struct.pack('f', value))[0] == value)
+    return repr(shortest(value) if is_float32 else value)
 
 
 _LARGEST = 2.0**128 - 2.0**104
 
 
 def shortest(number: float) -> float:
-    """Returns the shortest decimal number that is the same float32.
-
-    Args:
-      number: finite.
+    """Returns the shortest decimal number that is the same float32 as a finite number.
 
     >>> shortest(0.05000000074505806)
     0.05
@@ -115,15 +112,6 @@ def shortest(number: float) -> float:
     shorter = (float(f'{number:.{digits}g}') for digits in range(1, 18))
     return next(short for short in shorter if abs(short) <= _LARGEST
                 and struct.pack('f', short) == struct.pack('f', number))
-
-
-def is_float32(number: float) -> bool:
-    """Whether a finite number has the value of a float32.
-
-    >>> is_float32(0.5), is_float32(0.1), is_float32(1e300)
-    (True, False, False)
-    """
-    return abs(number) <= _LARGEST and struct.unpack('f', struct.pack('f', number))[0] == number
 
 
 def initializer(made: Any) -> str | None:

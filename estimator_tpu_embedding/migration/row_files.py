@@ -37,19 +37,14 @@ _BUFFER = 2**20
 class Column:
     """Rows or ids in a file.
 
-    Attributes:
-      file: its name.
-      path: of the file.
-      kind: the name of its type, such as `'float32'`.
-      shape: `(n, width)` of rows and `(n,)` of ids; other shapes are the caller's to refuse.
-      read: takes the opened file and a number of rows; yields the rows from the first on, so many
-        at a time or fewer.
+    `read` takes the opened file and a number of rows; it yields all rows, so many at a time or
+    fewer.
     """
 
-    file: str
+    file: str  # Its name.
     path: str
-    kind: str
-    shape: tuple[int, ...]
+    kind: str  # The name of its type, such as `'float32'`.
+    shape: tuple[int, ...]  # `(n, width)` of rows and `(n,)` of ids; the caller refuses others.
     read: Callable[[BinaryIO, int], Iterator[np.ndarray]]
 
     def __str__(self) -> str:
@@ -74,10 +69,6 @@ def step_of(row_bytes: int) -> int:
 
 def columns_of(directory: str, name: str) -> dict[str, Column]:
     """Returns what a file holds, by the names of its columns; a `.npy` file has one, called `''`.
-
-    Args:
-      directory: of the file.
-      name: of the file; its suffix tells its kind.
 
     Raises:
       CheckpointError: E665 if the file is missing, no regular file, truncated, or of another kind.
