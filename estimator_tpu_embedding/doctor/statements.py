@@ -223,7 +223,9 @@ def _with(state: State, node: ast.With | ast.AsyncWith) -> None:
         walk(state, item.context_expr)
         if item.optional_vars is not None:
             bind_others(state, item.optional_vars)
-        if caught := _suppressed_by(item.context_expr):
+        call = item.context_expr
+        if isinstance(call, ast.Call) and last_name(call) in _CATCHING_CALLS and (
+                caught := frozenset[str]().union(*map(_caught_by, call.args))):
             state.caught = state.caught | caught
             state.trying = (*state.trying, (_attempt(state, node), caught))
     follow(state, node.body)
@@ -295,12 +297,6 @@ def _caught_by(node: ast.expr | None) -> frozenset[str]:
         return ALL
     types = node.elts if isinstance(node, ast.Tuple) else [node]
     return frozenset().union(*(_CAUGHT.get(last_name(one), frozenset()) for one in types))
-
-
-def _suppressed_by(node: ast.expr) -> frozenset[str]:
-    if not isinstance(node, ast.Call) or last_name(node) not in _CATCHING_CALLS:
-        return frozenset()
-    return frozenset().union(*map(_caught_by, node.args))
 
 
 def _ending(body: Sequence[ast.stmt]) -> str:

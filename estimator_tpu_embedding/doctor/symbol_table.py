@@ -230,17 +230,12 @@ class State:
       file: absolute path, as the project knows it.
       is_shallow: whether only names at the top level are wanted, so no other file is examined.
       scanned: what is found; some names are there more than once.
-      meant: what a `Name` of the tree means, by its id.
       scope, block: where names are bound now; `order` counts all such places.
-      caught: the kinds of look-ups that may fail at the present place.
       trying: the numbers of the `try`s around it, and the kinds that they catch.
-      is_again: whether a loop is followed once more.
-      dotted: modules of `import a.b.c`.
       stars: modules of `from a import *`; `unknown_stars` are those of packages whose names nobody
         may look up, and `needs_stars` whether names are used that perhaps come from them.
       waiting: functions and generators, which run when all around them is known; `lazy` are their
         nodes.
-      is_open: whether the module has names that no statement shows.
     """
 
     def __init__(self, file: str, places: Places, project: Project, nodes: Nodes | None = None):
@@ -252,19 +247,19 @@ class State:
         self.globals = {name for one in nodes.of(ast.Global) for name in one.names}
         self.nonlocals = {name for one in nodes.of(ast.Nonlocal) for name in one.names}
         self.scanned = ScannedFile(places.path)
-        self.meant: dict[int, Meanings] = {}
+        self.meant: dict[int, Meanings] = {}  # By the id of a `Name`.
         self.block = Block()
         self.scope = self.module = Scope(None, self.block, 0)
         self.order = 0
-        self.caught: frozenset[str] = frozenset()
+        self.caught: frozenset[str] = frozenset()  # Kinds of look-ups that may fail here.
         self.trying: tuple[tuple[int, frozenset[str]], ...] = ()
         self.attempts: dict[ast.AST, int] = {}
-        self.is_again = False
-        self.dotted: set[str] = set()
+        self.is_again = False  # Whether a loop is followed once more.
+        self.dotted: set[str] = set()  # Modules of `import a.b.c`.
         self.stars: list[Binding] = []
         self.waiting: list[tuple[ast.AST, Scope, Block, frozenset[str]]] = []
         self.lazy: set[ast.AST] = set()
-        self.is_open = False
+        self.is_open = False  # Whether the module has names that no statement shows.
         self.needs_stars = False
         self.unknown_stars: list[tuple[ast.AST, str]] = []
         self.has_lazy_annotations = False

@@ -178,16 +178,14 @@ def _is_writable(table: TableSpec, target: str) -> bool:
 
 def _optimizers(declaration: Declaration, rates: _Rates, target: str
                 ) -> tuple[str, dict[str, str]]:
-    """Returns the definition of the optimizer, and those that tables have of their own.
-
-    Most tables take the optimizer of all, and others have one of their own.
-    """
+    """Returns the definition of the optimizer of most tables, and those that others have."""
     tables = declaration.tables
     # Of several that are as common, a constant rate comes first.
     trained = sorted((table for table in tables if table.optimizer is not None and _is_writable(
         table, target)), key=lambda table: table.rate is not None)
     made = {table.name: python_text.optimizer(
-        table.optimizer, _rate(table, rates), declaration.knows_defaults)
+        table.optimizer, rates[table.rate][0] if isinstance(table.rate, DynamicRate)
+        else number(table.optimizer.learning_rate), declaration.knows_defaults)
         for table in trained if table.optimizer is not None}
     counts = collections.Counter(made.values())
     # A table without its own optimizer would silently take that of the others.
@@ -197,12 +195,6 @@ def _optimizers(declaration: Declaration, rates: _Rates, target: str
         trained and of_all is None) else ''
     return f'{said}OPTIMIZER = {of_all}', {
         name: text for name, text in made.items() if text != of_all}
-
-
-def _rate(table: TableSpec, rates: _Rates) -> str:
-    assert table.optimizer is not None
-    return rates[table.rate][0] if isinstance(table.rate, DynamicRate) else number(
-        table.optimizer.learning_rate)
 
 
 def _table(table: TableSpec, optimizer: str | None) -> str:

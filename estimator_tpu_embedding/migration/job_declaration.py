@@ -274,10 +274,9 @@ def of_plan(plan: Plan, where: str, weight_keys: Mapping[str, str | None] | None
 def _trained(spec: TableSpec, common: Optimizer | None) -> TableSpec:
     """Returns a table with its optimizer, which takes the rate of the table."""
     optimizer, rate = spec.optimizer or common, spec.rate
-    if optimizer is not None and isinstance(rate, DynamicRate):
-        optimizer = dataclasses.replace(optimizer, learning_rate=0.0)
-    elif optimizer is not None and isinstance(rate, ConstantRate):
-        optimizer = dataclasses.replace(optimizer, learning_rate=rate.value)
+    if optimizer is not None and rate is not None:
+        optimizer = dataclasses.replace(
+            optimizer, learning_rate=rate.value if isinstance(rate, ConstantRate) else 0.0)
     return dataclasses.replace(spec, optimizer=optimizer,
                                rate=rate if isinstance(rate, DynamicRate) else None)
 

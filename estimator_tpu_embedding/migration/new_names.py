@@ -15,7 +15,7 @@ from ..checkpoint.object_graph import Place, joined
 from ..core.names import name_problems
 from ..core.partition import Partition
 from ..errors import ConfigError, Problem, quoted, shown
-from .checkpoint_contents import TF1, TF2, VARIABLES, Contents, Family, Target, Variable
+from .checkpoint_contents import TF1, TF2, VARIABLES, Contents, Target, Variable
 from .map_file import Map, Rule
 
 NOTHING = 'nothing names it'
@@ -258,18 +258,12 @@ def _by_name(contents: Contents) -> dict[str, Variable]:
 
 def _of_variable(named: Named, other: Variable | None, texts: Mapping[str, str]
                  ) -> Iterator[tuple[str, str]]:
-    one = named.variable
-    yield one.tensor, other.tensor if other is not None else ''
-    theirs = other.slots if other is not None and _are_alike(one.family, other.family) else ()
-    for number, slot in enumerate(one.slots):
+    mine, yours = named.variable, other or Variable(name='', tensor='')
+    yield mine.tensor, yours.tensor
+    # Keras has one Adam, TF1 has two.
+    is_same = mine.family is yours.family or mine.family and yours.family and (
+        mine.family.keras and mine.family.keras == yours.family.keras)
+    for slot, its in zip(mine.slots, yours.slots if is_same else [''] * len(mine.slots)):
         new = named.alone.get(slot)
-        if isinstance(new, str):
-            yield slot, texts.get(new, '')
-        elif new is None:
-            yield slot, theirs[number] if theirs else ''
-
-
-def _are_alike(one: Family | None, other: Family | None) -> bool:
-    """Whether slots mean the same: Keras has one Adam, TF1 has two."""
-    return one is not None and other is not None and (
-        one is other or bool(one.keras) and one.keras == other.keras)
+        if not isinstance(new, Rule):
+            yield slot, its if new is None else texts.get(new, '')

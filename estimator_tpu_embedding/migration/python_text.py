@@ -83,14 +83,14 @@ def quoted(name: str) -> str:
 
 
 def number(value: Any) -> str:
-    """Returns a bool or finite number of Python or NumPy, in few digits that give the same float32.
+    """Returns a finite number of Python or NumPy, in few digits that give the same float32.
 
-    A number that is no float32 keeps all its digits.
+    A number that is no float32 keeps all its digits. `None` and bools stay as they are.
 
     >>> number(0.10000000149011612), number(0.1), number(1 / 3), number(2), number(True)
     ('0.1', '0.1', '0.3333333333333333', '2', 'True')
     """
-    if isinstance(value, bool):
+    if value is None or isinstance(value, bool):
         return repr(value)
     if isinstance(value, numbers.Integral):
         return repr(int(value))
@@ -157,8 +157,4 @@ def optimizer(made: Optimizer, rate: str, knows_first_values: bool) -> str:
         'multiply_weight_decay_factor_by_learning_rate':
             'True' if made.decay and made.decay_times_rate else None,
         'clipvalue': None if limits == Bounds() else
-            f'({_number_or_none(limits.lower)}, {_number_or_none(limits.upper)})'})
-
-
-def _number_or_none(value: float | None) -> str:
-    return 'None' if value is None else number(value)
+            f'({number(limits.lower)}, {number(limits.upper)})'})
