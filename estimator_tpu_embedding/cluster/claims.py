@@ -13,8 +13,8 @@ from typing import Any
 from ..errors import ConfigError, EteError, Problem, SetupError, shown
 from . import addresses, process_facts, worker_calls
 from .addresses import is_refused, stranger_at
+from .host_errors import HostUnavailableError, no_answer
 from .worker_calls import for_all
-from .worker_errors import HostUnavailableError, no_answer
 
 _REFUSED = 'connection refused: nobody listens there'
 _PAUSE = .2

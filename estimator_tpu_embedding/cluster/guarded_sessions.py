@@ -18,8 +18,8 @@ import tensorflow.compat.v1 as tf
 from .. import _tf
 from ..errors import Problem, shown
 from .heartbeats import Heartbeats, Rules, Watched
+from .host_errors import HostLostError
 from .worker_calls import Caller, Reply, remember_thread
-from .worker_errors import HostLostError
 
 _SUSPECT = (
     tf.errors.UnavailableError, tf.errors.AbortedError, tf.errors.CancelledError,

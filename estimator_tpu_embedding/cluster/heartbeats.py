@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from ..errors import Problem, bytes_text
 from . import worker_calls
 from .addresses import checked, is_refused
-from .worker_errors import HostLostError
+from .host_errors import HostLostError
 
 
 class RunningClock:

@@ -9,8 +9,8 @@ from typing import Any
 from ..errors import ConfigError, Problem, SetupError, bytes_text, shown
 from . import process_facts, worker_calls
 from .addresses import checked
+from .host_errors import HostLostError, no_answer
 from .worker_calls import for_all
-from .worker_errors import HostLostError, no_answer
 
 _SECONDS = 10.0
 """Seconds for a call of a worker that answered just before."""

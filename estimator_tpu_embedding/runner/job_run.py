@@ -15,7 +15,7 @@ import tensorflow.compat.v1 as tf
 
 from ..checkpoint.recover import newest_checkpoint
 from ..errors import CheckpointError, Problem, counted
-from ..hosts.placed_graph import put_python_on_client, require_engines
+from ..hosts.operation_devices import put_python_on_client, require_engines
 from ..hosts.transfers import pack_transfers
 from .checkpoint_hooks import CheckpointInputPipelineHook
 from .failures import DivergedError, Failures, typed

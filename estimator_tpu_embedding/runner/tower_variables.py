@@ -17,7 +17,7 @@ import tensorflow.compat.v1 as tf
 
 from .. import _tf
 from ..errors import ConfigError, Problem
-from ..hosts.placed_graph import functions_of, functions_of_node
+from ..hosts.operation_devices import functions_of, functions_of_node
 
 _CONSTANT = ('Const', 'VarHandleOp')
 

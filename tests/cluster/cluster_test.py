@@ -14,10 +14,10 @@ from harness.waiting import until
 
 from estimator_tpu_embedding.cluster import claims, worker_calls
 from estimator_tpu_embedding.cluster.cluster import Cluster
+from estimator_tpu_embedding.cluster.host_errors import HostUnavailableError
 from estimator_tpu_embedding.cluster.local_workers import Children
 from estimator_tpu_embedding.cluster.worker_calls import NoAnswerError
 from estimator_tpu_embedding.cluster.worker_choice import ClusterChoice
-from estimator_tpu_embedding.cluster.worker_errors import HostUnavailableError
 from estimator_tpu_embedding.errors import SetupError
 from estimator_tpu_embedding.hosts.placement import CLIENT_JOB, HOST_JOB, device_of
 

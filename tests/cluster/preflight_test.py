@@ -6,8 +6,8 @@ from harness.workers import in_this_process, running
 from estimator_tpu_embedding.checkpoint import file_names, removal
 from estimator_tpu_embedding.checkpoint.storage import Storage
 from estimator_tpu_embedding.cluster import preflight, process_facts
+from estimator_tpu_embedding.cluster.host_errors import HostLostError
 from estimator_tpu_embedding.cluster.preflight import require_memory
-from estimator_tpu_embedding.cluster.worker_errors import HostLostError
 from estimator_tpu_embedding.errors import ConfigError, SetupError
 
 ADDRESSES = ['10.0.0.3:8470', '10.0.0.4:8470', '10.0.0.4:8471']

@@ -5,7 +5,7 @@
 // place or read lane by lane. Each struct is made once for many rows from the rule's own options,
 // whose order native/plan_attributes.py documents, and the rate.
 //
-// Included by kernels_isa.cc only; see lanes.h.
+// Included by kernels_per_isa.cc only; see lanes.h.
 #ifndef ETE_RULES_H_
 #define ETE_RULES_H_
 
