@@ -2,14 +2,13 @@
 
 import pytest
 import tensorflow.compat.v1 as tf
-from harness import crossings, graphs
+from harness import crossings
 from harness.tasks import Tasks
 
 from estimator_tpu_embedding.core.specs import Topology
 from estimator_tpu_embedding.errors import ConfigError
-from estimator_tpu_embedding.hosts import native_engine, operation_devices, transfers
+from estimator_tpu_embedding.hosts import operation_devices, transfers
 from estimator_tpu_embedding.hosts.placement import Placement, on
-from estimator_tpu_embedding.native import library
 
 pytestmark = pytest.mark.no_rerun
 PLACEMENT = Placement(Topology(num_hosts=2), is_remote=True)
@@ -63,30 +62,6 @@ def test_python_that_uses_a_variable_of_a_host_is_refused(graph):
                                           '"chosen".*host_call') as raised:
         operation_devices.put_python_on_client(graph, PLACEMENT)
     assert len(raised.value.problems) == 1
-
-
-def engine_on(host):
-    """The number of an engine."""
-    with on(PLACEMENT.host(host)):
-        return native_engine.make_engine(graphs.small_plan(), {'t': f'table_{host}'}, None).handle
-
-
-def close_engine(number):
-    return library.load().ete_close(engine=number)
-
-
-@graphs.needs_native
-def test_an_operation_of_an_engine_on_another_host_is_refused(graph):
-    engines = [engine_on(host) for host in range(2)]
-    for device, number in zip((FIRST, SECOND), engines):
-        with on(device):
-            close_engine(number)
-    operation_devices.require_engines(graph, PLACEMENT)
-    with on(FIRST):
-        close_engine(tf.identity(engines[1]))
-    with pytest.raises(ConfigError, match=f'^E731 operation "EteClose_2" .* its engine, {SECOND}; '
-                                          f'got {FIRST}'):
-        operation_devices.require_engines(graph, PLACEMENT)
 
 
 def number(value, device, **kwargs):
