@@ -1,6 +1,7 @@
-// The loops of `Kernels` for one instruction set. Compiled once for each: -DETE_ISA=baseline without
-// further flags, and on x86 -DETE_ISA=avx2 -mavx2 and -DETE_ISA=avx512 -mavx512f -mavx512vl -mavx512bw
-// -mavx512dq; always with -ffp-contract=off -fno-math-errno -fno-trapping-math.
+// The loops of `Kernels` for one instruction set. Compiled once for each: -DETE_ISA=baseline
+// without further flags, and on x86 -DETE_ISA=avx2 -mavx2 and -DETE_ISA=avx512 -mavx512f
+// -mavx512vl -mavx512bw -mavx512dq; always with -ffp-contract=off -fno-math-errno
+// -fno-trapping-math.
 //
 // See lanes.h for why nothing of the standard library may be included here.
 #ifndef ETE_ISA
