@@ -87,7 +87,7 @@ HOMES = {
     'the compiled engine': (  # `install` only says why there is none.
         imports, {f'{NAME}.native.library', f'{NAME}.native.plan_attributes'},
         {'native', 'compat/install.py', *(f'hosts/{name}.py' for name in (
-            'engine_choice', 'exchange', 'native_engine', 'per_host')),
+            'engine_choice', 'native_engine', 'per_host')),
          'cluster/process_facts.py'}),  # Graphs of other processes use it in a worker.
     'calls of a worker': (imports, {f'{NAME}.cluster.worker_calls'}, {'cluster'}),
     # The package `_tf` does not hand it out.

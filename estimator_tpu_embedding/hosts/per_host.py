@@ -1,29 +1,91 @@
 """An engine made of one owner per host: cores and owners exchange ids, sums and gradients.
 
-The hosts may be tasks of a cluster. A core splits its ids by owners. Each owner sums the rows that
-it holds, and the core adds the sums in the order of hosts. Gradients go the other way. No owner
-writes before all have examined their gradients, so all refuse a step or none does.
+The hosts may be tasks of a cluster, and each owns its rows. A core splits its ids by owners. Each
+owner sums the rows that it holds, and the core adds the sums in the order of hosts. Gradients go
+the other way. No owner writes before all have examined their gradients, so all refuse a step or
+none does.
+
+Features travel in *exchange order*: sorted by the width of their rows, otherwise in the order of
+the plan. An owner sums the ids of a *group*. That is a sample, or a distinct row if rows are fewer,
+for each feature, owner and step by itself. For example, 2 samples with the ids 5, 7 and 5 of one
+owner are 2 groups either way, and go by sample; with the ids 5 and 5 they are the one group of
+row 5. `native/src/message.h` has the form of a message to an owner. `native/src/exchange.h` has
+that of what the core keeps: the *links* between groups and samples, and the *scales* of samples.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import tensorflow.compat.v1 as tf
 
 from ..core.plan import Plan
 from ..native import library
+from ..native.plan_attributes import layout_attributes
 from ..ops import packing
-from . import exchange
+from ..ops.ids import IdBatch
 from .engine import Activations, CoreBatch, require_finite
 from .native_engine import NativeEngine
 from .placement import Placement, on
 from .table_parts import HostedTable
 
 
+class Split(NamedTuple):
+    """The ids of one core and step, split by owners.
+
+    Attributes:
+      messages: to each owner, int32.
+      links: of each owner, int32.
+      scales: of the samples, float32.
+    """
+
+    messages: list[tf.Tensor]
+    links: list[tf.Tensor]
+    scales: tf.Tensor
+
+
+def split(plan: Plan, batch: Mapping[str, IdBatch], num_owners: int) -> Split:
+    """Splits the ids of one core; refuses ids beyond a table."""
+    features = plan.features_by_width()
+    own = [batch[feature.name] for feature in features]
+    messages, links, scales = library.load().ete_split(
+        samples=[one.samples for one in own], ids=[one.ids for one in own],
+        weights=[tf.ones_like(one.ids, tf.float32) if one.weights is None else one.weights
+                 for feature, one in zip(features, own) if feature.weight_feature],
+        H=num_owners, **layout_attributes(plan, features))
+    return Split([_vector(each) for each in messages], [_vector(each) for each in links],
+                 _vector(scales))
+
+
+def merge(plan: Plan, sums: Sequence[tf.Tensor], links: Sequence[tf.Tensor], scales: tf.Tensor
+          ) -> dict[str, tf.Tensor]:
+    """Returns the activations of a core: the sums of owners, added in their order, then scaled."""
+    features = plan.features_by_width()
+    merged = library.load().ete_merge(
+        sums=sums, links=links, scales=scales, F=len(features), **layout_attributes(plan, features))
+    return {feature.name: tf.reshape(one, plan.output_shape(feature))
+            for feature, one in zip(features, merged)}
+
+
+def spread(plan: Plan, gradients: Mapping[str, tf.Tensor], links: Sequence[tf.Tensor],
+           scales: tf.Tensor) -> list[tf.Tensor]:
+    """Returns for each owner the gradients of the activations of a core, scaled and flat."""
+    features = plan.features_by_width()
+    return [_vector(each) for each in library.load().ete_spread(
+        gradients=[gradients[feature.name] for feature in features],
+        links=links, scales=scales, **layout_attributes(plan, features))]
+
+
+def _vector(tensor: tf.Tensor) -> tf.Tensor:
+    """Tells TensorFlow that a tensor is a vector, so that it can be packed with others."""
+    tensor.set_shape([None])
+    return tensor
+
+
 class Owner:
-    """Holds the rows of one host, on its device: an engine that messages of `exchange` reach.
+    """Holds the rows of one host, on its device: an engine that messages of cores reach.
 
     It looks up the ids of a message, and sends sums back. For an update it gets gradients of the
     same groups. It refuses a message that is none, whatever is in it.
@@ -48,8 +110,7 @@ class Owner:
         grouped, lengths = packed
         sums = library.load().ete_lookup_parts(
             engine=self._engine.now_attached(), grouped=grouped, lengths=lengths, handles=[])
-        sums.set_shape([None])  # So that it can be packed with others.
-        return sums
+        return _vector(sums)
 
     def count_nonfinite(self, packed: Sequence[Sequence[tf.Tensor]],
                         gradients: Sequence[tf.Tensor]) -> tf.Tensor:
@@ -115,9 +176,9 @@ class PerHostEngine:
             for _ in owner.kinds]
 
     def pack(self, batch: CoreBatch) -> list[tf.Tensor]:
-        split = exchange.split(self.plan, batch, len(self._owners))
-        packed = [*split.links, split.scales]
-        for (host, owner), message in zip(self._owners.items(), split.messages):
+        messages, links, scales = split(self.plan, batch, len(self._owners))
+        packed = [*links, scales]
+        for (host, owner), message in zip(self._owners.items(), messages):
             with on(self.placement.host(host)):
                 packed += owner.pack(message)
         return packed
@@ -137,16 +198,16 @@ class PerHostEngine:
         for (host, owner), own in zip(self._owners.items(), parts):
             with on(self.placement.host(host)):
                 sums.append(owner.lookup(own))
-        merged = exchange.merge(self.plan, sums, links, scales)
+        merged = merge(self.plan, sums, links, scales)
         return {feature.name: merged[feature.name] for feature in self.plan.features}
 
     def update(self, packed: Sequence[Sequence[tf.Tensor]], gradients: Sequence[Activations],
                rates: Mapping[str, tf.Tensor], step: tf.Tensor) -> tf.Tensor:
-        spread, kept = [], []
+        sent, kept = [], []
         for core, (of_core, gradient) in enumerate(zip(packed, gradients)):
             links, scales, parts = self._parts_of(of_core)
             with on(self.placement.core(core)):
-                spread.append(exchange.spread(self.plan, gradient, links, scales))
+                sent.append(spread(self.plan, gradient, links, scales))
             kept.append(parts)
         counts, updates = {}, {}
         for number, (host, owner) in enumerate(self._owners.items()):
@@ -154,7 +215,7 @@ class PerHostEngine:
             with on(self.placement.host(host)):
                 # Copies here: what a condition reads from elsewhere crosses once more for it.
                 own = [parts[number] for parts in kept], [
-                    tf.identity(parts[number]) for parts in spread]
+                    tf.identity(parts[number]) for parts in sent]
                 counts[host] = owner.count_nonfinite(*own)
                 updates[host] = functools.partial(owner.write, *own, own_rates, own_step)
         bad = self._counted(counts)
