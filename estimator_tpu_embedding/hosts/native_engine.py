@@ -262,6 +262,7 @@ def _require_parts_in_order(tables: Mapping[str, HostedTable], numbers: Iterable
 _HARMLESS = ('ReadVariableOp', 'DisableCopyOnRead', 'VariableShape', 'EteLookup', 'EteUpdate')
 """The operations that read tables, or write the memory of the engine."""
 
+
 class _Place(NamedTuple):
     attached: str
     takers: int

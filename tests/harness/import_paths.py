@@ -34,7 +34,7 @@ PATHS = [  # a statement, what it names then, and what that must be
     ('import tensorflow as tf', 'tf.compat.v1.distribute.experimental.TPUStrategy',
      STRATEGY + 'TPUStrategyV1'),
     ('import tensorflow as tf', 'tf.distribute.InputOptions',
-     E + 'midlevel.strategy_extended.InputOptions'),
+     STRATEGY + 'InputOptions'),
     ('import tensorflow as tf', 'tf.compat.v1.tpu.experimental.embedding.TPUEmbedding', EMBEDDING),
     ('from tensorflow.distribute import TPUStrategy', 'TPUStrategy', STRATEGY + 'TPUStrategyV2'),
     ('from tensorflow.python.distribute import tpu_strategy', 'tpu_strategy.TPUStrategy',
