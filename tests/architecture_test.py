@@ -78,8 +78,7 @@ HOMES = {
         strings, {'tensorflow.python', 'tensorflow._api', 'tensorflow_estimator.python',
                   'tensorflow_estimator._api'},
         {'_legacy.py', *(f'compat/{name}.py' for name in (
-            'contrib/contrib_modules', 'deleted_modules', 'import_paths', 'lost_names',
-            'private_names'))}),
+            'contrib/contrib_modules', 'deleted_modules', 'import_paths', 'old_names'))}),
     'the nightly': (imports, {'tensorflow_estimator'}, set()),  # `_legacy` imports it by name.
     'engines': (
         imports, {f'{NAME}.hosts.{name}' for name in ('native_engine', 'stock_engine')},
