@@ -92,12 +92,6 @@ def module_to_fill(path: str, empty: type[types.ModuleType]) -> types.ModuleType
     return module
 
 
-def lead(path: str, target: str) -> None:
-    """Makes a path lead to the module `target`, unless the path has a module."""
-    if path not in sys.modules and importlib.util.find_spec(path) is None:
-        put_module(path, importlib.import_module(target))
-
-
 def move(packages: Mapping[str, str]) -> None:
     """Makes packages, by their old paths, and all modules in them importable there, once."""
     if not any(isinstance(finder, _Moved) and finder.packages == packages
