@@ -62,7 +62,7 @@ def look_at(text: str, deadline: float) -> list[dict[str, Any]]:
     if problems := list(addresses.problems(given)):
         raise ConfigError(*problems)
 
-    def look(address: str) -> dict[str, Any]:
+    def look(_: int, address: str) -> dict[str, Any]:
         if is_refused(addresses.checked(address), deadline):
             return {'address': address, 'why_not': _REFUSED}
         try:
@@ -120,7 +120,7 @@ def _held(workers: Sequence[str], run: str, work: Callable[[str], Opened | Probl
     """
     awaited, is_over = set(workers), threading.Event()
 
-    def open_and_hold(address: str) -> Opened | Problem:
+    def open_and_hold(_: int, address: str) -> Opened | Problem:
         try:
             one = work(address)
         finally:

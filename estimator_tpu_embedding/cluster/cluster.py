@@ -27,9 +27,6 @@ from .server import Server, Target, for_workers
 from .worker_choice import ClusterChoice
 
 _RUN = uuid.uuid4().hex
-_MOST_SECONDS = 10.0
-"""Seconds for a call of a worker that answered just before."""
-
 _MOST_LEFT = 6.0
 """Seconds that the end waits for threads that wait for silent workers."""
 
@@ -172,10 +169,9 @@ class Cluster:
           worker_calls.NoAnswerError: if a worker does not answer.
         """
         self._tables = [list(one) for one in tables]
-        hosts = {address: host for host, address in enumerate(self.addresses())}
-        worker_calls.for_all(self.addresses(), lambda address: worker_calls.ask(
-            address, 'tables', run=self.run, tables=self._tables[hosts[address]],
-            deadline=_MOST_SECONDS))
+        worker_calls.for_all(self.addresses(), lambda host, address: worker_calls.ask(
+            address, 'tables', run=self.run, tables=self._tables[host],
+            deadline=preflight.SECONDS))
 
     def require_resources(self, tables: Sequence[Sequence[dict[str, Any]]], directory: str = '',
                           checkpoint: str = '') -> None:

@@ -111,6 +111,12 @@ def same_in_contrib() -> dict[str, str]:
         for name, new in _pairs(names)}
 
 
+def places_in_contrib() -> dict[str, list[str]]:
+    """Returns the modules of each package below `tf.contrib` that are the whole area today."""
+    return {_first(package): _names(modules)
+            for package, modules in _table('Modules in areas of tf.contrib')}
+
+
 @functools.cache
 def gone_of_contrib() -> dict[str, str]:
     """Returns what to use, by path below `tf.contrib`, for areas and names that are gone."""

@@ -33,7 +33,7 @@ from ...estimator.tpu_embedding import TPUEmbedding
 from ...estimator.tpu_estimator import export_estimator_savedmodel
 from ...runner.checkpoint_hooks import AsyncCheckpointSaverHook
 from .. import import_paths, tf1
-from ..old_names import missing_in_contrib, names_of_contrib
+from ..old_names import missing_in_contrib, names_of_contrib, places_in_contrib
 from ..resolver import TPUClusterResolver
 from . import opt
 from .hparams import HParams, parse_values
@@ -135,22 +135,6 @@ AREAS: dict[str, dict[str, Any]] = {
                  **_named(HParams, parse_values)}}
 """By area, its names."""
 
-_INNER_PATHS: dict[str, dict[str, tuple[str, ...]]] = {
-    # area: packages in it that scripts of 2018 imported from, and modules in them
-    'cluster_resolver': {'python.training': (
-        'cluster_resolver', 'tpu_cluster_resolver')},
-    'data': {'python.ops': ('batching', 'grouping', 'interleave_ops', 'shuffle_ops')},
-    'framework': {'python.framework': ('checkpoint_utils',),
-                  'python.ops': ('arg_scope', 'variables')},
-    'layers': {'python.layers': ('initializers', 'layers', 'optimizers', 'regularizers')},
-    'metrics': {'python.metrics': ('classification',),
-                'python.ops': ('confusion_matrix_ops', 'metric_ops', 'set_ops')},
-    'opt': {'python.training': (
-        'lars_optimizer', 'lazy_adam_optimizer', 'weight_decay_optimizers')},
-    'summary': {'': ('summary',)},
-    'tpu': {'python.tpu': ('async_checkpoint',)},
-    'training': {'python.training': ('evaluation', 'hparam')}}
-
 
 class _Area(types.ModuleType):
     """The module `tensorflow.contrib`, or a module below it."""
@@ -192,14 +176,14 @@ def _advice(path: str) -> str | None:
 
 def _inner(modules: Mapping[str, types.ModuleType]) -> Iterator[tuple[str, types.ModuleType]]:
     """Yields the path and module of each inner path, packages before their modules."""
-    for area, packages in _INNER_PATHS.items():
-        for package, leaves in packages.items():
-            path = area
-            for part in package.split('.') if package else ():
-                path = f'{path}.{part}'
-                yield path, _Area(f'{_ROOT}.{path}', {})
-            for leaf in leaves:
-                yield f'{path}.{leaf}', modules[area]
+    for package, leaves in places_in_contrib().items():
+        area, *parts = package.split('.')
+        path = area
+        for part in parts:
+            path = f'{path}.{part}'
+            yield path, _Area(f'{_ROOT}.{path}', {})
+        for leaf in leaves:
+            yield f'{path}.{leaf}', modules[area]
     for name in ('tpu_config', 'tpu_context', 'tpu_estimator'):
         yield f'tpu.python.tpu.{name}', sys.modules[f'{_NIGHTLY}.{name}']
     for name, module in _BORROWED.items():
