@@ -103,7 +103,6 @@ E721 lost worker
 E722 the same failure at the same step
 E723 cut connection to a worker
 E724 call that takes too long
-E731 engine of another host
 E732 Python that uses what a host holds
 E736 Python in the input of a worker
 E737 input of a worker that uses a resource of another
