@@ -110,7 +110,8 @@ HOMES = {
     'threads and signals': (
         uses, {'threading.Thread', 'threading.Timer', 'signal.signal', 'signal.set_wakeup_fd'},
         {f'runner/{name}.py' for name in (
-            'signals_and_deadlines', 'infeed', 'checkpoint_hooks', 'run_sessions', 'towers')}
+            'signals_and_deadlines', 'infeed_threads', 'checkpoint_hooks', 'run_sessions',
+            'towers')}
         | {'migration/migrate_checkpoint.py'}  # SIGTERM ends a migration in order.
         | {'cluster/worker_calls.py', 'cluster/worker.py'}),
     'files that are opened': (

@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow.compat.v1 as tf
 
 from ..errors import Problem
-from .failures import DivergedError, DivergedWeightsError
+from .root_cause import DivergedError, DivergedWeightsError
 
 MOST_SKIPPED = 100
 _FAILED_CHECK = re.compile(r'Gradient for (\S+) is NaN : Tensor had .*? values')

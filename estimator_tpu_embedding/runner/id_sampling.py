@@ -17,7 +17,7 @@ import tensorflow.compat.v1 as tf
 from ..checkpoint import profile_files
 from ..core.plan import Plan
 from ..core.table_profile import Subject, TableProfile, Tally, is_sampled, subject_of
-from .infeed import HostFeed
+from .infeed_threads import HostFeed
 from .progress import RunReport
 
 SAVE_SECONDS = 60.0

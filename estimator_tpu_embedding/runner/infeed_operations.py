@@ -23,8 +23,8 @@ from ..hosts.pipelined import PipelinedBackend
 from ..hosts.placed_graph import python_in
 from ..hosts.placement import Placement, on
 from ..ops.ids import IdBatch, IdCounts
-from .infeed import HostFeed
-from .input import DATASETS, Batch, CoreQueue, Input, filled, open_input
+from .core_batches import DATASETS, Batch, CoreQueue, Input, filled, open_input
+from .infeed_threads import HostFeed
 from .job import Job
 from .signals_and_deadlines import called_in_time
 

@@ -1,6 +1,6 @@
 """Feeds the steps of a run: a thread per host draws batches, and steps wait for them.
 
-`input_graph` builds the operations that the threads run. A hook starts the threads with every
+`infeed_operations` builds the operations that the threads run. A hook starts the threads with every
 session. They make only as many batches as steps were asked for, and one more thread ends the run
 if a host is too late.
 """
@@ -21,10 +21,10 @@ from .. import _tf
 from ..errors import Problem, UnsupportedError
 from ..hosts.backend import QUEUE_CAPACITY
 from ..ops import checks
-from .failures import SESSION_LOST, Failures, nothing_came, of_pipeline
-from .input import END_OF_INPUT
+from .core_batches import END_OF_INPUT
 from .job import Job
 from .progress import RunReport
+from .root_cause import SESSION_LOST, Failures, nothing_came, of_pipeline
 from .signals_and_deadlines import PROMPT_SECONDS, WARN_SECONDS, Shutdown
 
 _SLICE_SECONDS = 0.5

@@ -78,7 +78,7 @@ class Job:
       deployment: hosts, cores, and how input reaches them.
       source: an invocation -> the value of input_fn, made in the default graph.
       input_fn: its name, file and line, for messages; empty if they are not known.
-      batch_axes: see `input.open_input`.
+      batch_axes: see `core_batches.open_input`.
       call_model: (core, features, labels) -> output.
       lookups: `None` for a model without embedding tables.
       skips_nonfinite: whether gradients of a table that are not finite make a step leave all
@@ -93,7 +93,7 @@ class Job:
       checkpoint: how checkpoints are written, and which differences to them are intended.
       kernels: which engine executes the tables.
       cluster: the hosts; `None` emulates all of them in this process, with one engine.
-      input_on_workers: whether input_fn of a host builds on its worker; see `input_graph`.
+      input_on_workers: whether input_fn of a host builds on its worker; see `infeed_operations`.
       feed_hook: (infeed, signals of the model by name) -> the user's hook that takes the place of
         the infeed in training; `None` if the user gave none.
       known: the checkpoints that need not be verified again.

@@ -29,10 +29,10 @@ from ..core.names import is_of_dummy
 from ..core.plan import BYTES_PER_ELEMENT, Plan
 from ..errors import ConfigError, EteError, Problem, bytes_text, counted, shown
 from ..hosts.placement import worker_at
-from .failures import SessionLostError
 from .gradient_capture import DUMMY_COLLECTION
 from .job import Job
 from .progress import RunReport, announce
+from .root_cause import SessionLostError
 from .signals_and_deadlines import Shutdown
 from .step_graph import StepGraph
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 import tensorflow.compat.v1 as tf
 
 from ..errors import InputPipelineError, Problem
-from .failures import nothing_came
+from .root_cause import nothing_came
 
 PROMPT_SECONDS = 2.0
 """The seconds that are left of the deadline of the end once SIGTERM has come."""

@@ -24,11 +24,11 @@ from ..hosts.pipelined import PipelinedBackend
 from ..hosts.placed_graph import keep_on_host
 from ..hosts.placement import on
 from ..ops import checks
+from .core_batches import Batch, CoreQueue, map_tensors
 from .gradient_capture import GradientCapture
 from .host_calls import call_on_host, operations_of, read_before_increment
-from .infeed import FeedGraph
-from .input import Batch, CoreQueue, map_tensors
-from .input_graph import draw_input, feeds_of
+from .infeed_operations import draw_input, feeds_of
+from .infeed_threads import FeedGraph
 from .job import Job, ModelOutput, concatenate
 from .towers import Towers, seeded
 

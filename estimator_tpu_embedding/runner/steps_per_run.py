@@ -14,10 +14,10 @@ import tensorflow.compat.v1 as tf
 
 from .. import _legacy, _tf
 from ..errors import Problem
-from .failures import Failures, SessionLostError
 from .finite_checks import require_few_skipped, require_finite_loss
-from .infeed import Infeed
+from .infeed_threads import Infeed
 from .progress import RunReport
+from .root_cause import Failures, SessionLostError
 from .step_graph import StepOps
 
 

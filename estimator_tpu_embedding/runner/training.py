@@ -25,11 +25,11 @@ from .checkpoint_hooks import (
     SaverHook,
     SavesFinished,
 )
-from .failures import SessionLostError
 from .finite_checks import FiniteLoss, FiniteWeights
 from .job import Job, concatenate
 from .job_run import Hooks, Run, RunParts
 from .progress import RateHook, announce
+from .root_cause import SessionLostError
 from .run_sessions import scaffold_of
 from .steps_per_run import StopAtStep, TrainingSchedule
 from .summaries import summarize_tables
