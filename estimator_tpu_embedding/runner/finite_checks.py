@@ -1,7 +1,8 @@
-"""Ends a training at a loss or a weight that is not finite, before it is saved."""
+"""Ends a training at numbers that are not finite, before they are saved, and holds its errors."""
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import re
 from typing import Any
@@ -9,11 +10,58 @@ from typing import Any
 import numpy as np
 import tensorflow.compat.v1 as tf
 
-from ..errors import Problem
-from .root_cause import DivergedError, DivergedWeightsError
+from ..errors import EteError, NonFiniteCheckpointError, Problem
 
 MOST_SKIPPED = 100
 _FAILED_CHECK = re.compile(r'Gradient for (\S+) is NaN : Tensor had .*? values')
+
+
+class DivergedError(EteError, tf.train.NanLossDuringTrainingError):
+    """Numbers are no longer finite, and no checkpoint holds any of them.
+
+    The code says which numbers:
+
+    - E801: a gradient of a table. Nothing of that step was written to the tables.
+    - E803: a loss.
+    - E804: a weight of the model.
+    - E805: gradients of tables in so many steps in a row that skipping them did not help.
+    - E620: a value that was to be saved.
+
+    Attributes:
+      checkpoint: prefix of the newest checkpoint, or `None`; known when the run has ended.
+    """
+
+    checkpoint: str | None = None
+
+    @property
+    def step(self) -> int | None:
+        """The global step at which the step at fault began; for E620, the one to be saved."""
+        return next((one.step for one in self.problems if one.step is not None), None)
+
+    def tell_checkpoint(self, checkpoint: str | None) -> None:
+        """Adds the newest checkpoint to the message: training can go on from there."""
+        self.checkpoint = checkpoint
+        first, *others = self.problems
+        self.args = (dataclasses.replace(first, remedy=' '.join(filter(None, [
+            first.remedy, 'There is no checkpoint.' if checkpoint is None
+            else f'The newest checkpoint is {checkpoint}.']))), *others)
+
+
+class DivergedWeightsError(DivergedError, tf.errors.InvalidArgumentError):
+    """E804: a weight of the model is not finite; an InvalidArgumentError in the original."""
+
+    def __init__(self, *problems: Problem):
+        tf.errors.InvalidArgumentError.__init__(self, None, None, '\n'.join(map(str, problems)))
+        self.args = problems
+
+    @property
+    def message(self) -> str:
+        """The text, as every error of TensorFlow has it."""
+        return str(self)
+
+
+class DivergedCheckpointError(DivergedError, NonFiniteCheckpointError):
+    """E620: a value that was to be saved is not finite."""
 
 
 def require_finite_loss(loss: Any, session: tf.Session, global_step: tf.Variable) -> None:

@@ -24,9 +24,11 @@ from ..ops import checks
 from .core_batches import END_OF_INPUT
 from .job import Job
 from .progress import RunReport
-from .root_cause import SESSION_LOST, Failures, nothing_came, of_pipeline
-from .signals_and_deadlines import PROMPT_SECONDS, WARN_SECONDS, Shutdown
+from .root_cause import Failures, of_pipeline
+from .signals_and_deadlines import PROMPT_SECONDS, WARN_SECONDS, Shutdown, nothing_came
 
+_SESSION_LOST = (tf.errors.AbortedError, tf.errors.UnavailableError)
+"""After these a `MonitoredSession` makes a new session and restores the newest checkpoint."""
 _SLICE_SECONDS = 0.5
 
 
@@ -221,7 +223,7 @@ class Infeed(tf.train.SessionRunHook):
                 not host.feed.is_dataset and isinstance(error, tf.errors.OutOfRangeError)):
             host.has_ended = host.has_left = True
             _run_quietly(session, host.feed.end)
-        elif isinstance(error, SESSION_LOST):
+        elif isinstance(error, _SESSION_LOST):
             progress.lost = error
         else:
             batch, made_by = host.produced + 1, self._job.input_fn

@@ -18,11 +18,12 @@ from ..errors import CheckpointError, Problem, counted
 from ..hosts.placed_graph import put_python_on_client, require_engines
 from ..hosts.transfers import pack_transfers
 from .checkpoint_hooks import CheckpointInputPipelineHook
+from .finite_checks import DivergedError
 from .id_sampling import Profiler
 from .infeed_threads import Infeed, drawing
 from .job import Job
 from .progress import RunReport, announce
-from .root_cause import DivergedError, Failures, typed
+from .root_cause import Failures, typed
 from .run_sessions import SessionCreator, SessionStart, shares
 from .signals_and_deadlines import Shutdown, Termination, woken_by_interrupt
 from .step_graph import StepOps, build_step

@@ -32,7 +32,6 @@ from ..hosts.placement import worker_at
 from .gradient_capture import DUMMY_COLLECTION
 from .job import Job
 from .progress import RunReport, announce
-from .root_cause import SessionLostError
 from .signals_and_deadlines import Shutdown
 from .step_graph import StepGraph
 
@@ -50,6 +49,10 @@ _WITHOUT_EFFECT = {
     'layoutOptimizer': 'OFF', 'memoryOptimization': 'NO_MEM_OPT', 'functionOptimization': 'OFF'}
 """Options that leave out optimizers which change no step on a CPU, but take half of the time."""
 _MOST_NAMED = 8
+
+
+class SessionLostError(EteError, RuntimeError):
+    """E802: sessions were lost again and again without a step between, or after the last step."""
 
 
 class SessionCreator(tf.train.SessionCreator):
