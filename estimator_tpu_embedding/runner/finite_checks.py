@@ -64,12 +64,12 @@ class DivergedCheckpointError(DivergedError, NonFiniteCheckpointError):
     """E620: a value that was to be saved is not finite."""
 
 
-def require_finite_loss(loss: Any, session: tf.Session, global_step: tf.Variable) -> None:
+def require_finite_loss(loss: Any, session: tf.Session) -> None:
     """Raises DivergedError E803 after a step whose loss is NaN or infinite; the original, for NaN.
     """
     if np.all(np.isfinite(loss)):
         return
-    shown, step = 'NaN' if math.isnan(loss) else str(loss), _before(session, global_step)
+    shown, step = 'NaN' if math.isnan(loss) else str(loss), _before(session)
     tf.logging.error('Model diverged with loss = %s.', shown)
     raise DivergedError(Problem(
         'E803', 'NaN loss during training', 'the loss must be finite',
@@ -94,13 +94,9 @@ class FiniteLoss(tf.train.NanTensorHook):
     """Ends training after a loop whose last loss is NaN or infinite; `StepsPerRun` looks at others.
     """
 
-    def begin(self) -> None:
-        """Finds the global step."""
-        self._global_step = tf.train.get_global_step()
-
     def after_run(self, run_context: tf.train.SessionRunContext, run_values: Any) -> None:
         """Raises DivergedError if the last loss is not finite."""
-        require_finite_loss(run_values.results, run_context.session, self._global_step)
+        require_finite_loss(run_values.results, run_context.session)
 
 
 class FiniteWeights(tf.train.SessionRunHook):
@@ -108,11 +104,9 @@ class FiniteWeights(tf.train.SessionRunHook):
 
     def __init__(self) -> None:
         self._checks: list[tf.Operation] = []
-        self._global_step: tf.Variable | None = None
 
     def begin(self) -> None:
         """Makes checks of all trainable variables. Of tables the gradients are checked instead."""
-        self._global_step = tf.train.get_global_step()
         self._checks = [tf.debugging.check_numerics(
             variable.read_value(), f'Gradient for {variable.name} is NaN').op
             for variable in tf.trainable_variables() if variable.dtype.is_floating]
@@ -126,7 +120,7 @@ class FiniteWeights(tf.train.SessionRunHook):
             found = _FAILED_CHECK.search(error.message)
             if found is None:
                 raise
-            step = _before(session, self._global_step)
+            step = _before(session)
             raise DivergedWeightsError(Problem(
                 'E804', f'variable "{found.group(1)}"', 'its values must be finite',
                 f'"{found.group()}", at global step {step}',
@@ -134,5 +128,6 @@ class FiniteWeights(tf.train.SessionRunHook):
                 step)) from error
 
 
-def _before(session: tf.Session, global_step: tf.Variable | None) -> int:
-    return int(session.run(global_step)) - 1
+def _before(session: tf.Session) -> int:
+    """Returns the global step at which the last step began."""
+    return int(session.run(tf.train.get_global_step(session.graph))) - 1

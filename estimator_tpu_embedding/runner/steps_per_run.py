@@ -28,17 +28,10 @@ class Loop(NamedTuple):
 
 
 class Schedule:
-    """Makes every run of a session alike: in one loop or, until the data ends, step by step.
+    """Makes every run of a session alike."""
 
-    Attributes:
-      requires_finite_loss: whether a loss that is not finite ends the run.
-      is_one_loop: whether one run of the session makes all steps.
-    """
-
-    requires_finite_loss = False
-
-    def __init__(self, loop: Loop, *, is_one_loop: bool = False):
-        self._loop, self.is_one_loop = loop, is_one_loop
+    def __init__(self, loop: Loop):
+        self._loop = loop
 
     def next_loop(self, session: tf.Session, report: RunReport) -> Loop:
         """Returns the steps of the next run, and tells the report the last step of all."""
@@ -162,11 +155,6 @@ class StepsPerRun(tf.train.SessionRunHook):
         self._report, self._failures = report, failures
         self._is_over, self._is_last = is_over, False
         self._steps, self._began, self._skipped_in_a_row = 1, 0.0, 0
-        self._global_step: tf.Variable | None = None
-
-    def begin(self) -> None:
-        """Finds the global step."""
-        self._global_step = tf.train.get_global_step()
 
     def after_create_session(self, session: tf.Session, coord: Any) -> None:
         """Forgets the session before."""
@@ -184,8 +172,8 @@ class StepsPerRun(tf.train.SessionRunHook):
         while number < loop.steps - 1 and not self._is_over():
             result = self._caller.run(session, number)
             self._count(result)
-            if self._schedule.requires_finite_loss:
-                require_finite_loss(result.loss, session, self._global_step)
+            if self._report.verb == 'train':
+                require_finite_loss(result.loss, session)
             number += 1
             self._infeed.request(number, *loop)
             self._await_batch()
@@ -196,7 +184,7 @@ class StepsPerRun(tf.train.SessionRunHook):
         """Counts the last step."""
         self._count(run_values.results[0])
         self._schedule.add(time.monotonic() - self._began, self._steps)
-        if self._is_last or self._schedule.is_one_loop:
+        if self._is_last or self._report.verb == 'evaluate':  # It is one loop.
             run_context.request_stop()
 
     def _await_batch(self) -> None:

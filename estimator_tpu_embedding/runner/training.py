@@ -222,8 +222,6 @@ def _log_hooks(run: Run, cadence: Cadence) -> Hooks:
 class TrainingSchedule(Schedule):
     """Makes loops of a number of steps or, if `seconds` is given, as long; up to a last step."""
 
-    requires_finite_loss = True
-
     def __init__(self, stop: StopAtStep, steps: int, seconds: float | None = None):
         super().__init__(Loop(steps, 0))
         self._stop = stop
