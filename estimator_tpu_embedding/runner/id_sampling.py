@@ -76,8 +76,8 @@ class Profiler(tf.train.SessionRunHook):
     def draw(self, session: tf.Session, number: int, feed: HostFeed
              ) -> Callable[[], tuple[np.ndarray, bool]]:
         """Returns the function of a feed's thread; a `Drawing` that counts ids of sampled steps."""
-        run = session.make_callable([feed.counts, feed.has_data, feed.step])
-        run_and_look = session.make_callable([feed.counts, feed.has_data, feed.step, feed.ids])
+        run = session.make_callable(feed.fetches)
+        run_and_look = session.make_callable([*feed.fetches, feed.ids])
         pending, step = self._pending, self._session_step - 1
 
         def draw() -> tuple[np.ndarray, bool]:

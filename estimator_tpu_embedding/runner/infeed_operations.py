@@ -106,9 +106,8 @@ def _feed_of(invocation: Invocation, inputs: DrawnInput, queues: Sequence[CoreQu
             tf.int64), [-1, 4]) for core in cores]
     ends = ([backend.end(core=core) for core in cores]
             if isinstance(backend, PipelinedBackend) else [])
-    drawn = inputs.sources[invocation.index]
-    return HostFeed(invocation.name, drawn.initializer, tf.group(*enqueues), counted,
-                    tf.add_n(counts), drawn.has_data, tf.group(*ends), drawn.is_dataset, ids)
+    return HostFeed(invocation.name, inputs.sources[invocation.index], tf.group(*enqueues),
+                    counted, tf.add_n(counts), tf.group(*ends), ids)
 
 
 _REMEDY = 'Leave input_on_workers off: the client then has the input, with all of its Python.'

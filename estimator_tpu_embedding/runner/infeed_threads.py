@@ -12,7 +12,7 @@ import functools
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow.compat.v1 as tf
@@ -21,7 +21,7 @@ from .. import _tf
 from ..errors import Problem, UnsupportedError
 from ..hosts.backend import QUEUE_CAPACITY
 from ..ops import checks
-from .core_batches import END_OF_INPUT
+from .core_batches import END_OF_INPUT, Input
 from .job import Job
 from .progress import RunReport
 from .root_cause import Failures, of_pipeline
@@ -37,26 +37,27 @@ class HostFeed(NamedTuple):
 
     Attributes:
       name: of the invocation, as messages show it: `'host 0'`.
-      initializer: starts the input; run once per session, before the first batch.
+      source: whose initializer is run once per session, before the first batch.
       step: hands one batch to each core of the host; blocks while a queue is full.
       counted: the features whose ids are counted, the same for every invocation.
       counts: int64 `[len(counted), 4]`, the `IdCounts` of that step, evaluated with it. They are
         one tensor, since fetching each number by itself took longer than counting.
-      has_data: false if that step handed over padding only, since the data has ended.
       end: run once no batch follows.
-      is_dataset: whether the input is a dataset. Otherwise an `OutOfRangeError` is its end.
       ids: per feature, for each core of the host, the `(samples, ids)` of that step.
     """
 
     name: str
-    initializer: tf.Operation
+    source: Input
     step: tf.Operation
     counted: tuple[str, ...]
     counts: tf.Tensor
-    has_data: tf.Tensor
     end: tf.Operation
-    is_dataset: bool
     ids: dict[str, list[tuple[tf.Tensor, tf.Tensor]]]
+
+    @property
+    def fetches(self) -> list[Any]:
+        """What a thread fetches of every step: counts, whether the batch has data, and `step`."""
+        return [self.counts, self.source.has_data, self.step]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,11 +65,13 @@ class FeedGraph:
     """The operations of a graph that carry its input.
 
     Attributes:
+      start: run once per session, before its input starts.
       feeds: one per invocation of input_fn.
       close: ends every wait of the threads, and of a step for its batches.
       ahead: batches beyond its own that a step waits for, 0 or 1.
     """
 
+    start: tf.Operation
     feeds: Sequence[HostFeed]
     close: tf.Operation
     ahead: int
@@ -86,7 +89,7 @@ def drawing(session: tf.Session, number: int, feed: HostFeed
             ) -> Callable[[], tuple[np.ndarray, bool]]:
     """Returns the function of a feed's thread; a `Drawing` that does nothing else."""
     del number
-    run = session.make_callable([feed.counts, feed.has_data, feed.step])
+    run = session.make_callable(feed.fetches)
     return lambda: tuple(run()[:2])
 
 
@@ -111,11 +114,12 @@ class Infeed(tf.train.SessionRunHook):
         self._first_step = 0
 
     def after_create_session(self, session: tf.Session, coord: object) -> None:
-        """Starts the threads, which start every input from its beginning, and waits until all have.
+        """Starts the engine and the threads, which start every input, and waits until all have.
 
         A pipeline may block there. Hooks that come later may then put the iterators elsewhere.
         """
         self.stop()
+        session.run(self._graph.start)
         self._shutdown.restart()
         progress = FeedProgress(self._graph.feeds, self._failures, self._report)
         if self._report.verb == 'train':
@@ -200,7 +204,7 @@ class Infeed(tf.train.SessionRunHook):
 
     def _feed(self, session: tf.Session, progress: FeedProgress, host: HostProgress) -> None:
         try:
-            session.run(host.feed.initializer)
+            session.run(host.feed.source.initializer)
             draw = self._draw(session, host.number, host.feed)
             host.has_begun = True
             progress.notify()
@@ -220,7 +224,7 @@ class Infeed(tf.train.SessionRunHook):
         message = error.message if isinstance(error, tf.errors.OpError) else ''
         problem = checks.message_to_problem(message)
         if problem is not None and problem.code == END_OF_INPUT or (
-                not host.feed.is_dataset and isinstance(error, tf.errors.OutOfRangeError)):
+                not host.feed.source.is_dataset and isinstance(error, tf.errors.OutOfRangeError)):
             host.has_ended = host.has_left = True
             _run_quietly(session, host.feed.end)
         elif isinstance(error, _SESSION_LOST):

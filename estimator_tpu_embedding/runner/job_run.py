@@ -24,7 +24,7 @@ from .infeed_threads import Infeed, drawing
 from .job import Job
 from .progress import RunReport, announce
 from .root_cause import Failures, typed
-from .run_sessions import SessionCreator, SessionStart, shares
+from .run_sessions import SessionCreator, shares
 from .signals_and_deadlines import Shutdown, Termination, woken_by_interrupt
 from .step_graph import StepOps, build_step
 from .steps_per_run import FeedsKept, Schedule, StepCaller, StepsPerRun, clock_of
@@ -43,7 +43,7 @@ class RunParts:
       results: operations and tensors that a step computes besides; its time includes them.
       host_call_every: steps from one host_call to the next, counted from the first of a loop.
       first: hooks that come before all others.
-      given: the hooks given to the call of the estimator; the start of the session follows them.
+      given: the hooks given to the call of the estimator; the infeed follows them.
       feed: stands in the place of the infeed and passes calls on to it; `None` for the infeed.
       middle: hooks that come between the infeed and the hooks of the model.
       last: hooks that come after all others, except for the one that makes the steps.
@@ -163,9 +163,8 @@ class Run:
             StepCaller(parts.ops, clock, [*given, *of_feed, *own], parts.host_call_every),
             self.report, self._failures, is_over=self._is_over)
         profiler = [self._profiler] if self._profiler else []
-        return [*parts.first, *given, SessionStart(self.graph.start), SummaryWriters(), *profiler,
-                *(of_feed or [self.infeed]), *parts.middle, *own, *parts.last, SummariesSurvive(),
-                makes_steps]
+        return [*parts.first, *given, SummaryWriters(), *profiler, *(of_feed or [self.infeed]),
+                *parts.middle, *own, *parts.last, SummariesSurvive(), makes_steps]
 
     def _is_over(self) -> bool:
         """Returns whether SIGTERM ends the run after its step.
@@ -242,6 +241,5 @@ class Run:
             runs.append([step.host_call])
         if step.lookahead is not None:
             runs.append([step.lookahead.begin])
-        pack_transfers(whole, [*runs, *[
-            [feed.step, feed.counts, feed.has_data] for feed in self.graph.input.feeds]],
-            placement.client)
+        pack_transfers(whole, [*runs, *[feed.fetches for feed in self.graph.input.feeds]],
+                       placement.client)

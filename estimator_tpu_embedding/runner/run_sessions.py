@@ -155,17 +155,6 @@ def _close_in_time(session: tf.Session, close: Callable[[], None], shutdown: Shu
             'E802', 'session', 'it must close before the deadline', 'some operation still runs')))
 
 
-class SessionStart(tf.train.SessionRunHook):
-    """Runs the operation that every session of a run begins with, once variables have values."""
-
-    def __init__(self, operation: tf.Operation):
-        self._operation = operation
-
-    def after_create_session(self, session: tf.Session, coord: Any) -> None:
-        """Runs it."""
-        session.run(self._operation)
-
-
 class Losses:
     """Counts the losses of a run. The same one at the same step ends it, for it would come again.
 

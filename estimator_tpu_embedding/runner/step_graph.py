@@ -93,7 +93,6 @@ class StepGraph:
 
     Attributes:
       input: the operations of the infeed threads.
-      start: run once per session, before anything else.
       step: the operations and tensors of one step.
       outputs: of the model, per core.
       distinct_outputs: of the model, per core that has samples of its own.
@@ -108,7 +107,6 @@ class StepGraph:
     """
 
     input: FeedGraph
-    start: tf.Operation
     step: StepOps
     outputs: list[ModelOutput]
     distinct_outputs: list[ModelOutput]
@@ -179,9 +177,8 @@ def build_step(job: Job) -> StepGraph:
     capture = [towers.capture.initializer] if towers.capture else []
     closes = [queue.close() for queue in queues] + ([backend.close()] if backend else [])
     return StepGraph(
-        input=FeedGraph(feeds=feeds, close=tf.group(*closes),
+        input=FeedGraph(start=tf.group(*engine, *capture), feeds=feeds, close=tf.group(*closes),
                         ahead=int(lookahead is not None)),
-        start=tf.group(*engine, *capture),
         step=StepOps(operation=step, loss=loss, is_step=is_step, host_call=host_call,
                      refused=refused, lookahead=lookahead),
         outputs=towers.outputs,
