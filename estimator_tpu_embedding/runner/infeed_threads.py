@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
 import tensorflow.compat.v1 as tf
 
 from .. import _tf
@@ -77,20 +76,15 @@ class FeedGraph:
     ahead: int
 
 
-Drawing = Callable[[tf.Session, int, HostFeed], Callable[[], tuple[np.ndarray, bool]]]
-"""Takes a session, the number of a feed, and the feed; returns a function for its thread.
-
-That function hands over one batch per call. It returns the counts of the batch, and whether the
-batch has data.
-"""
+Draw = Callable[[], Sequence[Any]]
+"""Hands over one batch; returns its counts, and whether it has data."""
 
 
-def drawing(session: tf.Session, number: int, feed: HostFeed
-            ) -> Callable[[], tuple[np.ndarray, bool]]:
-    """Returns the function of a feed's thread; a `Drawing` that does nothing else."""
+def drawing(session: tf.Session, number: int, feed: HostFeed) -> Draw:
+    """Returns the function of the thread of a feed, which is the one of this number."""
     del number
-    run = session.make_callable(feed.fetches)
-    return lambda: tuple(run()[:2])
+    run: Draw = session.make_callable(feed.fetches)
+    return run
 
 
 class Infeed(tf.train.SessionRunHook):
@@ -101,15 +95,16 @@ class Infeed(tf.train.SessionRunHook):
     Attributes:
       draws_ahead: whether batches may be drawn before their step, but for the one that a step
         waits for beyond its own.
+      progress: that of the session.
     """
 
-    def __init__(self, graph: FeedGraph, job: Job, draw: Drawing, *, shutdown: Shutdown,
+    def __init__(self, graph: FeedGraph, job: Job,
+                 drawing: Callable[[tf.Session, int, HostFeed], Draw], *, shutdown: Shutdown,
                  failures: Failures, report: RunReport):
-        self._graph, self._job, self._draw = graph, job, draw
+        self._graph, self._job, self._drawing = graph, job, drawing
         self._shutdown, self._failures, self._report = shutdown, failures, report
         self.draws_ahead = True
-        self._session: tf.Session | None = None
-        self._progress = FeedProgress([], failures, report)
+        self.progress = FeedProgress([], failures, report, lambda: None)
         self._watcher: threading.Thread | None = None
         self._first_step = 0
 
@@ -121,18 +116,18 @@ class Infeed(tf.train.SessionRunHook):
         self.stop()
         session.run(self._graph.start)
         self._shutdown.restart()
-        progress = FeedProgress(self._graph.feeds, self._failures, self._report)
+        self.progress = progress = FeedProgress(
+            self._graph.feeds, self._failures, self._report,
+            functools.partial(_run_quietly, session, self._graph.close))
         if self._report.verb == 'train':
             self._first_step = int(session.run(_tf.global_step_read(session.graph)))
-        self._session, self._progress = session, progress
         for host in progress.hosts:
             host.thread = threading.Thread(target=self._feed, args=(session, progress, host),
                                            daemon=True, name=f'infeed-{host.number}')
             host.thread.start()
         self._watcher = threading.Thread(
-            target=watch, name='infeed-watch', daemon=True, args=(
-                progress, self._job.input_deadline, self._graph.ahead,
-                functools.partial(_run_quietly, session, self._graph.close)))
+            target=watch, name='infeed-watch', daemon=True,
+            args=(progress, self._job.input_deadline, self._graph.ahead))
         self._watcher.start()
         began = time.monotonic()
 
@@ -151,9 +146,9 @@ class Infeed(tf.train.SessionRunHook):
         loop cut short would leave batches behind.
         """
         if not self.draws_ahead:
-            self._progress.request(1, min(steps - 1 - number + following, self._graph.ahead))
+            self.progress.request(1, min(steps - 1 - number + following, self._graph.ahead))
         elif not number:
-            self._progress.request(steps, following)
+            self.progress.request(steps, following)
 
     def await_batch(self) -> None:
         """Waits until every core has its batch of the next step.
@@ -166,7 +161,7 @@ class Infeed(tf.train.SessionRunHook):
           UnsupportedError: if no session was announced to this hook.
           Whatever ended a thread.
         """
-        if self._session is None:
+        if not self.progress.hosts:
             raise UnsupportedError(Problem(
                 'E907', 'TPUConfig.experimental_feed_hook', 'its after_create_session must call '
                 'that of TPUInfeedOutfeedSessionHook, which starts the input'))
@@ -176,41 +171,36 @@ class Infeed(tf.train.SessionRunHook):
             return self._shutdown.termination.is_asked and (
                 self._report.verb == 'train' or time.monotonic() - began > PROMPT_SECONDS)
 
-        self._progress.wait_until(self._progress.has_batch, gives_up)
-
-    def ended_input(self) -> str | None:
-        """Returns the host whose data ended first, if that ended the run, or `None`."""
-        return self._progress.ended_input
+        self.progress.wait_until(self.progress.has_batch, gives_up)
 
     def interrupt(self) -> None:
         """Ends every wait for batches, from any thread; a step that waits then fails."""
-        if self._session is not None:
-            _run_quietly(self._session, self._graph.close)
+        self.progress.close()
 
     def stop(self) -> None:
         """Ends the threads; may be called at any time before the session is closed."""
-        if not self._progress.stop():
+        if not self.progress.stop():
             return
-        alive = [host for host in self._progress.hosts if host.is_alive()]
+        alive = [(host.thread, host.feed.name) for host in self.progress.hosts
+                 if host.thread is not None and host.thread.is_alive()]
         if alive:
             self.interrupt()
-        for host in alive:
-            assert host.thread is not None
-            if not self._shutdown.wait_for(host.thread, f'the input of {host.feed.name}'):
+        for thread, name in alive:
+            if not self._shutdown.wait_for(thread, f'the input of {name}'):
                 tf.logging.warning('The input of %s still does not return after the run ended; '
-                                   'its thread is left behind.', host.feed.name)
+                                   'its thread is left behind.', name)
         if self._watcher is not None:
             self._shutdown.wait_for(self._watcher, 'the thread that watches the input')
 
     def _feed(self, session: tf.Session, progress: FeedProgress, host: HostProgress) -> None:
         try:
             session.run(host.feed.source.initializer)
-            draw = self._draw(session, host.number, host.feed)
+            draw = self._drawing(session, host.number, host.feed)
             host.has_begun = True
             progress.notify()
             while progress.await_demand(host):
                 began = time.monotonic()
-                counts, has_data = draw()
+                counts, has_data, *_ = draw()
                 self._report.add_counts(host.feed.counted, counts,
                                         (time.monotonic() - began) / len(progress.hosts))
                 progress.add_batch(host, has_data)
@@ -236,7 +226,7 @@ class Infeed(tf.train.SessionRunHook):
                     'E520', f'input of {host.feed.name}', 'its pipeline must give a batch for '
                     f'step {self._first_step + batch}', type(error).__name__,
                     f'The dataset is that of {made_by}.' if made_by else '')))
-            _run_quietly(session, self._graph.close)
+            progress.close()
         progress.notify()
 
 
@@ -281,13 +271,15 @@ class FeedProgress:
     is drawn that no step will use. Any thread may call any method.
 
     Attributes:
+      close: ends every wait of the threads, and of a step for its batches.
       lost: the error that lost the session, if a thread has met one.
       ended_input: the host whose data ended first, if that ended the run.
     """
 
-    def __init__(self, feeds: Sequence[HostFeed], failures: Failures, report: RunReport):
+    def __init__(self, feeds: Sequence[HostFeed], failures: Failures, report: RunReport,
+                 close: Callable[[], None]):
         self.hosts = [HostProgress(number, feed) for number, feed in enumerate(feeds)]
-        self.failures, self.report = failures, report
+        self.failures, self.report, self.close = failures, report, close
         self.lost: tf.errors.OpError | None = None
         self.is_stopping = False
         self.ended_input: str | None = None
@@ -389,8 +381,8 @@ class FeedProgress:
         return self.report.steps - self._steps_before
 
 
-def watch(progress: FeedProgress, deadline: float, ahead: int, close: Callable[[], None]) -> None:
-    """Warns while the input of a host takes long, and ends the run by `close` at the deadline.
+def watch(progress: FeedProgress, deadline: float, ahead: int) -> None:
+    """Warns while the input of a host takes long, and ends the run at the deadline.
 
     It is late if it gives nothing while a step waits, which needs `ahead` batches beyond its own.
     """
@@ -407,7 +399,7 @@ def watch(progress: FeedProgress, deadline: float, ahead: int, close: Callable[[
                 progress.failures.record(f'infeed of {host.feed.name}', error)
             # At once: the end of the run may take its time.
             tf.logging.error('%s', '\n'.join([*map(str, errors), *errors[0].__notes__]))
-            close()
+            progress.close()
             progress.notify()
             return
         silent = [host for host in waiting if now - host.idle_since >= WARN_SECONDS]

@@ -85,7 +85,7 @@ class Run:
         if self.graph.backend is not None:
             self.report.kernels = self.graph.backend.engine.kernels
         self.infeed = Infeed(
-            self.graph.input, job, self._profiler.draw if self._profiler else drawing,
+            self.graph.input, job, self._profiler.drawing if self._profiler else drawing,
             shutdown=self._shutdown, failures=self._failures, report=self.report)
         self._has_data_ended = False
 
@@ -136,7 +136,7 @@ class Run:
                     self._termination.proceed()
                 # Left alone, MonitoredSession takes every such error for the end of data.
                 self._has_data_ended = (self._failures.root_cause() is None
-                                        and self.infeed.ended_input() is not None)
+                                        and self.infeed.progress.ended_input is not None)
                 if not self._has_data_ended and not self._termination.is_asked:
                     raise RuntimeError(str(Problem(
                         'E526', 'model_fn', 'OutOfRangeError in the model', str(error),
@@ -221,7 +221,7 @@ class Run:
 
     def _end_of_data(self, wanted: int) -> tf.errors.OutOfRangeError:
         return tf.errors.OutOfRangeError(
-            None, None, f'The input of {self.infeed.ended_input()} ended: this '
+            None, None, f'The input of {self.infeed.progress.ended_input} ended: this '
             f'{self.job.verb} made {counted(self.report.steps, "step")} and was to reach step '
             f'{wanted}. '
             'Call .repeat() on the dataset, or ask for fewer steps. The steps that were run are '
