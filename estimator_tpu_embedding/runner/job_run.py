@@ -150,7 +150,7 @@ class Run:
         of_model = self.graph.outputs[0].hooks
         keeps_input = any(isinstance(hook, CheckpointInputPipelineHook)
                           for hook in [*parts.given, *of_model])
-        if keeps_input and parts.ops.lookahead is not None:
+        if keeps_input and parts.ops.look_ahead is not None:
             tf.logging.warning('Look-ups run a step ahead: a resumed run skips one batch.')
         self.infeed.draws_ahead = not keeps_input
         given = [FeedsKept(hook) for hook in parts.given]
@@ -236,10 +236,10 @@ class Run:
         put_python_on_client(whole, placement)
         require_engines(whole, placement)
         # Each kind of run that is made again and again.
-        runs = [[step.operation, step.loss, *(step.refused or ()), *tf.nest.flatten(fetches)]]
+        runs = [[step.operation, step.loss, *step.refused, *tf.nest.flatten(fetches)]]
         if step.host_call is not None:
             runs.append([step.host_call])
-        if step.lookahead is not None:
-            runs.append([step.lookahead.begin])
+        if step.look_ahead is not None:
+            runs.append([step.look_ahead])
         pack_transfers(whole, [*runs, *[feed.fetches for feed in self.graph.input.feeds]],
                        placement.client)

@@ -10,7 +10,7 @@ import contextlib
 import dataclasses
 import gc
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import tensorflow.compat.v1 as tf
 
@@ -33,31 +33,6 @@ from .job import Job, ModelOutput, concatenate
 from .towers import Towers, seeded
 
 
-class Refused(NamedTuple):
-    """The tables whose gradients are not finite, so that a step changes no table.
-
-    Attributes:
-      step: the global step that the step begins at.
-      tables: their names, string `[n]`; usually none.
-    """
-
-    step: tf.Tensor
-    tables: tf.Tensor
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Lookahead:
-    """Look-ups that run a step ahead; see `hosts.pipelined`.
-
-    Attributes:
-      begin: looks up the first batch; run once per session, before its first step.
-      has_next: must be fed `True` with every step that another step follows.
-    """
-
-    begin: tf.Operation
-    has_next: tf.Tensor
-
-
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class StepOps:
     """The operations and tensors of one step.
@@ -68,22 +43,26 @@ class StepOps:
       loss: mean of the losses of all cores; 0 in a prediction.
       is_step: must be fed `True` to run anything that takes a batch.
       host_call: in training the effects of a host_call in one step; `None` if there is none.
-      refused: the tables that a training step does not update; `None` without tables.
-      lookahead: `None` if a step looks up its own batch.
+      refused: the global step that a training step begins at, and the names, string `[n]`, of the
+        tables whose gradients are not finite, so that it changes no table. `()` without tables.
+      look_ahead: looks up the first batch, where look-ups run a step ahead; run once per session,
+        before its first step. `None` if a step looks up its own batch.
+      has_next: must then be fed `True` with every step that another step follows.
     """
 
     operation: tf.Operation
     loss: tf.Tensor
     is_step: tf.Tensor
     host_call: tf.Operation | None
-    refused: Refused | None
-    lookahead: Lookahead | None
+    refused: tuple[tf.Tensor, ...] = ()
+    look_ahead: tf.Operation | None = None
+    has_next: tf.Tensor | None = None
 
     def feeds(self, *, has_next: bool) -> dict[tf.Tensor, bool]:
         """Returns the values that must be fed to run the step."""
         fed = {self.is_step: True}
-        if self.lookahead is not None:
-            fed[self.lookahead.has_next] = has_next
+        if self.has_next is not None:
+            fed[self.has_next] = has_next
         return fed
 
 
@@ -171,16 +150,16 @@ def build_step(job: Job) -> StepGraph:
     host_call = _host_call(job, towers, step, global_step)
     if host_call is not None and job.verb != 'train':
         step, host_call = tf.group(step, host_call), None
-    lookahead = (Lookahead(begin=backend.begin(), has_next=backend.has_next)
-                 if isinstance(backend, PipelinedBackend) else None)
+    ahead = ({'look_ahead': backend.begin(), 'has_next': backend.has_next}
+             if isinstance(backend, PipelinedBackend) else {})
     engine = [backend.engine.open(), backend.engine.load()] if backend else []
     capture = [towers.capture.initializer] if towers.capture else []
     closes = [queue.close() for queue in queues] + ([backend.close()] if backend else [])
     return StepGraph(
         input=FeedGraph(start=tf.group(*engine, *capture), feeds=feeds, close=tf.group(*closes),
-                        ahead=int(lookahead is not None)),
+                        ahead=int(bool(ahead))),
         step=StepOps(operation=step, loss=loss, is_step=is_step, host_call=host_call,
-                     refused=refused, lookahead=lookahead),
+                     refused=refused, **ahead),
         outputs=towers.outputs,
         distinct_outputs=towers.outputs[:1] if job.deployment.has_copies else towers.outputs,
         rows=towers.rows, global_step=global_step,
@@ -319,17 +298,17 @@ def _table_gradients(job: Job, towers: _BuiltTowers, receipts: Sequence[LookupRe
 
 def _training_step(job: Job, backend: Backend | None, towers: _BuiltTowers,
                    receipts: list[LookupReceipt], gradients: list[Activations]
-                   ) -> tuple[list[tf.Operation], Refused | None]:
+                   ) -> tuple[list[tf.Operation], tuple[tf.Tensor, ...]]:
     """Returns tower 0's train_op and the update of the tables, which uses all towers' gradients."""
     if job.verb != 'train':
-        return [], None
+        return [], ()
     train_op = towers.outputs[0].train_op
     if backend is None:
-        return [train_op], None
+        return [train_op], ()
     step = receipts[0].step
     names = tf.constant([table.name for table in backend.plan.tables])
-    refused = Refused(step, checks.masked(names, backend.update(receipts, gradients)))
-    return [train_op, refused.tables.op], refused
+    refused = checks.masked(names, backend.update(receipts, gradients))
+    return [train_op, refused.op], (step, refused)
 
 
 def _host_call(job: Job, towers: _BuiltTowers, step: tf.Operation, global_step: tf.Variable

@@ -52,8 +52,7 @@ def clock_of(looked_up: tf.Operation, trained: tf.Operation, done: tf.Operation)
 
 
 class StepResult(NamedTuple):
-    """What is fetched of a step; see `clock_of`, and `Refused`, instead of which there may be `()`.
-    """
+    """What is fetched of a step; see `clock_of`, and `StepOps`."""
 
     loss: Any
     clock: Any
@@ -87,7 +86,7 @@ class StepCaller:
     def __init__(self, ops: StepOps, clock: tf.Tensor, hooks: Sequence[FeedsKept],
                  host_call_every: int):
         self._ops, self._hooks, self._host_call_every = ops, hooks, host_call_every
-        self._fetched = StepResult(ops.loss, clock, () if ops.refused is None else ops.refused)
+        self._fetched = StepResult(ops.loss, clock, ops.refused)
         self._has_looked_ahead = False
         self._feeds: dict[Any, Any] = {}
         self._callables: dict[bool, Any] = {}
@@ -95,13 +94,12 @@ class StepCaller:
     def begin_session(self) -> None:
         """Forgets the session before."""
         self._callables = {}
-        self._has_looked_ahead = self._ops.lookahead is None
+        self._has_looked_ahead = self._ops.look_ahead is None
 
     def begin_loop(self, session: tf.Session) -> None:
         """Takes over the feeds of hooks; in a new session it looks up the first batch."""
         if not self._has_looked_ahead:
-            assert self._ops.lookahead is not None
-            session.run(self._ops.lookahead.begin)
+            session.run(self._ops.look_ahead)
             self._has_looked_ahead = True
         self._feeds = {key: value for hook in self._hooks for key, value in hook.feeds.items()}
 
@@ -118,8 +116,8 @@ class StepCaller:
             self._callables[key] = _tf.fast_callable(
                 session, list(fed), [self._fetched.loss, self._fetched.clock,
                                      *self._fetched.refused], [self._ops.operation, *calls])
-        loss, clock, *parts = self._callables[key](*map(np.array, fed.values()))
-        return StepResult(loss, clock, type(self._fetched.refused)(*parts))
+        loss, clock, *refused = self._callables[key](*map(np.array, fed.values()))
+        return StepResult(loss, clock, refused)
 
     def last(self, number: int, *, has_next: bool) -> tf.train.SessionRunArgs:
         """Returns the arguments of the session's run that makes the last step of a loop.
@@ -196,12 +194,11 @@ class StepsPerRun(tf.train.SessionRunHook):
         """Counts a step, and raises the reason to end the run after it, if there is one."""
         self._report.steps += 1
         self._report.time.add_step(result.clock)
-        refused = result.refused
-        if bool(refused) and len(refused.tables) > 0:
+        step, tables = result.refused or (0, ())
+        if len(tables) > 0:
             self._skipped_in_a_row += 1
-            self._report.add_skipped(int(refused.step),
-                                     [name.decode() for name in refused.tables])
-            require_few_skipped(self._skipped_in_a_row, int(refused.step))
+            self._report.add_skipped(int(step), [name.decode() for name in tables])
+            require_few_skipped(self._skipped_in_a_row, int(step))
         else:
             self._skipped_in_a_row = 0
         failure = self._failures.root_cause()
