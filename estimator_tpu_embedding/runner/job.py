@@ -14,7 +14,7 @@ from ..checkpoint.recover import Known
 from ..cluster.cluster import Cluster
 from ..core.deployment import Deployment, Invocation
 from ..core.plan import Plan
-from ..core.specs import Kernels, Topology
+from ..core.specs import Kernels
 from ..core.vocabulary_digests import Words
 from ..hosts.placement import Placement, on
 from ..ops.ids import IdBatch, IdCounts
@@ -121,14 +121,9 @@ class Job:
     known: Known = dataclasses.field(default_factory=Known)
 
     @property
-    def topology(self) -> Topology:
-        """Hosts and cores."""
-        return self.deployment.topology
-
-    @property
     def placement(self) -> Placement:
         """The devices of hosts and cores."""
-        return Placement(self.topology,
+        return Placement(self.deployment.topology,
                          is_remote=self.cluster is not None and self.cluster.is_remote,
                          has_input_on_hosts=self.input_on_workers)
 
@@ -137,11 +132,6 @@ class Job:
         """Makes a graph the default graph, in which all is on the client unless it says more."""
         with graph.as_default(), on(self.placement.client):
             yield
-
-    @property
-    def batch_size(self) -> int:
-        """Samples of all cores per step."""
-        return self.deployment.batch_size
 
     @property
     def plan(self) -> Plan | None:

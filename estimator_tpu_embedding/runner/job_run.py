@@ -73,7 +73,8 @@ class Run:
             job.cluster.prepare()  # Before the graph: people learn at once who is missing.
         self.job = job
         self._failures = Failures()
-        self.report = RunReport(job.verb, job.batch_size, cores=job.topology.num_cores,
+        self.report = RunReport(job.verb, job.deployment.batch_size,
+                                cores=job.deployment.topology.num_cores,
                                 directory=job.model_dir if job.verb == 'train' else '')
         self._profiler = (
             Profiler(job.plan, self.report, len(job.deployment.invocations))
@@ -175,10 +176,11 @@ class Run:
         return self.job.verb == 'train' and self._termination.is_asked
 
     def _announce(self) -> None:
-        job = self.job
+        job, batch_size = self.job, self.job.deployment.batch_size
+        topology = job.deployment.topology
         line = f'{job.verb}: ' + (
-            f'the same {job.batch_size} samples on all cores of {job.topology}'
-            if job.deployment.has_copies else job.topology.batch_arithmetic(job.batch_size))
+            f'the same {batch_size} samples on all cores of {topology}'
+            if job.deployment.has_copies else topology.batch_arithmetic(batch_size))
         plan = job.plan
         if plan is not None:
             how = sorted({table.optimizer.field for table in plan.tables if table.optimizer})

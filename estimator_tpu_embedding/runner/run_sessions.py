@@ -100,7 +100,7 @@ class SessionCreator(tf.train.SessionCreator):
         job = self._job
         cluster.require_resources(
             [[] if job.plan is None else parts_on(job.plan, host)
-             for host in range(job.topology.num_hosts)],
+             for host in range(job.deployment.topology.num_hosts)],
             job.model_dir if job.verb == 'train' else '', prefix or '')
         try:
             return _tf.creator_that_tells(
