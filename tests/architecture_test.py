@@ -109,7 +109,7 @@ HOMES = {
     'threads and signals': (
         uses, {'threading.Thread', 'threading.Timer', 'signal.signal', 'signal.set_wakeup_fd'},
         {f'runner/{name}.py' for name in (
-            'signals_and_deadlines', 'infeed', 'checkpoint_hooks', 'run_sessions', 'towers')}
+            'signals_and_deadlines', 'infeed_threads', 'run_sessions', 'towers')}
         | {'migration/migrate_checkpoint.py'}  # SIGTERM ends a migration in order.
         | {'cluster/worker_calls.py', 'cluster/worker.py'}),
     'files that are opened': (
@@ -165,6 +165,7 @@ STATE = {  # folder or module, and variable: why a process has to remember it
     'runner._reports': 'the last line of etpe run sums up all runs of the script',
     'runner._own_loops': 'that line names loops of the script, which no run reports',
     '_tf._stock': 'several threads may build towers at once, and the last one ends the bounds',
+    'runner._current': 'what a model calls meets the other towers of the one that is built',
     'runner._captures': 'gradients are caught by the graph that a column looks up in',
     'hosts._records': 'that line counts and times the steps made in functions too',
     'checkpoint._open': 'locks that this process holds: a child that it forks drops them',

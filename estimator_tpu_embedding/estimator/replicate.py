@@ -18,9 +18,9 @@ import tensorflow.compat.v1 as tf
 from .. import defaults
 from ..errors import Problem, UnsupportedError
 from ..hosts.placement import on
-from ..runner import towers
 from ..runner.gradient_capture import DUMMY_COLLECTION
-from ..runner.towers import Towers
+from ..runner.replica_sums import cross_replica_sums
+from ..runner.towers import Towers, current_core
 from . import tpu_addresses
 from .tpu_context import tpu_topology
 
@@ -172,7 +172,7 @@ def cross_replica_sum(x: Any, group_assignment: Any = None, name: str | None = N
     [11.0, 11.0]
     """
     del name
-    return towers.cross_replica_sum(x, group_assignment)
+    return cross_replica_sums({'a value': x}, group_assignment)['a value']
 
 
 class CrossShardOptimizer(tf.tpu.CrossShardOptimizer):
@@ -200,11 +200,11 @@ class CrossShardOptimizer(tf.tpu.CrossShardOptimizer):
         for _, variable in pairs:
             number = counts[variable.name] = counts[variable.name] + 1
             keys.append(f'a gradient of "{variable.name}"' + f' ({number})' * (number > 1))
-        sums = towers.cross_replica_sums(
+        sums = cross_replica_sums(
             {key: gradient for key, (gradient, _) in zip(keys, pairs) if gradient is not None},
             self._group_assignment)
         summed = [(sums.get(key), variable) for key, (_, variable) in zip(keys, pairs)]
-        if towers.current_core() and type(self._opt) in _SEPARATE:
+        if current_core() and type(self._opt) in _SEPARATE:
             summed = _without_dummies(summed)
         return self._opt.apply_gradients(summed, global_step, name)
 

@@ -17,7 +17,7 @@ from ..checkpoint.recover import Following, Known
 from ..core.deployment import Deployment
 from ..runner import inference, summaries, training
 from ..runner.job import Job
-from ..runner.steps_per_run import StopAtStep
+from ..runner.training import StopAtStep
 from . import job_settings, tpu_addresses, user_functions
 from .embedding_spec import EmbeddingConfigSpec
 from .tpu_config import (

@@ -17,8 +17,8 @@ import tensorflow.compat.v1 as tf
 
 from .. import _legacy, defaults
 from ..errors import Problem
-from ..runner.input import filled
-from ..runner.steps_per_run import StopAtStep
+from ..runner.core_batches import filled
+from ..runner.training import StopAtStep
 
 
 class PeriodicLogger:

@@ -16,8 +16,8 @@ from ..columns.embedding_columns import check_columns
 from ..core.deployment import Deployment, Invocation
 from ..core.plan import Plan
 from ..errors import EteError, noted
+from ..runner.core_batches import DATASETS
 from ..runner.host_calls import noting_call
-from ..runner.input import DATASETS
 from ..runner.job import FeedHookMaker, ModelOutput
 from .tpu_config import InputPipelineConfig, check_partitioned_input
 from .tpu_context import TPUContext

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
+from concurrent import futures
 from typing import Any
 
 import tensorflow.compat.v1 as tf
@@ -30,48 +30,36 @@ class AsyncCheckpointSaverHook(tf.train.CheckpointSaverHook):
 
 
 class Background:
-    """Does pieces of work one after another, each in a thread; `wait` raises their errors.
-
-    An error is raised once.
-    """
+    """Does pieces of work one after another, in a thread; `wait` raises their errors, each once."""
 
     def __init__(self) -> None:
-        self._thread: threading.Thread | None = None
-        self._error: BaseException | None = None
+        self._thread = futures.ThreadPoolExecutor(1, 'commit-checkpoint')
+        self._work: futures.Future[None] | None = None
 
     def __enter__(self) -> Background:
         return self
 
     def __exit__(self, kind: Any, error: Any, frames: Any) -> None:
         """Waits for the work; only logs its error if the body has raised another one."""
-        try:
-            self.wait()
-        except Exception as own:
-            if error is None:
-                raise
-            logging.error('Meanwhile in the background: %s', own)
+        with self._thread:
+            try:
+                self.wait()
+            except Exception as own:
+                if error is None:
+                    raise
+                logging.error('Meanwhile in the background: %s', own)
 
     def submit(self, work: Callable[[], None]) -> None:
         """Begins a piece of work when the one before has ended; raises its error."""
         self.wait()
-        self._thread = threading.Thread(
-            target=self._do, args=[work], name='commit-checkpoint', daemon=False)
-        self._thread.start()
+        self._work = self._thread.submit(work)
 
     def wait(self) -> None:
         """Waits for the end of the work, and raises its error."""
-        if self._thread is not None:
-            self._thread.join()
-            self._thread = None
-        error, self._error = self._error, None
-        if error is not None:
-            raise error
-
-    def _do(self, work: Callable[[], None]) -> None:
-        try:
-            work()
-        except BaseException as error:  # The thread that waits raises it.
-            self._error = error
+        if self._work is not None:
+            futures.wait([self._work])
+            work, self._work = self._work, None
+            work.result()
 
 
 class SaverHook(tf.train.CheckpointSaverHook):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ import tensorflow.compat.v1 as tf
 from ..checkpoint import profile_files
 from ..core.plan import Plan
 from ..core.table_profile import Subject, TableProfile, Tally, is_sampled, subject_of
-from .infeed import HostFeed
+from .infeed_threads import Draw, HostFeed
 from .progress import RunReport
 
 SAVE_SECONDS = 60.0
@@ -73,21 +73,20 @@ class Profiler(tf.train.SessionRunHook):
         if time.monotonic() - self._saved_at >= SAVE_SECONDS:
             self.save()
 
-    def draw(self, session: tf.Session, number: int, feed: HostFeed
-             ) -> Callable[[], tuple[np.ndarray, bool]]:
-        """Returns the function of a feed's thread; a `Drawing` that counts ids of sampled steps."""
-        run = session.make_callable([feed.counts, feed.has_data, feed.step])
-        run_and_look = session.make_callable([feed.counts, feed.has_data, feed.step, feed.ids])
+    def drawing(self, session: tf.Session, number: int, feed: HostFeed) -> Draw:
+        """Returns what `infeed_threads.drawing` does, but it counts the ids of sampled steps."""
+        run = session.make_callable(feed.fetches)
+        run_and_look = session.make_callable([*feed.fetches, feed.ids])
         pending, step = self._pending, self._session_step - 1
 
-        def draw() -> tuple[np.ndarray, bool]:
+        def draw() -> Sequence[Any]:
             nonlocal step
             step += 1
             if not is_sampled(step) and step != self._first_sampled:
-                return tuple(run()[:2])
-            counts, has_data, _, ids = run_and_look()
+                return run()
+            *results, ids = run_and_look()
             self._add(pending, step, number, ids)
-            return counts, has_data
+            return results
 
         return draw
 

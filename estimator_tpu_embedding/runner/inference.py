@@ -53,7 +53,7 @@ def evaluate(job: Job, *, steps: int, hooks: Sequence[tf.train.SessionRunHook],
             graph.step, operation=tf.group(graph.step.operation, updates))
         run.execute(RunParts(
             scaffold=scaffold, prefix=lambda: prefix, ops=step,
-            schedule=Schedule(Loop(steps, 0), is_one_loop=True), results=[updates],
+            schedule=Schedule(Loop(steps, 0)), results=[updates],
             given=hooks, middle=[final],
             fetches={'step': graph.step.operation, 'updates': updates}), wanted=lambda: steps)
         return final.final_ops_values

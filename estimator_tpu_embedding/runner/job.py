@@ -14,7 +14,7 @@ from ..checkpoint.recover import Known
 from ..cluster.cluster import Cluster
 from ..core.deployment import Deployment, Invocation
 from ..core.plan import Plan
-from ..core.specs import Kernels, Topology
+from ..core.specs import Kernels
 from ..core.vocabulary_digests import Words
 from ..hosts.placement import Placement, on
 from ..ops.ids import IdBatch, IdCounts
@@ -78,7 +78,7 @@ class Job:
       deployment: hosts, cores, and how input reaches them.
       source: an invocation -> the value of input_fn, made in the default graph.
       input_fn: its name, file and line, for messages; empty if they are not known.
-      batch_axes: see `input.open_input`.
+      batch_axes: see `core_batches.open_input`.
       call_model: (core, features, labels) -> output.
       lookups: `None` for a model without embedding tables.
       skips_nonfinite: whether gradients of a table that are not finite make a step leave all
@@ -93,7 +93,7 @@ class Job:
       checkpoint: how checkpoints are written, and which differences to them are intended.
       kernels: which engine executes the tables.
       cluster: the hosts; `None` emulates all of them in this process, with one engine.
-      input_on_workers: whether input_fn of a host builds on its worker; see `input_graph`.
+      input_on_workers: whether input_fn of a host builds on its worker; see `infeed_operations`.
       feed_hook: (infeed, signals of the model by name) -> the user's hook that takes the place of
         the infeed in training; `None` if the user gave none.
       known: the checkpoints that need not be verified again.
@@ -121,14 +121,9 @@ class Job:
     known: Known = dataclasses.field(default_factory=Known)
 
     @property
-    def topology(self) -> Topology:
-        """Hosts and cores."""
-        return self.deployment.topology
-
-    @property
     def placement(self) -> Placement:
         """The devices of hosts and cores."""
-        return Placement(self.topology,
+        return Placement(self.deployment.topology,
                          is_remote=self.cluster is not None and self.cluster.is_remote,
                          has_input_on_hosts=self.input_on_workers)
 
@@ -137,11 +132,6 @@ class Job:
         """Makes a graph the default graph, in which all is on the client unless it says more."""
         with graph.as_default(), on(self.placement.client):
             yield
-
-    @property
-    def batch_size(self) -> int:
-        """Samples of all cores per step."""
-        return self.deployment.batch_size
 
     @property
     def plan(self) -> Plan | None:

@@ -18,12 +18,13 @@ from ..errors import CheckpointError, Problem, counted
 from ..hosts.operation_devices import put_python_on_client
 from ..hosts.transfers import pack_transfers
 from .checkpoint_hooks import CheckpointInputPipelineHook
-from .failures import DivergedError, Failures, typed
+from .finite_checks import DivergedError
 from .id_sampling import Profiler
-from .infeed import Infeed, drawing
+from .infeed_threads import Infeed, drawing
 from .job import Job
 from .progress import RunReport, announce
-from .run_sessions import SessionCreator, SessionStart, shares
+from .root_cause import Failures, typed
+from .run_sessions import SessionCreator, shares
 from .signals_and_deadlines import Shutdown, Termination, woken_by_interrupt
 from .step_graph import StepOps, build_step
 from .steps_per_run import FeedsKept, Schedule, StepCaller, StepsPerRun, clock_of
@@ -42,7 +43,7 @@ class RunParts:
       results: operations and tensors that a step computes besides; its time includes them.
       host_call_every: steps from one host_call to the next, counted from the first of a loop.
       first: hooks that come before all others.
-      given: the hooks given to the call of the estimator; the start of the session follows them.
+      given: the hooks given to the call of the estimator; the infeed follows them.
       feed: stands in the place of the infeed and passes calls on to it; `None` for the infeed.
       middle: hooks that come between the infeed and the hooks of the model.
       last: hooks that come after all others, except for the one that makes the steps.
@@ -72,7 +73,8 @@ class Run:
             job.cluster.prepare()  # Before the graph: people learn at once who is missing.
         self.job = job
         self._failures = Failures()
-        self.report = RunReport(job.verb, job.batch_size, cores=job.topology.num_cores,
+        self.report = RunReport(job.verb, job.deployment.batch_size,
+                                cores=job.deployment.topology.num_cores,
                                 directory=job.model_dir if job.verb == 'train' else '')
         self._profiler = (
             Profiler(job.plan, self.report, len(job.deployment.invocations))
@@ -84,7 +86,7 @@ class Run:
         if self.graph.backend is not None:
             self.report.kernels = self.graph.backend.engine.kernels
         self.infeed = Infeed(
-            self.graph.input, job, self._profiler.draw if self._profiler else drawing,
+            self.graph.input, job, self._profiler.drawing if self._profiler else drawing,
             shutdown=self._shutdown, failures=self._failures, report=self.report)
         self._has_data_ended = False
 
@@ -135,7 +137,7 @@ class Run:
                     self._termination.proceed()
                 # Left alone, MonitoredSession takes every such error for the end of data.
                 self._has_data_ended = (self._failures.root_cause() is None
-                                        and self.infeed.ended_input() is not None)
+                                        and self.infeed.progress.ended_input is not None)
                 if not self._has_data_ended and not self._termination.is_asked:
                     raise RuntimeError(str(Problem(
                         'E526', 'model_fn', 'OutOfRangeError in the model', str(error),
@@ -149,7 +151,7 @@ class Run:
         of_model = self.graph.outputs[0].hooks
         keeps_input = any(isinstance(hook, CheckpointInputPipelineHook)
                           for hook in [*parts.given, *of_model])
-        if keeps_input and parts.ops.lookahead is not None:
+        if keeps_input and parts.ops.look_ahead is not None:
             tf.logging.warning('Look-ups run a step ahead: a resumed run skips one batch.')
         self.infeed.draws_ahead = not keeps_input
         given = [FeedsKept(hook) for hook in parts.given]
@@ -162,9 +164,8 @@ class Run:
             StepCaller(parts.ops, clock, [*given, *of_feed, *own], parts.host_call_every),
             self.report, self._failures, is_over=self._is_over)
         profiler = [self._profiler] if self._profiler else []
-        return [*parts.first, *given, SessionStart(self.graph.start), SummaryWriters(), *profiler,
-                *(of_feed or [self.infeed]), *parts.middle, *own, *parts.last, SummariesSurvive(),
-                makes_steps]
+        return [*parts.first, *given, SummaryWriters(), *profiler, *(of_feed or [self.infeed]),
+                *parts.middle, *own, *parts.last, SummariesSurvive(), makes_steps]
 
     def _is_over(self) -> bool:
         """Returns whether SIGTERM ends the run after its step.
@@ -175,10 +176,11 @@ class Run:
         return self.job.verb == 'train' and self._termination.is_asked
 
     def _announce(self) -> None:
-        job = self.job
+        job, batch_size = self.job, self.job.deployment.batch_size
+        topology = job.deployment.topology
         line = f'{job.verb}: ' + (
-            f'the same {job.batch_size} samples on all cores of {job.topology}'
-            if job.deployment.has_copies else job.topology.batch_arithmetic(job.batch_size))
+            f'the same {batch_size} samples on all cores of {topology}'
+            if job.deployment.has_copies else topology.batch_arithmetic(batch_size))
         plan = job.plan
         if plan is not None:
             how = sorted({table.optimizer.field for table in plan.tables if table.optimizer})
@@ -221,7 +223,7 @@ class Run:
 
     def _end_of_data(self, wanted: int) -> tf.errors.OutOfRangeError:
         return tf.errors.OutOfRangeError(
-            None, None, f'The input of {self.infeed.ended_input()} ended: this '
+            None, None, f'The input of {self.infeed.progress.ended_input} ended: this '
             f'{self.job.verb} made {counted(self.report.steps, "step")} and was to reach step '
             f'{wanted}. '
             'Call .repeat() on the dataset, or ask for fewer steps. The steps that were run are '
@@ -235,11 +237,10 @@ class Run:
         whole = self.graph.global_step.graph
         put_python_on_client(whole, placement)
         # Each kind of run that is made again and again.
-        runs = [[step.operation, step.loss, *(step.refused or ()), *tf.nest.flatten(fetches)]]
+        runs = [[step.operation, step.loss, *step.refused, *tf.nest.flatten(fetches)]]
         if step.host_call is not None:
             runs.append([step.host_call])
-        if step.lookahead is not None:
-            runs.append([step.lookahead.begin])
-        pack_transfers(whole, [*runs, *[
-            [feed.step, feed.counts, feed.has_data] for feed in self.graph.input.feeds]],
-            placement.client)
+        if step.look_ahead is not None:
+            runs.append([step.look_ahead])
+        pack_transfers(whole, [*runs, *[feed.fetches for feed in self.graph.input.feeds]],
+                       placement.client)

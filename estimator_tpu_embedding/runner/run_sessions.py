@@ -29,7 +29,6 @@ from ..core.names import is_of_dummy
 from ..core.plan import BYTES_PER_ELEMENT, Plan
 from ..errors import ConfigError, EteError, Problem, bytes_text, counted, shown
 from ..hosts.placement import worker_at
-from .failures import SessionLostError
 from .gradient_capture import DUMMY_COLLECTION
 from .job import Job
 from .progress import RunReport, announce
@@ -50,6 +49,10 @@ _WITHOUT_EFFECT = {
     'layoutOptimizer': 'OFF', 'memoryOptimization': 'NO_MEM_OPT', 'functionOptimization': 'OFF'}
 """Options that leave out optimizers which change no step on a CPU, but take half of the time."""
 _MOST_NAMED = 8
+
+
+class SessionLostError(EteError, RuntimeError):
+    """E802: sessions were lost again and again without a step between, or after the last step."""
 
 
 class SessionCreator(tf.train.SessionCreator):
@@ -97,7 +100,7 @@ class SessionCreator(tf.train.SessionCreator):
         job = self._job
         cluster.require_resources(
             [[] if job.plan is None else parts_on(job.plan, host)
-             for host in range(job.topology.num_hosts)],
+             for host in range(job.deployment.topology.num_hosts)],
             job.model_dir if job.verb == 'train' else '', prefix or '')
         try:
             return _tf.creator_that_tells(
@@ -150,17 +153,6 @@ def _close_in_time(session: tf.Session, close: Callable[[], None], shutdown: Shu
     if cluster is not None:
         cluster.lost(SessionLostError(Problem(
             'E802', 'session', 'it must close before the deadline', 'some operation still runs')))
-
-
-class SessionStart(tf.train.SessionRunHook):
-    """Runs the operation that every session of a run begins with, once variables have values."""
-
-    def __init__(self, operation: tf.Operation):
-        self._operation = operation
-
-    def after_create_session(self, session: tf.Session, coord: Any) -> None:
-        """Runs it."""
-        session.run(self._operation)
 
 
 class Losses:

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gc
 import signal
 import socket
+import sys
 import threading
 import time
+import traceback
+import types
 from collections.abc import Callable, Iterator
 
 import tensorflow.compat.v1 as tf
 
 from ..errors import InputPipelineError, Problem
-from .failures import nothing_came
 
 PROMPT_SECONDS = 2.0
 """The seconds that are left of the deadline of the end once SIGTERM has come."""
@@ -289,3 +292,30 @@ def called_in_time(name: str, deadline: float) -> Iterator[None]:
         finally:  # The signal may come as late as here.
             if may_end:
                 signal.signal(signal.SIGURG, signal.SIG_DFL)
+
+
+def nothing_came(name: str, waited: float, *, has_stacks: bool = True) -> InputPipelineError:
+    """Returns E522 for the input `name`, which takes too long, with stacks of all threads as notes.
+    """
+    error = InputPipelineError(Problem(
+        'E522', f'input of {name}', 'it must produce a batch before the deadline',
+        f'nothing for {waited:.0f} s', 'What the threads of this process do is below. Where '
+        'input may take longer, set RunConfig(input_deadline_secs=...).'))
+    names = {thread.ident: thread.name for thread in threading.enumerate()}
+    for thread, frame in _frames().items() if has_stacks else ():
+        error.add_note(f'thread {names.get(thread, thread)}:\n'
+                       + ''.join(traceback.format_stack(frame)))
+    return error
+
+
+def _frames() -> dict[int, types.FrameType]:
+    """Returns the topmost frame of every thread of this process."""
+    enabled = gc.isenabled()
+    # A collection inside that call may free a thread-local, which takes the lock that the call
+    # holds: up to Python 3.11 the process then stands still (CPython issue 106883).
+    gc.disable()
+    try:
+        return sys._current_frames()
+    finally:
+        if enabled:
+            gc.enable()

@@ -10,7 +10,7 @@ import contextlib
 import dataclasses
 import gc
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import tensorflow.compat.v1 as tf
 
@@ -24,38 +24,13 @@ from ..hosts.operation_devices import keep_on_host
 from ..hosts.pipelined import PipelinedBackend
 from ..hosts.placement import on
 from ..ops import checks
+from .core_batches import Batch, CoreQueue, map_tensors
 from .gradient_capture import GradientCapture
 from .host_calls import call_on_host, operations_of, read_before_increment
-from .infeed import FeedGraph
-from .input import Batch, CoreQueue, map_tensors
-from .input_graph import draw_input, feeds_of
+from .infeed_operations import draw_input, feeds_of
+from .infeed_threads import FeedGraph
 from .job import Job, ModelOutput, concatenate
 from .towers import Towers, seeded
-
-
-class Refused(NamedTuple):
-    """The tables whose gradients are not finite, so that a step changes no table.
-
-    Attributes:
-      step: the global step that the step begins at.
-      tables: their names, string `[n]`; usually none.
-    """
-
-    step: tf.Tensor
-    tables: tf.Tensor
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Lookahead:
-    """Look-ups that run a step ahead; see `hosts.pipelined`.
-
-    Attributes:
-      begin: looks up the first batch; run once per session, before its first step.
-      has_next: must be fed `True` with every step that another step follows.
-    """
-
-    begin: tf.Operation
-    has_next: tf.Tensor
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,22 +43,26 @@ class StepOps:
       loss: mean of the losses of all cores; 0 in a prediction.
       is_step: must be fed `True` to run anything that takes a batch.
       host_call: in training the effects of a host_call in one step; `None` if there is none.
-      refused: the tables that a training step does not update; `None` without tables.
-      lookahead: `None` if a step looks up its own batch.
+      refused: the global step that a training step begins at, and the names, string `[n]`, of the
+        tables whose gradients are not finite, so that it changes no table. `()` without tables.
+      look_ahead: looks up the first batch, where look-ups run a step ahead; run once per session,
+        before its first step. `None` if a step looks up its own batch.
+      has_next: must then be fed `True` with every step that another step follows.
     """
 
     operation: tf.Operation
     loss: tf.Tensor
     is_step: tf.Tensor
     host_call: tf.Operation | None
-    refused: Refused | None
-    lookahead: Lookahead | None
+    refused: tuple[tf.Tensor, ...] = ()
+    look_ahead: tf.Operation | None = None
+    has_next: tf.Tensor | None = None
 
     def feeds(self, *, has_next: bool) -> dict[tf.Tensor, bool]:
         """Returns the values that must be fed to run the step."""
         fed = {self.is_step: True}
-        if self.lookahead is not None:
-            fed[self.lookahead.has_next] = has_next
+        if self.has_next is not None:
+            fed[self.has_next] = has_next
         return fed
 
 
@@ -93,7 +72,6 @@ class StepGraph:
 
     Attributes:
       input: the operations of the infeed threads.
-      start: run once per session, before anything else.
       step: the operations and tensors of one step.
       outputs: of the model, per core.
       distinct_outputs: of the model, per core that has samples of its own.
@@ -108,7 +86,6 @@ class StepGraph:
     """
 
     input: FeedGraph
-    start: tf.Operation
     step: StepOps
     outputs: list[ModelOutput]
     distinct_outputs: list[ModelOutput]
@@ -156,53 +133,39 @@ def build_step(job: Job) -> StepGraph:
     queues = [CoreQueue(core, rest, job.placement.core(core))
               for core, rest in enumerate(inputs.rests)]
     is_step = tf.placeholder_with_default(False, [], 'is_step')
-    towers = _build_towers(job, queues, is_step)
-    backend = _make_backend(job, towers.table_names, global_step)
-    receipts = _look_up(towers, backend, is_step) if backend is not None else []
+    model = _Model(job, queues, is_step)
+    backend = _make_backend(job, model.table_names, global_step)
+    receipts = model.look_up(backend) if backend is not None else []
     feeds = feeds_of(job, inputs, queues, backend)
     # Otherwise a train_op that needs nothing of the batch could come first, and rates would be
     # those of the next step.
     read_before_increment(global_step, [receipt.step for receipt in receipts])
     refuse_foreign_sums()
-    losses = [output.loss for output in towers.outputs if output.loss is not None]
+    losses = [output.loss for output in model.outputs if output.loss is not None]
     loss = tf.add_n(losses) / len(losses) if losses else tf.zeros([])
-    gradients = _table_gradients(job, towers, receipts)
-    trained, refused = _training_step(job, backend, towers, receipts, gradients)
-    step = tf.group(*trained, *towers.rows, towers.taken, loss)
+    gradients = model.table_gradients(receipts)
+    trained, refused = model.training_step(backend, receipts, gradients)
+    step = tf.group(*trained, *model.rows, model.taken, loss)
     dense = tf.group(loss, *trained[:1], *tf.nest.flatten(gradients))
-    host_call = _host_call(job, towers, step, global_step)
+    host_call = model.host_call(step, global_step)
     if host_call is not None and job.verb != 'train':
         step, host_call = tf.group(step, host_call), None
-    lookahead = (Lookahead(begin=backend.begin(), has_next=backend.has_next)
-                 if isinstance(backend, PipelinedBackend) else None)
+    ahead = ({'look_ahead': backend.begin(), 'has_next': backend.has_next}
+             if isinstance(backend, PipelinedBackend) else {})
     engine = [backend.engine.open(), backend.engine.load()] if backend else []
-    capture = [towers.capture.initializer] if towers.capture else []
+    capture = [model.capture.initializer] if model.capture else []
     closes = [queue.close() for queue in queues] + ([backend.close()] if backend else [])
     return StepGraph(
-        input=FeedGraph(feeds=feeds, close=tf.group(*closes),
-                        ahead=int(lookahead is not None)),
-        start=tf.group(*engine, *capture),
+        input=FeedGraph(start=tf.group(*engine, *capture), feeds=feeds, close=tf.group(*closes),
+                        ahead=int(bool(ahead))),
         step=StepOps(operation=step, loss=loss, is_step=is_step, host_call=host_call,
-                     refused=refused, lookahead=lookahead),
-        outputs=towers.outputs,
-        distinct_outputs=towers.outputs[:1] if job.deployment.has_copies else towers.outputs,
-        rows=towers.rows, global_step=global_step,
-        tables={} if job.plan is None else stored_tables(job.plan, towers.table_names),
-        looked_up=towers.taken, trained=dense, backend=backend, receipts=receipts,
+                     refused=refused, **ahead),
+        outputs=model.outputs,
+        distinct_outputs=model.outputs[:1] if job.deployment.has_copies else model.outputs,
+        rows=model.rows, global_step=global_step,
+        tables={} if job.plan is None else stored_tables(job.plan, model.table_names),
+        looked_up=model.taken, trained=dense, backend=backend, receipts=receipts,
         gradients=gradients)
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class _BuiltTowers:
-    """The model on every core; see `StepGraph`. Activations are placeholders until `_look_up`."""
-
-    outputs: list[ModelOutput]
-    rows: list[tf.Tensor]
-    taken: tf.Operation
-    activations: list[Activations]
-    table_names: dict[str, str]
-    capture: GradientCapture | None
-    num_sums: int
 
 
 def _take_all(job: Job, queues: Sequence[CoreQueue]
@@ -240,37 +203,101 @@ def _within_step(is_step: tf.Tensor) -> Any:
         got=tf.constant(''))])
 
 
-def _build_towers(job: Job, queues: Sequence[CoreQueue], is_step: tf.Tensor) -> _BuiltTowers:
-    """Calls the model for every core; `is_step` must be true where a batch is taken."""
-    with _within_step(is_step):
-        batches, activations, taken = _take_all(job, queues)
-    capture = None
-    if job.plan is not None and job.verb == 'train':
-        with on(job.placement.core(0)):
-            capture = GradientCapture(job.plan)
+class _Model:
+    """The model on every core; its activations are placeholders until `look_up`."""
 
-    def build(core: int) -> ModelOutput:
-        features, labels, _ = batches[core]
-        with on(job.placement.core(core)):
-            if activations:
-                own = activations[core]
-                features = {**features, **(capture.hook(core, own) if capture else own)}
-            return job.call_model(core, features, labels)
+    def __init__(self, job: Job, queues: Sequence[CoreQueue], is_step: tf.Tensor):
+        """Calls the model for every core; `is_step` must be true where a batch is taken."""
+        self._job, self._is_step = job, is_step
+        with _within_step(is_step):
+            batches, self._activations, self.taken = _take_all(job, queues)
+        self.rows = [batch.rows for batch in batches if batch.rows is not None]
+        self.capture: GradientCapture | None = None
+        if job.plan is not None and job.verb == 'train':
+            with on(job.placement.core(0)):
+                self.capture = GradientCapture(job.plan)
 
-    towers = Towers[ModelOutput](job.topology.num_cores,
-                                 None if job.cluster is None else job.placement)
-    with contextlib.nullcontext() if job.seed is None else seeded(job.seed):
-        outputs = towers.build(build)
-    if job.placement.is_remote:
-        for core, operations in enumerate(towers.operations()):
-            keep_on_host(operations, job.placement.core(core), job.placement)
-    graph = tf.get_default_graph()
-    names = job.lookups.variable_names(graph) if job.lookups is not None and job.plan else {}
-    _tf.forget_column_scopes(graph)
-    return _BuiltTowers(
-        outputs=outputs, rows=[batch.rows for batch in batches if batch.rows is not None],
-        taken=taken, activations=activations, table_names=names, capture=capture,
-        num_sums=towers.num_sums)
+        def build(core: int) -> ModelOutput:
+            features, labels, _ = batches[core]
+            with on(job.placement.core(core)):
+                if self._activations:
+                    own = self._activations[core]
+                    features = {**features, **(
+                        self.capture.hook(core, own) if self.capture else own)}
+                return job.call_model(core, features, labels)
+
+        towers = Towers[ModelOutput](job.deployment.topology.num_cores,
+                                     None if job.cluster is None else job.placement)
+        with contextlib.nullcontext() if job.seed is None else seeded(job.seed):
+            self.outputs = towers.build(build)
+        self._num_sums = towers.num_sums
+        if job.placement.is_remote:
+            for core, operations in enumerate(towers.operations()):
+                keep_on_host(operations, job.placement.core(core), job.placement)
+        graph = tf.get_default_graph()
+        self.table_names = job.lookups.variable_names(graph) if job.lookups and job.plan else {}
+        _tf.forget_column_scopes(graph)
+
+    def look_up(self, backend: Backend) -> list[LookupReceipt]:
+        """Gives the model on every core its activations, and returns the receipts per core."""
+        with _within_step(self._is_step):
+            looked_up = [backend.lookup(core=core) for core in range(len(self._activations))]
+            ready = tf.group(*tf.nest.flatten([values for values, _ in looked_up]))
+        _tf.wait_for(self.taken, [ready])
+        for activations, (values, _) in zip(self._activations, looked_up):
+            for feature, activation in activations.items():
+                _tf.replace_input(activation.op, 0, values[feature])
+        return [receipt for _, receipt in looked_up]
+
+    def table_gradients(self, receipts: Sequence[LookupReceipt]) -> list[Activations]:
+        """Returns in training the gradients that tables get from each core; otherwise none."""
+        job = self._job
+        if job.verb != 'train':
+            return []
+        if len(self.outputs) > 1 and self._num_sums == 0:
+            raise ValueError('CrossShardOptimizer must be used for model training on TPUs.  Wrap '
+                             'the optimizer in model_fn: tf.tpu.CrossShardOptimizer(optimizer).')
+        if self.capture is None:
+            return []
+        self.capture.finish()
+        factor: tf.Tensor | None = None
+        if job.lookups is not None and job.lookups.gradient_multiplier is not None:
+            factor = tf.cast(job.lookups.gradient_multiplier(receipts[0].step), tf.float32)
+        gradients = []
+        for core in range(len(self.outputs)):
+            with on(job.placement.core(core)):
+                own = self.capture.gradients(core)
+                gradients.append(own if factor is None else map_tensors(
+                    lambda gradient: gradient * factor, own))
+        return gradients
+
+    def training_step(self, backend: Backend | None, receipts: list[LookupReceipt],
+                      gradients: list[Activations]
+                      ) -> tuple[list[tf.Operation], tuple[tf.Tensor, ...]]:
+        """Returns tower 0's train_op and the update of the tables, and `StepOps.refused`."""
+        if self._job.verb != 'train':
+            return [], ()
+        train_op = self.outputs[0].train_op
+        if backend is None:
+            return [train_op], ()
+        names = tf.constant([table.name for table in backend.plan.tables])
+        refused = checks.masked(names, backend.update(receipts, gradients))
+        return [train_op, refused.op], (receipts[0].step, refused)
+
+    def host_call(self, step: tf.Operation, global_step: tf.Variable) -> tf.Operation | None:
+        """Returns the effects of the model's host_call, which begin when `step` is complete."""
+        calls = [output.host_call for output in self.outputs]
+        if calls[0] is None:
+            return None
+        tensors = concatenate(calls[:1] if self._job.deployment.has_copies else calls)
+        flat = tf.nest.flatten(tensors)
+        if self._job.verb == 'train':
+            read_before_increment(global_step, flat)
+        with tf.control_dependencies([step, *flat]):
+            tensors = map_tensors(tf.identity, tensors)
+            made = call_on_host('host_call', calls[0][0], tensors)
+            with tf.control_dependencies(operations_of(made)):
+                return tf.no_op('host_call')
 
 
 def _make_backend(job: Job, names: dict[str, str], global_step: tf.Variable) -> Backend | None:
@@ -282,74 +309,6 @@ def _make_backend(job: Job, names: dict[str, str], global_step: tf.Variable) -> 
                            placement=job.placement if job.cluster is not None else None)
     is_early = plan.pipelined and plan.mode == 'training'
     return (PipelinedBackend if is_early else Backend)(engine, global_step)
-
-
-def _look_up(towers: _BuiltTowers, backend: Backend, is_step: tf.Tensor
-             ) -> list[LookupReceipt]:
-    """Gives the model on every core its activations, and returns the receipts per core."""
-    with _within_step(is_step):
-        looked_up = [backend.lookup(core=core) for core in range(len(towers.activations))]
-        ready = tf.group(*tf.nest.flatten([values for values, _ in looked_up]))
-    _tf.wait_for(towers.taken, [ready])
-    for activations, (values, _) in zip(towers.activations, looked_up):
-        for feature, activation in activations.items():
-            _tf.replace_input(activation.op, 0, values[feature])
-    return [receipt for _, receipt in looked_up]
-
-
-def _table_gradients(job: Job, towers: _BuiltTowers, receipts: Sequence[LookupReceipt]
-                     ) -> list[Activations]:
-    """Returns in training the gradients that tables get from each core; otherwise none."""
-    if job.verb != 'train':
-        return []
-    if job.topology.num_cores > 1 and towers.num_sums == 0:
-        raise ValueError('CrossShardOptimizer must be used for model training on TPUs.  Wrap '
-                         'the optimizer in model_fn: tf.tpu.CrossShardOptimizer(optimizer).')
-    if towers.capture is None:
-        return []
-    towers.capture.finish()
-    factor: tf.Tensor | None = None
-    if job.lookups is not None and job.lookups.gradient_multiplier is not None:
-        factor = tf.cast(job.lookups.gradient_multiplier(receipts[0].step), tf.float32)
-    gradients = []
-    for core in range(len(towers.outputs)):
-        with on(job.placement.core(core)):
-            own = towers.capture.gradients(core)
-            gradients.append(own if factor is None else map_tensors(
-                lambda gradient: gradient * factor, own))
-    return gradients
-
-
-def _training_step(job: Job, backend: Backend | None, towers: _BuiltTowers,
-                   receipts: list[LookupReceipt], gradients: list[Activations]
-                   ) -> tuple[list[tf.Operation], Refused | None]:
-    """Returns tower 0's train_op and the update of the tables, which uses all towers' gradients."""
-    if job.verb != 'train':
-        return [], None
-    train_op = towers.outputs[0].train_op
-    if backend is None:
-        return [train_op], None
-    step = receipts[0].step
-    names = tf.constant([table.name for table in backend.plan.tables])
-    refused = Refused(step, checks.masked(names, backend.update(receipts, gradients)))
-    return [train_op, refused.tables.op], refused
-
-
-def _host_call(job: Job, towers: _BuiltTowers, step: tf.Operation, global_step: tf.Variable
-               ) -> tf.Operation | None:
-    """Returns the effects of the model's host_call, which begin when `step` is complete."""
-    calls = [output.host_call for output in towers.outputs]
-    if calls[0] is None:
-        return None
-    tensors = concatenate(calls[:1] if job.deployment.has_copies else calls)
-    flat = tf.nest.flatten(tensors)
-    if job.verb == 'train':
-        read_before_increment(global_step, flat)
-    with tf.control_dependencies([step, *flat]):
-        tensors = map_tensors(tf.identity, tensors)
-        made = call_on_host('host_call', calls[0][0], tensors)
-        with tf.control_dependencies(operations_of(made)):
-            return tf.no_op('host_call')
 
 
 def refuse_foreign_sums() -> None:

@@ -12,12 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow.compat.v1 as tf
 
-from .. import _legacy, _tf
-from ..errors import Problem
-from .failures import Failures, SessionLostError
+from .. import _tf
 from .finite_checks import require_few_skipped, require_finite_loss
-from .infeed import Infeed
+from .infeed_threads import Infeed
 from .progress import RunReport
+from .root_cause import Failures
 from .step_graph import StepOps
 
 
@@ -29,17 +28,10 @@ class Loop(NamedTuple):
 
 
 class Schedule:
-    """Makes every run of a session alike: in one loop or, until the data ends, step by step.
+    """Makes every run of a session alike."""
 
-    Attributes:
-      requires_finite_loss: whether a loss that is not finite ends the run.
-      is_one_loop: whether one run of the session makes all steps.
-    """
-
-    requires_finite_loss = False
-
-    def __init__(self, loop: Loop, *, is_one_loop: bool = False):
-        self._loop, self.is_one_loop = loop, is_one_loop
+    def __init__(self, loop: Loop):
+        self._loop = loop
 
     def next_loop(self, session: tf.Session, report: RunReport) -> Loop:
         """Returns the steps of the next run, and tells the report the last step of all."""
@@ -47,88 +39,6 @@ class Schedule:
 
     def add(self, seconds: float, steps: int) -> None:
         """Takes note of the time that a run took."""
-
-
-class TrainingSchedule(Schedule):
-    """Makes loops of a number of steps or, if `seconds` is given, as long; up to a last step."""
-
-    requires_finite_loss = True
-
-    def __init__(self, stop: StopAtStep, steps: int, seconds: float | None = None):
-        super().__init__(Loop(steps, 0))
-        self._stop = stop
-        self._seconds = seconds
-        self._estimator = _legacy.iteration_count_estimator()
-
-    def next_loop(self, session: tf.Session, report: RunReport) -> Loop:
-        """Returns the steps of the next loop, fewer than usual if the end comes earlier."""
-        left = self._stop.steps_left(session)
-        wanted = self._loop.steps if self._seconds is None else self._estimator.get(self._seconds)
-        steps = max(1, min(wanted, left))
-        report.first_step = self._stop.final_step - left - report.steps
-        return Loop(steps, max(0, left - steps))
-
-    def add(self, seconds: float, steps: int) -> None:
-        """Lets the estimator know the time of a loop."""
-        self._estimator.update(seconds, steps)
-
-
-class StopAtStep(tf.train.SessionRunHook):
-    """Ends training when the global step has reached the final step."""
-
-    def __init__(self, steps: int | None, max_steps: int | None, limit: int | None = None):
-        """Stops after `steps` or `limit` steps or at step `max_steps`, whichever comes first."""
-        self._steps = steps
-        self._limit = limit
-        self._wanted = max_steps
-        self._final_step: int | None = None
-        self._global_step: tf.Tensor | None = None
-        self._last_step = -1
-        self._has_warned = False
-
-    @property
-    def final_step(self) -> int:
-        """The step to stop at; known once a session exists."""
-        assert self._final_step is not None
-        return self._final_step
-
-    def steps_left(self, session: tf.Session) -> int:
-        """Returns how many steps lie between the global step and the final step."""
-        return self.final_step - int(session.run(self._global_step))
-
-    def begin(self) -> None:
-        """Finds the global step as the saver reads it: a session optimizes each fetch by itself."""
-        self._global_step = _tf.global_step_read(tf.get_default_graph())
-
-    def after_create_session(self, session: tf.Session, coord: Any) -> None:
-        """Fixes the final step at the first session; a recovered one does not move it.
-
-        A session that is recovered at the final step is an error: the end of the run was lost, and
-        another step would be one too many.
-        """
-        self._last_step = int(session.run(self._global_step))
-        if self._final_step is not None and self._last_step >= self._final_step:
-            raise SessionLostError(Problem(
-                'E802', 'session', 'the last one must reach the end of the training',
-                f'an Aborted or Unavailable error after step {self._last_step}, which is saved',
-                'It is in the log above: perhaps of a hook, or of a listener of the saver.'))
-        if self._final_step is None:
-            ends = [self._wanted, *[self._last_step + steps for steps in (
-                self._steps, self._limit) if steps is not None]]
-            self._final_step = min(end for end in ends if end is not None)
-
-    def after_run(self, run_context: tf.train.SessionRunContext, run_values: Any) -> None:
-        """Asks for the end if it is time; warns of a step that stands still."""
-        step = int(run_context.session.run(self._global_step))
-        if step >= self.final_step:
-            run_context.request_stop()
-        elif step == self._last_step and not self._has_warned:
-            self._has_warned = True
-            tf.logging.warning(
-                'The global step is %d as before this run, so training to step %d may never '
-                'end. Pass tf.train.get_global_step() to minimize() or apply_gradients().',
-                step, self.final_step)
-        self._last_step = step
 
 
 def clock_of(looked_up: tf.Operation, trained: tf.Operation, done: tf.Operation) -> tf.Tensor:
@@ -142,8 +52,7 @@ def clock_of(looked_up: tf.Operation, trained: tf.Operation, done: tf.Operation)
 
 
 class StepResult(NamedTuple):
-    """What is fetched of a step; see `clock_of`, and `Refused`, instead of which there may be `()`.
-    """
+    """What is fetched of a step; see `clock_of`, and `StepOps`."""
 
     loss: Any
     clock: Any
@@ -177,7 +86,7 @@ class StepCaller:
     def __init__(self, ops: StepOps, clock: tf.Tensor, hooks: Sequence[FeedsKept],
                  host_call_every: int):
         self._ops, self._hooks, self._host_call_every = ops, hooks, host_call_every
-        self._fetched = StepResult(ops.loss, clock, () if ops.refused is None else ops.refused)
+        self._fetched = StepResult(ops.loss, clock, ops.refused)
         self._has_looked_ahead = False
         self._feeds: dict[Any, Any] = {}
         self._callables: dict[bool, Any] = {}
@@ -185,13 +94,12 @@ class StepCaller:
     def begin_session(self) -> None:
         """Forgets the session before."""
         self._callables = {}
-        self._has_looked_ahead = self._ops.lookahead is None
+        self._has_looked_ahead = self._ops.look_ahead is None
 
     def begin_loop(self, session: tf.Session) -> None:
         """Takes over the feeds of hooks; in a new session it looks up the first batch."""
         if not self._has_looked_ahead:
-            assert self._ops.lookahead is not None
-            session.run(self._ops.lookahead.begin)
+            session.run(self._ops.look_ahead)
             self._has_looked_ahead = True
         self._feeds = {key: value for hook in self._hooks for key, value in hook.feeds.items()}
 
@@ -208,8 +116,8 @@ class StepCaller:
             self._callables[key] = _tf.fast_callable(
                 session, list(fed), [self._fetched.loss, self._fetched.clock,
                                      *self._fetched.refused], [self._ops.operation, *calls])
-        loss, clock, *parts = self._callables[key](*map(np.array, fed.values()))
-        return StepResult(loss, clock, type(self._fetched.refused)(*parts))
+        loss, clock, *refused = self._callables[key](*map(np.array, fed.values()))
+        return StepResult(loss, clock, refused)
 
     def last(self, number: int, *, has_next: bool) -> tf.train.SessionRunArgs:
         """Returns the arguments of the session's run that makes the last step of a loop.
@@ -245,11 +153,6 @@ class StepsPerRun(tf.train.SessionRunHook):
         self._report, self._failures = report, failures
         self._is_over, self._is_last = is_over, False
         self._steps, self._began, self._skipped_in_a_row = 1, 0.0, 0
-        self._global_step: tf.Variable | None = None
-
-    def begin(self) -> None:
-        """Finds the global step."""
-        self._global_step = tf.train.get_global_step()
 
     def after_create_session(self, session: tf.Session, coord: Any) -> None:
         """Forgets the session before."""
@@ -267,8 +170,8 @@ class StepsPerRun(tf.train.SessionRunHook):
         while number < loop.steps - 1 and not self._is_over():
             result = self._caller.run(session, number)
             self._count(result)
-            if self._schedule.requires_finite_loss:
-                require_finite_loss(result.loss, session, self._global_step)
+            if self._report.verb == 'train':
+                require_finite_loss(result.loss, session)
             number += 1
             self._infeed.request(number, *loop)
             self._await_batch()
@@ -279,7 +182,7 @@ class StepsPerRun(tf.train.SessionRunHook):
         """Counts the last step."""
         self._count(run_values.results[0])
         self._schedule.add(time.monotonic() - self._began, self._steps)
-        if self._is_last or self._schedule.is_one_loop:
+        if self._is_last or self._report.verb == 'evaluate':  # It is one loop.
             run_context.request_stop()
 
     def _await_batch(self) -> None:
@@ -291,12 +194,11 @@ class StepsPerRun(tf.train.SessionRunHook):
         """Counts a step, and raises the reason to end the run after it, if there is one."""
         self._report.steps += 1
         self._report.time.add_step(result.clock)
-        refused = result.refused
-        if bool(refused) and len(refused.tables) > 0:
+        step, tables = result.refused or (0, ())
+        if len(tables) > 0:
             self._skipped_in_a_row += 1
-            self._report.add_skipped(int(refused.step),
-                                     [name.decode() for name in refused.tables])
-            require_few_skipped(self._skipped_in_a_row, int(refused.step))
+            self._report.add_skipped(int(step), [name.decode() for name in tables])
+            require_few_skipped(self._skipped_in_a_row, int(step))
         else:
             self._skipped_in_a_row = 0
         failure = self._failures.root_cause()

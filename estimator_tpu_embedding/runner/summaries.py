@@ -14,7 +14,6 @@ from ..checkpoint.storage import require_free_block
 from ..core.names import legal
 from ..core.plan import Plan
 from ..errors import Problem, shown
-from .progress import announce
 from .step_graph import StepGraph
 
 FAILURES = (tf.errors.OpError, OSError, RuntimeError)
@@ -46,8 +45,7 @@ class SurvivingWriter:
     """
 
     def __init__(self, writer: Any):
-        self._writer = writer
-        self.dropped, self.has_failed = 0, False
+        self._writer, self.has_failed = writer, False
 
     def get_logdir(self) -> str:
         """The directory."""
@@ -55,14 +53,11 @@ class SurvivingWriter:
 
     def add_event(self, event: Any) -> None:
         """Writes an event some time later."""
-        self._try(self._require_room)
-        self._try(functools.partial(self._writer.add_event, event))
-        self.dropped += self.has_failed
+        self._try(self._require_room, functools.partial(self._writer.add_event, event))
 
     def flush(self) -> None:
         """Waits until all events are written."""
-        self._try(self._writer.flush)
-        self._try(self._require_room)
+        self._try(self._writer.flush, self._require_room)
 
     def close(self) -> None:
         """Waits like `flush`, and closes the file in any case."""
@@ -72,18 +67,17 @@ class SurvivingWriter:
 
     def reopen(self) -> None:
         """Begins another file."""
-        self.dropped, self.has_failed = 0, False
+        self.has_failed = False
         self._writer.reopen()
 
     def _require_room(self) -> None:
         with contextlib.suppress(FileNotFoundError):  # It may be a URL.
             require_free_block(self.get_logdir())
 
-    def _try(self, call: Callable[[], None]) -> None:
-        if self.has_failed:
-            return
+    def _try(self, *calls: Callable[[], None]) -> None:
         try:
-            call()
+            for call in () if self.has_failed else calls:
+                call()
         except FAILURES as error:
             self.has_failed = True
             warn(self.get_logdir(), error)
@@ -92,9 +86,6 @@ class SurvivingWriter:
 class SummariesSurvive(tf.train.SessionRunHook):
     """Keeps errors of event files from ending a run; comes after all hooks that write them."""
 
-    def __init__(self) -> None:
-        self._writers: list[SurvivingWriter] = []
-
     def begin(self) -> None:
         """Guards the writers that the hooks share by directory."""
         for writer in _tf.cached_summary_writers():
@@ -102,14 +93,6 @@ class SummariesSurvive(tf.train.SessionRunHook):
                 writer.event_writer = SurvivingWriter(writer.event_writer)
             elif writer.event_writer.has_failed:  # In a run before this one.
                 writer.event_writer.reopen()
-            self._writers.append(writer.event_writer)
-
-    def end(self, session: tf.Session) -> None:
-        """Tells the user how many events were lost."""
-        for writer in self._writers:
-            if writer.has_failed:
-                announce(f'summaries in {shown(writer.get_logdir(), 200)}: {writer.dropped} or '
-                         'more events were not written')
 
 
 class SummaryWriters(tf.train.SessionRunHook):

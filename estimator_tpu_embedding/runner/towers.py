@@ -1,7 +1,7 @@
 """Builds a replica of the model per core, a tower, in one graph by one Python thread per core.
 
 The threads run in lock-step: one at a time, core 0 first. They change places only where the model
-ends or calls `cross_replica_sum`, as `CrossShardOptimizer.apply_gradients` does. So the graph is
+ends or sums over replicas, as `CrossShardOptimizer.apply_gradients` does. So the graph is
 the same at every run, and a sum finds the values of all cores.
 
 Three things make every tower believe that it is alone in the graph:
@@ -29,7 +29,7 @@ import dataclasses
 import logging
 import random
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 import numpy as np
@@ -37,7 +37,7 @@ import tensorflow.compat.v1 as tf
 
 from .. import _tf
 from ..errors import ConfigError, Problem
-from ..hosts.placement import Placement, on
+from ..hosts.placement import Placement
 from .tower_variables import SharedVariables, leave_to_first
 
 T = TypeVar('T')
@@ -48,61 +48,31 @@ _KEPT_FROM_ALL_TOWERS = (tf.GraphKeys.TABLE_INITIALIZERS, tf.GraphKeys.QUEUE_RUN
                          tf.GraphKeys.RESOURCES, tf.GraphKeys.LOCAL_RESOURCES)
 
 
-class _Current(threading.local):
-    """The towers and the core that the current thread builds."""
-
-    towers: Towers[Any] | None = None
-    core = 0
+_current: contextvars.ContextVar[Tower | None] = contextvars.ContextVar('tower', default=None)
 
 
-_current = _Current()
-
-
-def current_core() -> int:
-    """Returns the core whose tower the current thread builds; 0 outside of towers."""
-    return _current.core if _current.towers is not None else 0
-
-
-def cross_replica_sum(value: Any, group_assignment: Sequence[Sequence[int]] | None = None
-                      ) -> tf.Tensor:
-    """Returns the sum of a value over all cores, or over the cores of one group.
-
-    Args:
-      value: a tensor of the same shape and dtype on every core.
-      group_assignment: lists of cores; each core is in exactly one. `None` is one group of all.
-
-    Returns:
-      The sum; outside of towers, where there is one replica, the value.
-    """
-    return cross_replica_sums({'a value': value}, group_assignment)['a value']
-
-
-def cross_replica_sums(values: Mapping[str, Any],
-                       group_assignment: Sequence[Sequence[int]] | None = None
-                       ) -> dict[str, tf.Tensor]:
-    """Returns what `cross_replica_sum` returns for each of some values. The towers meet once.
-
-    Values of the same key are added, in whichever order the cores have them. Values that are the
-    same on all cores have the same sum. Keys are nouns, for messages.
-    """
-    tensors = {key: tf.convert_to_tensor(value) for key, value in values.items()}
-    towers = _current.towers
-    if towers is None or not tensors:
-        return {key: tf.identity(value) for key, value in tensors.items()}
-    group, placement = group_of(_current.core, group_assignment, towers.count), towers.placement
-    return towers.meet(tensors, lambda values: each_added(values, group, placement), group)
+def towers_being_built() -> Towers[Any] | None:
+    """Returns the towers of which the current thread builds one, or `None`."""
+    tower = _current.get()
+    return tower.towers if tower is not None else None
 
 
 def number_of_cores() -> int:
     """Returns how many towers are being built; 1 outside of towers."""
-    return _current.towers.count if _current.towers is not None else 1
+    towers = towers_being_built()
+    return towers.count if towers is not None else 1
+
+
+def current_core() -> int:
+    """Returns the core whose tower the current thread builds; 0 outside of towers."""
+    tower = _current.get()
+    return tower.core if tower is not None else 0
 
 
 def meet(value: T, combine: Callable[[list[T]], R]) -> R:
     """Returns `combine` of the values of all cores, in their order; it is called once."""
-    if _current.towers is None:
-        return combine([value])
-    return _current.towers.meet(value, combine)
+    towers = towers_being_built()
+    return combine([value]) if towers is None else towers.meet(value, combine)
 
 
 class Towers(Generic[T]):
@@ -151,7 +121,8 @@ class Towers(Generic[T]):
             key: list(items) for key, items in own.collections.items()})
         before = _tf.variable_scope_state()
         self._towers = self._towers or [
-            Tower(core, base._replace(collections=_tf.copied_variable_store(self._graph)), before)
+            Tower(self, core, base._replace(
+                collections=_tf.copied_variable_store(self._graph)), before)
             for core in range(self.count)]
         for tower in self._towers:
             tower.begin(base)
@@ -175,13 +146,14 @@ class Towers(Generic[T]):
 
     def _repeats(self) -> _tf.Repeats | None:
         """Returns those of the tower whose turn it is, but for tower 0."""
-        is_other = _current.towers is self and _current.core
-        return self._towers[_current.core].repeats if is_other else None
+        tower = _current.get()
+        return tower.repeats if tower and tower.towers is self and tower.core else None
 
     def _take_kept(self, inputs: Sequence[tf.Tensor]) -> None:
         """Lets the tower whose turn it is hold the variables that it uses."""
-        if _current.towers is self and _current.core:
-            self._variables.take_kept(_current.core, inputs, self._towers[0].view.collections.get(
+        core = current_core()
+        if core and towers_being_built() is self:
+            self._variables.take_kept(core, inputs, self._towers[0].view.collections.get(
                 tf.GraphKeys.REGULARIZATION_LOSSES, []))
 
     def _run_in_threads(self, function: Callable[[int], T]) -> None:
@@ -202,7 +174,6 @@ class Towers(Generic[T]):
 
     def meet(self, value: Any, combine: Callable[[list[Any]], R], group: tuple[int, ...] = ()) -> R:
         """See the function `meet`; `combine` is called once per `group`."""
-        core = _current.core
         if self.count > 1 and (tf.get_default_graph() is not self._graph
                                or _tf.is_in_control_flow(self._graph)):
             raise ConfigError(Problem(
@@ -210,13 +181,13 @@ class Towers(Generic[T]):
                 'CrossShardOptimizer.apply_gradients, must be outside of tf.cond, tf.while_loop '
                 'and tf.function', remedy='Apply the gradients always, multiplied by 0 where '
                 'they are not to count.'))
-        tower = self._towers[core]
+        tower = self._towers[current_core()]
         number = tower.num_sums
         tower.num_sums += 1
         if number == len(self._deposits):
             self._deposits.append({})
         deposits = self._deposits[number]
-        deposits[core] = value
+        deposits[tower.core] = value
         tower.view = view_of(self._graph)
         self._hand_over(tower)
         self._await_turn(tower)
@@ -228,9 +199,9 @@ class Towers(Generic[T]):
 
     def _run(self, core: int, function: Callable[[int], T]) -> None:
         tower = self._towers[core]
+        before = _current.set(tower)
         try:
             self._await_turn(tower)
-            _current.towers, _current.core = self, core
             with self._graph.as_default(), _tf.tpu_shard_context(self.count), \
                     tf.variable_creator_scope(self._variables.creator(core)):
                 scope, counts = tower.scope
@@ -243,7 +214,7 @@ class Towers(Generic[T]):
             pass
         except BaseException as error:  # Handed to the thread that called build().
             self._turns.fail(error)
-        _current.towers = None
+        _current.reset(before)
         self._hand_over(tower, is_done=True)
 
     def _hand_over(self, tower: Tower, is_done: bool = False) -> None:
@@ -290,6 +261,7 @@ class Tower:
       repeats: its operations on shapes, which it makes once. Users know those of tower 0 by name.
     """
 
+    towers: Towers[Any]
     core: int
     view: View
     scope: tuple[Any, dict[str, int]]
@@ -318,58 +290,6 @@ def put_view(graph: tf.Graph, view: View) -> None:
     _tf.put_collections(graph, view.collections)
     _tf.put_keras_name_counters(graph, view.layer_names)
     put_random_states(view.random_states)
-
-
-def group_of(core: int, groups: Sequence[Sequence[int]] | None, count: int) -> tuple[int, ...]:
-    """Returns the group of a core; without groups, all `count` cores. Each must be in one group."""
-    if not groups:
-        return tuple(range(count))
-    if sorted(each for group in groups for each in group) != list(range(count)):
-        raise ValueError('Argument `group_assignment` must be a permutation of '
-                         f'range({count}). Received: {groups}')
-    return next(tuple(group) for group in groups if core in group)
-
-
-def each_added(values: Sequence[Mapping[str, tf.Tensor]], group: Sequence[int],
-               placement: Placement | None) -> dict[str, tf.Tensor]:
-    """Returns for each key the sum of the values of the cores of a group.
-
-    The same values get one sum: tables without gradients of their own share their zeros. With a
-    placement, the values of each host are added first.
-    """
-    for key in dict.fromkeys(key for own in values for key in own):
-        having = [core for core, own in enumerate(values) if key in own]
-        if len(having) < len(values):
-            raise unequal(f'{key} on cores {having} only')
-    made: dict[tuple[int, ...], tf.Tensor] = {}
-    sums = {}
-    for key in values[0]:
-        of_key = [own[key] for own in values]
-        same = tuple(map(id, of_key))
-        if same not in made:
-            made[same] = _added(of_key, group, placement)
-        sums[key] = made[same]
-    return sums
-
-
-def _added(values: Sequence[tf.Tensor], group: Sequence[int], placement: Placement | None
-           ) -> tf.Tensor:
-    shapes = [values[core].shape for core in group]
-    if not all(shape.is_compatible_with(shapes[0]) for shape in shapes):
-        raise unequal(f'values of the shapes {list(map(str, shapes))}')
-    if placement is None:
-        return tf.add_n([values[core] for core in group])
-    of_hosts: dict[int, list[tf.Tensor]] = {}
-    for core in sorted(group):
-        host = core // placement.topology.cores_per_host
-        of_hosts.setdefault(host, []).append(values[core])
-    sums = []
-    for host, own in of_hosts.items():
-        with on(placement.host(host)):
-            # Otherwise TensorFlow would add all values at once where they are on one device.
-            sums.append(tf.ensure_shape(tf.add_n(own), own[0].shape))
-    with on(placement.host(min(of_hosts))):
-        return tf.add_n(sums)
 
 
 def unequal(got: str) -> ConfigError:
@@ -427,15 +347,15 @@ def folded() -> Iterator[None]:
     of_first: set[tuple[str, int, str]] = set()
 
     def is_news(record: logging.LogRecord) -> bool:
-        if _current.towers is None:
+        if _current.get() is None:
             return True
         try:
             key = record.name, record.levelno, record.getMessage()
         except Exception:  # Its handler will tell of a format that does not fit.
             return True
-        if _current.core == 0:
+        if current_core() == 0:
             of_first.add(key)
-        return _current.core == 0 or key not in of_first
+        return current_core() == 0 or key not in of_first
 
     loggers = [logging.getLogger(), *logging.Logger.manager.loggerDict.values()]
     handlers = {handler for logger in loggers if isinstance(logger, logging.Logger)

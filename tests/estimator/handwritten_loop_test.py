@@ -15,7 +15,7 @@ from estimator_tpu_embedding.defaults import Defaults
 from estimator_tpu_embedding.errors import ConfigError, UnsupportedError
 from estimator_tpu_embedding.estimator import replicate, tpu_embedding_gradient
 from estimator_tpu_embedding.estimator.replicate import CrossShardOptimizer
-from estimator_tpu_embedding.runner.failures import typed
+from estimator_tpu_embedding.runner.root_cause import typed
 
 SGD = legacy_api.StochasticGradientDescentParameters(1.)
 

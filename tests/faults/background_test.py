@@ -1,5 +1,6 @@
 """C29: what fails beside the training is raised once, by the next save or in the end."""
 
+import contextlib
 import os
 import types
 
@@ -30,15 +31,19 @@ class Writes:
 @pytest.fixture
 def job(memory_folder, tiny, monkeypatch):
     """`job(at, ...)`: (save(step), saver, background, faults); operation `at` fails."""
+    stack = contextlib.ExitStack()
+
     def make(at=None, kind='EIO', lasting=False, **options):
         faults = Faults(at, kind, lasting)
         monkeypatch.setattr(saver, 'Storage', lambda path: FaultyStorage(path, faults))
-        background = Background()
+        background = stack.enter_context(Background())
         committing = saver.CommittingSaver(
             Writes(tiny), {}, b'', background=background, options=CheckpointOptions(**options))
         return (lambda step: committing.save(None, f'{memory_folder}/model.ckpt', step),
                 committing, background, faults)
-    return make
+
+    with stack:
+        yield make
 
 
 def operations(job, last):

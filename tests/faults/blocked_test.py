@@ -16,9 +16,9 @@ from harness.processes import started
 
 from estimator_tpu_embedding.checkpoint.recover import recover
 from estimator_tpu_embedding.errors import InputPipelineError
-from estimator_tpu_embedding.runner import infeed, progress
-from estimator_tpu_embedding.runner.failures import Failures
-from estimator_tpu_embedding.runner.infeed import FeedProgress
+from estimator_tpu_embedding.runner import infeed_threads, progress
+from estimator_tpu_embedding.runner.infeed_threads import FeedProgress
+from estimator_tpu_embedding.runner.root_cause import Failures
 
 pytestmark = pytest.mark.serial  # Signals to this process.
 
@@ -70,16 +70,16 @@ def test_h09_every_minute_a_line_names_the_hosts_and_at_the_deadline_they_are_on
         logged, monkeypatch):
     blocks, report, failures = threading.Event(), progress.RunReport('train', 4), Failures()
     blocking_job.Clock(monkeypatch, blocks, 60.)
+    closed = []
     hosts = FeedProgress([types.SimpleNamespace(name=f'host {number}') for number in range(2)],
-                         failures, report)
+                         failures, report, lambda: closed.append(1))
     report.steps = 2
     for host in hosts.hosts:
         host.has_begun, host.produced, host.idle_since = True, 2, 0.
         host.thread = threading.current_thread()  # It runs, and makes no batch.
     hosts.request(1, 0)
-    closed = []
     monkeypatch.setattr(hosts, 'await_change', lambda seconds: blocks.set())
-    infeed.watch(hosts, 180., 0, lambda: closed.append(1))
+    infeed_threads.watch(hosts, 180., 0)
     lines = [line for level, line in logged if level == 'warning']
     assert lines == [f'Step 3 waits for input: host 0 and host 1 has produced nothing for {one} s.'
                      for one in (60, 120)]

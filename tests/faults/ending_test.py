@@ -18,7 +18,7 @@ import estimator_tpu_embedding as ete
 from estimator_tpu_embedding.checkpoint import saver as savers
 from estimator_tpu_embedding.checkpoint.recover import recover
 from estimator_tpu_embedding.errors import CheckpointWriteError
-from estimator_tpu_embedding.runner.failures import SessionLostError
+from estimator_tpu_embedding.runner.run_sessions import SessionLostError
 
 pytestmark = pytest.mark.no_rerun
 STEPS = 6

@@ -17,7 +17,7 @@ from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology
 from estimator_tpu_embedding.errors import ConfigError, NonFiniteCheckpointError
 from estimator_tpu_embedding.ops import update_rules
 from estimator_tpu_embedding.runner import finite_checks
-from estimator_tpu_embedding.runner.failures import DivergedError
+from estimator_tpu_embedding.runner.finite_checks import DivergedError
 
 TABLE = 'dense_features/f_embedding/embedding_weights'
 BATCH = {'f': np.array([1, 2, 3, 1]), 'label': np.ones(4, np.float32),

@@ -1,6 +1,5 @@
 """Rows C07 and C08: event files that cannot be written, and a model_dir that is read-only."""
 
-import re
 import textwrap
 
 import pytest
@@ -77,8 +76,6 @@ def test_c07_c08_a_full_disk_of_summaries_and_a_read_only_model_dir(tmp_path):
     # C07: of the disk that is full, that is all that is heard.
     assert 'steps [0, 20, 40]' in done.stdout
     assert done.stderr.count(f'W806 summaries in {full}/noise: ') == 1
-    lost = f'summaries in {full}/noise: [1-9][0-9]* or more events were not written'
-    assert re.search(lost, done.stderr)
     # C08: what only reads goes on without event files; training is refused before its graph.
     assert done.stdout.count('evaluated 2 4') == 2
     assert done.stderr.count(f'W806 summaries in {full}/job/eval: ') == 2

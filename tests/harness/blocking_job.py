@@ -17,7 +17,7 @@ import tensorflow.compat.v1 as tf  # noqa: E402
 from harness import jobs  # noqa: E402
 
 from estimator_tpu_embedding import _legacy  # noqa: E402
-from estimator_tpu_embedding.runner import infeed  # noqa: E402
+from estimator_tpu_embedding.runner import infeed_threads  # noqa: E402
 
 BATCH, STEPS = 4, 20
 COLUMNS = [jobs.embedding('f', 10)]
@@ -35,7 +35,7 @@ class Clock:
           seconds: from one look to the next.
         """
         self._blocks, self._seconds, self._now = blocks, seconds, time.monotonic()
-        monkeypatch.setattr(infeed, 'time', self)
+        monkeypatch.setattr(infeed_threads, 'time', self)
 
     def monotonic(self):
         self._now += self._seconds * self._blocks.is_set()

@@ -18,9 +18,9 @@ from estimator_tpu_embedding.core.specs import Topology
 from estimator_tpu_embedding.errors import ConfigError
 from estimator_tpu_embedding.estimator import tpu_addresses
 from estimator_tpu_embedding.hosts.placement import Placement
-from estimator_tpu_embedding.runner import input_graph
+from estimator_tpu_embedding.runner import infeed_operations
 from estimator_tpu_embedding.runner.checkpoint_hooks import CheckpointInputPipelineHook
-from estimator_tpu_embedding.runner.input_graph import built_on_host
+from estimator_tpu_embedding.runner.infeed_operations import built_on_host
 
 TOPOLOGY = Topology(num_hosts=2, cores_per_host=2)
 ON_HOSTS = Placement(TOPOLOGY, is_remote=True, has_input_on_hosts=True)
@@ -231,6 +231,6 @@ def test_no_thread_tunes_a_dataset_of_a_cluster_unless_its_options_say_so():
     dataset = tf.data.Dataset.range(3)
     tuned, options = dataset, tf.data.Options()
     options.autotune.enabled = True
-    assert input_graph.without_tuner(dataset).options().autotune.enabled is False
-    assert input_graph.without_tuner(tuned.with_options(options)).options().autotune.enabled
-    assert input_graph.without_tuner('no dataset') == 'no dataset'
+    assert infeed_operations.without_tuner(dataset).options().autotune.enabled is False
+    assert infeed_operations.without_tuner(tuned.with_options(options)).options().autotune.enabled
+    assert infeed_operations.without_tuner('no dataset') == 'no dataset'

@@ -15,7 +15,7 @@ from harness.processes import ROOT
 
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding.runner import job_run
-from estimator_tpu_embedding.runner.failures import SessionLostError
+from estimator_tpu_embedding.runner.run_sessions import SessionLostError
 
 pytestmark = pytest.mark.no_rerun
 TABLE = 'dense_features/f_embedding/embedding_weights'

@@ -13,9 +13,8 @@ from estimator_tpu_embedding.core.plan import resolve
 from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology
 from estimator_tpu_embedding.errors import Problem
 from estimator_tpu_embedding.runner import progress, run_sessions
-from estimator_tpu_embedding.runner.failures import SessionLostError
 from estimator_tpu_embedding.runner.progress import RunReport
-from estimator_tpu_embedding.runner.run_sessions import Losses, shares
+from estimator_tpu_embedding.runner.run_sessions import Losses, SessionLostError, shares
 
 
 def test_a_job_trains_the_same_tables_whatever_grappler_does_and_says_that_it_is_off(

@@ -63,12 +63,12 @@ def test_hooks_come_in_the_order_of_the_original(tmp_path, sessions):
         # The guards are before the saver; else the order is that of section 9.5. A FeedsKept
         # stands for a hook of the user: of the call, _TPUStopAtStepHook, of the spec.
         ['FiniteLoss', 'FiniteWeights', 'SaverHook', 'SummarySaverHook',
-         'FeedsKept', 'FeedsKept', 'SessionStart', 'SummaryWriters', 'Infeed',
+         'FeedsKept', 'FeedsKept', 'SummaryWriters', 'Infeed',
          'LoggingTensorHook', 'RateHook', 'FeedsKept', 'SavesFinished', 'SummariesSurvive',
          'StepsPerRun'],
-        ['FeedsKept', 'SessionStart', 'SummaryWriters', 'Infeed', 'FinalOpsHook', 'FeedsKept',
+        ['FeedsKept', 'SummaryWriters', 'Infeed', 'FinalOpsHook', 'FeedsKept',
          'SummariesSurvive', 'StepsPerRun'],
-        ['_NoSecondStart', 'FeedsKept', 'SessionStart', 'SummaryWriters', 'Infeed', 'FeedsKept',
+        ['_NoSecondStart', 'FeedsKept', 'SummaryWriters', 'Infeed', 'FeedsKept',
          'SummariesSurvive', 'StepsPerRun']]
 
 

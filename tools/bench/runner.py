@@ -104,7 +104,8 @@ class HandWritten:
             self._graph = graph = build_step(job)
             self._session = tf.Session(config=job.session_config)
             self._session.run(tf.global_variables_initializer())
-            self._session.run([graph.start, *(feed.initializer for feed in graph.input.feeds)])
+            self._session.run([graph.input.start,
+                               *(feed.source.initializer for feed in graph.input.feeds)])
             self._step = _tf.fast_callable(self._session, [graph.step.is_step], [graph.step.loss],
                                            [graph.step.operation])
             self._enqueue = self._session.make_callable(graph.input.feeds[0].step)

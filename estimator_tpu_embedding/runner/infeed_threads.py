@@ -1,6 +1,6 @@
 """Feeds the steps of a run: a thread per host draws batches, and steps wait for them.
 
-`input_graph` builds the operations that the threads run. A hook starts the threads with every
+`infeed_operations` builds the operations that the threads run. A hook starts the threads with every
 session. They make only as many batches as steps were asked for, and one more thread ends the run
 if a host is too late.
 """
@@ -12,21 +12,22 @@ import functools
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-import numpy as np
 import tensorflow.compat.v1 as tf
 
 from .. import _tf
 from ..errors import Problem, UnsupportedError
 from ..hosts.backend import QUEUE_CAPACITY
 from ..ops import checks
-from .failures import SESSION_LOST, Failures, nothing_came, of_pipeline
-from .input import END_OF_INPUT
+from .core_batches import END_OF_INPUT, Input
 from .job import Job
 from .progress import RunReport
-from .signals_and_deadlines import PROMPT_SECONDS, WARN_SECONDS, Shutdown
+from .root_cause import Failures, of_pipeline
+from .signals_and_deadlines import PROMPT_SECONDS, WARN_SECONDS, Shutdown, nothing_came
 
+_SESSION_LOST = (tf.errors.AbortedError, tf.errors.UnavailableError)
+"""After these a `MonitoredSession` makes a new session and restores the newest checkpoint."""
 _SLICE_SECONDS = 0.5
 
 
@@ -35,26 +36,27 @@ class HostFeed(NamedTuple):
 
     Attributes:
       name: of the invocation, as messages show it: `'host 0'`.
-      initializer: starts the input; run once per session, before the first batch.
+      source: whose initializer is run once per session, before the first batch.
       step: hands one batch to each core of the host; blocks while a queue is full.
       counted: the features whose ids are counted, the same for every invocation.
       counts: int64 `[len(counted), 4]`, the `IdCounts` of that step, evaluated with it. They are
         one tensor, since fetching each number by itself took longer than counting.
-      has_data: false if that step handed over padding only, since the data has ended.
       end: run once no batch follows.
-      is_dataset: whether the input is a dataset. Otherwise an `OutOfRangeError` is its end.
       ids: per feature, for each core of the host, the `(samples, ids)` of that step.
     """
 
     name: str
-    initializer: tf.Operation
+    source: Input
     step: tf.Operation
     counted: tuple[str, ...]
     counts: tf.Tensor
-    has_data: tf.Tensor
     end: tf.Operation
-    is_dataset: bool
     ids: dict[str, list[tuple[tf.Tensor, tf.Tensor]]]
+
+    @property
+    def fetches(self) -> list[Any]:
+        """What a thread fetches of every step: counts, whether the batch has data, and `step`."""
+        return [self.counts, self.source.has_data, self.step]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,30 +64,27 @@ class FeedGraph:
     """The operations of a graph that carry its input.
 
     Attributes:
+      start: run once per session, before its input starts.
       feeds: one per invocation of input_fn.
       close: ends every wait of the threads, and of a step for its batches.
       ahead: batches beyond its own that a step waits for, 0 or 1.
     """
 
+    start: tf.Operation
     feeds: Sequence[HostFeed]
     close: tf.Operation
     ahead: int
 
 
-Drawing = Callable[[tf.Session, int, HostFeed], Callable[[], tuple[np.ndarray, bool]]]
-"""Takes a session, the number of a feed, and the feed; returns a function for its thread.
-
-That function hands over one batch per call. It returns the counts of the batch, and whether the
-batch has data.
-"""
+Draw = Callable[[], Sequence[Any]]
+"""Hands over one batch; returns its counts, and whether it has data."""
 
 
-def drawing(session: tf.Session, number: int, feed: HostFeed
-            ) -> Callable[[], tuple[np.ndarray, bool]]:
-    """Returns the function of a feed's thread; a `Drawing` that does nothing else."""
+def drawing(session: tf.Session, number: int, feed: HostFeed) -> Draw:
+    """Returns the function of the thread of a feed, which is the one of this number."""
     del number
-    run = session.make_callable([feed.counts, feed.has_data, feed.step])
-    return lambda: tuple(run()[:2])
+    run: Draw = session.make_callable(feed.fetches)
+    return run
 
 
 class Infeed(tf.train.SessionRunHook):
@@ -96,37 +95,39 @@ class Infeed(tf.train.SessionRunHook):
     Attributes:
       draws_ahead: whether batches may be drawn before their step, but for the one that a step
         waits for beyond its own.
+      progress: that of the session.
     """
 
-    def __init__(self, graph: FeedGraph, job: Job, draw: Drawing, *, shutdown: Shutdown,
+    def __init__(self, graph: FeedGraph, job: Job,
+                 drawing: Callable[[tf.Session, int, HostFeed], Draw], *, shutdown: Shutdown,
                  failures: Failures, report: RunReport):
-        self._graph, self._job, self._draw = graph, job, draw
+        self._graph, self._job, self._drawing = graph, job, drawing
         self._shutdown, self._failures, self._report = shutdown, failures, report
         self.draws_ahead = True
-        self._session: tf.Session | None = None
-        self._progress = FeedProgress([], failures, report)
+        self.progress = FeedProgress([], failures, report, lambda: None)
         self._watcher: threading.Thread | None = None
         self._first_step = 0
 
     def after_create_session(self, session: tf.Session, coord: object) -> None:
-        """Starts the threads, which start every input from its beginning, and waits until all have.
+        """Starts the engine and the threads, which start every input, and waits until all have.
 
         A pipeline may block there. Hooks that come later may then put the iterators elsewhere.
         """
         self.stop()
+        session.run(self._graph.start)
         self._shutdown.restart()
-        progress = FeedProgress(self._graph.feeds, self._failures, self._report)
+        self.progress = progress = FeedProgress(
+            self._graph.feeds, self._failures, self._report,
+            functools.partial(_run_quietly, session, self._graph.close))
         if self._report.verb == 'train':
             self._first_step = int(session.run(_tf.global_step_read(session.graph)))
-        self._session, self._progress = session, progress
         for host in progress.hosts:
             host.thread = threading.Thread(target=self._feed, args=(session, progress, host),
                                            daemon=True, name=f'infeed-{host.number}')
             host.thread.start()
         self._watcher = threading.Thread(
-            target=watch, name='infeed-watch', daemon=True, args=(
-                progress, self._job.input_deadline, self._graph.ahead,
-                functools.partial(_run_quietly, session, self._graph.close)))
+            target=watch, name='infeed-watch', daemon=True,
+            args=(progress, self._job.input_deadline, self._graph.ahead))
         self._watcher.start()
         began = time.monotonic()
 
@@ -145,9 +146,9 @@ class Infeed(tf.train.SessionRunHook):
         loop cut short would leave batches behind.
         """
         if not self.draws_ahead:
-            self._progress.request(1, min(steps - 1 - number + following, self._graph.ahead))
+            self.progress.request(1, min(steps - 1 - number + following, self._graph.ahead))
         elif not number:
-            self._progress.request(steps, following)
+            self.progress.request(steps, following)
 
     def await_batch(self) -> None:
         """Waits until every core has its batch of the next step.
@@ -160,7 +161,7 @@ class Infeed(tf.train.SessionRunHook):
           UnsupportedError: if no session was announced to this hook.
           Whatever ended a thread.
         """
-        if self._session is None:
+        if not self.progress.hosts:
             raise UnsupportedError(Problem(
                 'E907', 'TPUConfig.experimental_feed_hook', 'its after_create_session must call '
                 'that of TPUInfeedOutfeedSessionHook, which starts the input'))
@@ -170,41 +171,36 @@ class Infeed(tf.train.SessionRunHook):
             return self._shutdown.termination.is_asked and (
                 self._report.verb == 'train' or time.monotonic() - began > PROMPT_SECONDS)
 
-        self._progress.wait_until(self._progress.has_batch, gives_up)
-
-    def ended_input(self) -> str | None:
-        """Returns the host whose data ended first, if that ended the run, or `None`."""
-        return self._progress.ended_input
+        self.progress.wait_until(self.progress.has_batch, gives_up)
 
     def interrupt(self) -> None:
         """Ends every wait for batches, from any thread; a step that waits then fails."""
-        if self._session is not None:
-            _run_quietly(self._session, self._graph.close)
+        self.progress.close()
 
     def stop(self) -> None:
         """Ends the threads; may be called at any time before the session is closed."""
-        if not self._progress.stop():
+        if not self.progress.stop():
             return
-        alive = [host for host in self._progress.hosts if host.is_alive()]
+        alive = [(host.thread, host.feed.name) for host in self.progress.hosts
+                 if host.thread is not None and host.thread.is_alive()]
         if alive:
             self.interrupt()
-        for host in alive:
-            assert host.thread is not None
-            if not self._shutdown.wait_for(host.thread, f'the input of {host.feed.name}'):
+        for thread, name in alive:
+            if not self._shutdown.wait_for(thread, f'the input of {name}'):
                 tf.logging.warning('The input of %s still does not return after the run ended; '
-                                   'its thread is left behind.', host.feed.name)
+                                   'its thread is left behind.', name)
         if self._watcher is not None:
             self._shutdown.wait_for(self._watcher, 'the thread that watches the input')
 
     def _feed(self, session: tf.Session, progress: FeedProgress, host: HostProgress) -> None:
         try:
-            session.run(host.feed.initializer)
-            draw = self._draw(session, host.number, host.feed)
+            session.run(host.feed.source.initializer)
+            draw = self._drawing(session, host.number, host.feed)
             host.has_begun = True
             progress.notify()
             while progress.await_demand(host):
                 began = time.monotonic()
-                counts, has_data = draw()
+                counts, has_data, *_ = draw()
                 self._report.add_counts(host.feed.counted, counts,
                                         (time.monotonic() - began) / len(progress.hosts))
                 progress.add_batch(host, has_data)
@@ -218,10 +214,10 @@ class Infeed(tf.train.SessionRunHook):
         message = error.message if isinstance(error, tf.errors.OpError) else ''
         problem = checks.message_to_problem(message)
         if problem is not None and problem.code == END_OF_INPUT or (
-                not host.feed.is_dataset and isinstance(error, tf.errors.OutOfRangeError)):
+                not host.feed.source.is_dataset and isinstance(error, tf.errors.OutOfRangeError)):
             host.has_ended = host.has_left = True
             _run_quietly(session, host.feed.end)
-        elif isinstance(error, SESSION_LOST):
+        elif isinstance(error, _SESSION_LOST):
             progress.lost = error
         else:
             batch, made_by = host.produced + 1, self._job.input_fn
@@ -230,7 +226,7 @@ class Infeed(tf.train.SessionRunHook):
                     'E520', f'input of {host.feed.name}', 'its pipeline must give a batch for '
                     f'step {self._first_step + batch}', type(error).__name__,
                     f'The dataset is that of {made_by}.' if made_by else '')))
-            _run_quietly(session, self._graph.close)
+            progress.close()
         progress.notify()
 
 
@@ -275,13 +271,15 @@ class FeedProgress:
     is drawn that no step will use. Any thread may call any method.
 
     Attributes:
+      close: ends every wait of the threads, and of a step for its batches.
       lost: the error that lost the session, if a thread has met one.
       ended_input: the host whose data ended first, if that ended the run.
     """
 
-    def __init__(self, feeds: Sequence[HostFeed], failures: Failures, report: RunReport):
+    def __init__(self, feeds: Sequence[HostFeed], failures: Failures, report: RunReport,
+                 close: Callable[[], None]):
         self.hosts = [HostProgress(number, feed) for number, feed in enumerate(feeds)]
-        self.failures, self.report = failures, report
+        self.failures, self.report, self.close = failures, report, close
         self.lost: tf.errors.OpError | None = None
         self.is_stopping = False
         self.ended_input: str | None = None
@@ -383,8 +381,8 @@ class FeedProgress:
         return self.report.steps - self._steps_before
 
 
-def watch(progress: FeedProgress, deadline: float, ahead: int, close: Callable[[], None]) -> None:
-    """Warns while the input of a host takes long, and ends the run by `close` at the deadline.
+def watch(progress: FeedProgress, deadline: float, ahead: int) -> None:
+    """Warns while the input of a host takes long, and ends the run at the deadline.
 
     It is late if it gives nothing while a step waits, which needs `ahead` batches beyond its own.
     """
@@ -401,7 +399,7 @@ def watch(progress: FeedProgress, deadline: float, ahead: int, close: Callable[[
                 progress.failures.record(f'infeed of {host.feed.name}', error)
             # At once: the end of the run may take its time.
             tf.logging.error('%s', '\n'.join([*map(str, errors), *errors[0].__notes__]))
-            close()
+            progress.close()
             progress.notify()
             return
         silent = [host for host in waiting if now - host.idle_since >= WARN_SECONDS]

@@ -6,7 +6,7 @@ from estimator_tpu_embedding.core import deployment as d
 from estimator_tpu_embedding.core.specs import Topology
 from estimator_tpu_embedding.errors import InputError, InputShapeError
 from estimator_tpu_embedding.ops import checks
-from estimator_tpu_embedding.runner.input import Batch, CoreQueue, open_input
+from estimator_tpu_embedding.runner.core_batches import Batch, CoreQueue, open_input
 
 
 def opened(source, cores=1, hosts=1, share='elements', size=1, **kwargs):

@@ -1,13 +1,9 @@
-"""Holds the errors of runs, and finds the root cause among the failures of all threads."""
+"""Finds the root cause among the failures of all threads, as an error of this package."""
 
 from __future__ import annotations
 
-import dataclasses
 import functools
-import gc
-import sys
 import threading
-import traceback
 from typing import Any
 
 import tensorflow.compat.v1 as tf
@@ -23,65 +19,9 @@ from ..errors import (
     Problem,
 )
 from ..ops import checks
-
-SESSION_LOST = (tf.errors.AbortedError, tf.errors.UnavailableError)
-"""After these a `MonitoredSession` makes a new session and restores the newest checkpoint."""
+from .finite_checks import DivergedCheckpointError, DivergedError
 
 _CONSEQUENCES = (tf.errors.CancelledError, tf.errors.AbortedError)
-
-
-class DivergedError(EteError, tf.train.NanLossDuringTrainingError):
-    """Numbers are no longer finite, and no checkpoint holds any of them.
-
-    The code says which numbers:
-
-    - E801: a gradient of a table. Nothing of that step was written to the tables.
-    - E803: a loss.
-    - E804: a weight of the model.
-    - E805: gradients of tables in so many steps in a row that skipping them did not help.
-    - E620: a value that was to be saved.
-
-    Attributes:
-      checkpoint: prefix of the newest checkpoint, or `None`; known when the run has ended.
-    """
-
-    checkpoint: str | None = None
-
-    @property
-    def step(self) -> int | None:
-        """The global step at which the step at fault began; for E620, the one to be saved."""
-        return next((one.step for one in self.problems if one.step is not None), None)
-
-    def tell_checkpoint(self, checkpoint: str | None) -> None:
-        """Adds the newest checkpoint to the message: training can go on from there."""
-        self.checkpoint = checkpoint
-        first, *others = self.problems
-        self.args = (dataclasses.replace(first, remedy=' '.join(filter(None, [
-            first.remedy, 'There is no checkpoint.' if checkpoint is None
-            else f'The newest checkpoint is {checkpoint}.']))), *others)
-
-
-class DivergedWeightsError(DivergedError, tf.errors.InvalidArgumentError):
-    """E804: a weight of the model is not finite; an InvalidArgumentError in the original."""
-
-    def __init__(self, *problems: Problem):
-        tf.errors.InvalidArgumentError.__init__(self, None, None, '\n'.join(map(str, problems)))
-        self.args = problems
-
-    @property
-    def message(self) -> str:
-        """The text, as every error of TensorFlow has it."""
-        return str(self)
-
-
-class DivergedCheckpointError(DivergedError, NonFiniteCheckpointError):
-    """E620: a value that was to be saved is not finite."""
-
-
-class SessionLostError(EteError, RuntimeError):
-    """E802: sessions were lost again and again without a step between, or after the last step."""
-
-
 _CLASSES: dict[str, type[EteError]] = {
     'E421': ConfigError, 'E457': ConfigError, 'E476': ConfigError,
     'E501': IdRangeError, 'E511': InputShapeError, 'E512': InputShapeError,
@@ -172,30 +112,3 @@ def of_pipeline(error: BaseException, problem: Problem) -> BaseException:
         return better
     kind: Any = type(better)
     return _pipeline_class(kind)(better, problem).with_traceback(better.__traceback__)
-
-
-def nothing_came(name: str, waited: float, *, has_stacks: bool = True) -> InputPipelineError:
-    """Returns E522 for the input `name`, which takes too long, with stacks of all threads as notes.
-    """
-    error = InputPipelineError(Problem(
-        'E522', f'input of {name}', 'it must produce a batch before the deadline',
-        f'nothing for {waited:.0f} s', 'What the threads of this process do is below. Where '
-        'input may take longer, set RunConfig(input_deadline_secs=...).'))
-    names = {thread.ident: thread.name for thread in threading.enumerate()}
-    for thread, frame in _frames().items() if has_stacks else ():
-        error.add_note(f'thread {names.get(thread, thread)}:\n'
-                       + ''.join(traceback.format_stack(frame)))
-    return error
-
-
-def _frames() -> dict[int, Any]:
-    """Returns the topmost frame of every thread of this process."""
-    enabled = gc.isenabled()
-    # A collection inside that call may free a thread-local, which takes the lock that the call
-    # holds: up to Python 3.11 the process then stands still (CPython issue 106883).
-    gc.disable()
-    try:
-        return sys._current_frames()
-    finally:
-        if enabled:
-            gc.enable()

@@ -23,8 +23,8 @@ from ..hosts.operation_devices import python_in
 from ..hosts.pipelined import PipelinedBackend
 from ..hosts.placement import Placement, on
 from ..ops.ids import IdBatch, IdCounts
-from .infeed import HostFeed
-from .input import DATASETS, Batch, CoreQueue, Input, filled, open_input
+from .core_batches import DATASETS, Batch, CoreQueue, Input, filled, open_input
+from .infeed_threads import HostFeed
 from .job import Job
 from .signals_and_deadlines import called_in_time
 
@@ -106,9 +106,8 @@ def _feed_of(invocation: Invocation, inputs: DrawnInput, queues: Sequence[CoreQu
             tf.int64), [-1, 4]) for core in cores]
     ends = ([backend.end(core=core) for core in cores]
             if isinstance(backend, PipelinedBackend) else [])
-    drawn = inputs.sources[invocation.index]
-    return HostFeed(invocation.name, drawn.initializer, tf.group(*enqueues), counted,
-                    tf.add_n(counts), drawn.has_data, tf.group(*ends), drawn.is_dataset, ids)
+    return HostFeed(invocation.name, inputs.sources[invocation.index], tf.group(*enqueues),
+                    counted, tf.add_n(counts), tf.group(*ends), ids)
 
 
 _REMEDY = 'Leave input_on_workers off: the client then has the input, with all of its Python.'

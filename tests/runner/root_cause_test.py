@@ -1,6 +1,6 @@
 import tensorflow.compat.v1 as tf
 
-from estimator_tpu_embedding.runner.failures import Failures
+from estimator_tpu_embedding.runner.root_cause import Failures
 
 
 def test_the_first_failure_that_is_no_consequence_is_the_cause_and_the_others_are_notes():
