@@ -19,7 +19,7 @@ from .. import _tf, defaults
 from ..cluster.cluster import current
 from ..cluster.server import Target
 from ..errors import ConfigError, Problem, UnsupportedError, shown
-from ..estimator import replicate, tpu_addresses
+from ..estimator import tf_tpu, tpu_addresses
 from ..estimator.tpu_context import tpu_topology
 from ..midlevel.replicas import forget_initialized
 from ..runner import towers
@@ -36,15 +36,15 @@ def put_in_place() -> None:
     """Replaces functions in every module that has them, and the sessions of this process."""
     # TensorFlow's own would sum the n-th gradients of all cores, whatever their variables are.
     tf.compat.v1.tpu.CrossShardOptimizer.apply_gradients = (
-        replicate.CrossShardOptimizer.apply_gradients)
-    _tf.tpu_ops_module().cross_replica_sum = replicate.cross_replica_sum
+        tf_tpu.CrossShardOptimizer.apply_gradients)
+    _tf.tpu_ops_module().cross_replica_sum = tf_tpu.cross_replica_sum
     module = _tf.tpu_module()
-    module.split_compile_and_replicate = replicate.split_compile_and_replicate
-    module.initialize_system = replicate.initialize_system
-    module.shutdown_system = replicate.shutdown_system
-    import_paths.put('tpu', import_paths.V1_ROOTS, cross_replica_sum=replicate.cross_replica_sum,
-                     initialize_system=replicate.initialize_system,
-                     shutdown_system=replicate.shutdown_system)
+    module.split_compile_and_replicate = tf_tpu.split_compile_and_replicate
+    module.initialize_system = tf_tpu.initialize_system
+    module.shutdown_system = tf_tpu.shutdown_system
+    import_paths.put('tpu', import_paths.V1_ROOTS, cross_replica_sum=tf_tpu.cross_replica_sum,
+                     initialize_system=tf_tpu.initialize_system,
+                     shutdown_system=tf_tpu.shutdown_system)
     for path, functions in connecting().items():
         import_paths.put(path, **functions)
     for path in ('config', 'config.experimental'):

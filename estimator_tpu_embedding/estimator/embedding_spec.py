@@ -13,10 +13,10 @@ from ..columns.embedding_columns import columns_to_specs
 from ..core.partition import STRATEGIES
 from ..core.specs import FeatureSpec, TableSpec
 from ..errors import Problem, did_you_mean, noted
-from . import parameters as p
+from . import optimizer_parameters as p
 from .table_config import FeatureConfig, TableConfig, configs_to_specs
 
-_PARAMETERS_OF_COLUMNS = (
+PARAMETERS_OF_COLUMNS = (
     p.ProximalAdagradParameters, p.AdagradParameters, p.AdamParameters, p.FtrlParameters,
     p.StochasticGradientDescentParameters, p.MomentumParameters, p.RMSPropParameters)
 _WHICH_COLUMNS = (
@@ -163,9 +163,9 @@ def _check_columns(columns: Sequence[Any], parameters: Any) -> None:
         if not isinstance(column, supported):
             raise noted(TypeError(f'All feature columns must be supported types in {supported}. '
                                   f'Got {type(column)}'), _WHICH_COLUMNS)
-    if not isinstance(parameters, _PARAMETERS_OF_COLUMNS):
+    if not isinstance(parameters, PARAMETERS_OF_COLUMNS):
         raise noted(ValueError('optimization_parameters must be an instance of type '
-                               f'{_PARAMETERS_OF_COLUMNS}. Got {type(parameters)}.'), _EXAMPLE)
+                               f'{PARAMETERS_OF_COLUMNS}. Got {type(parameters)}.'), _EXAMPLE)
 
 
 def _check_dicts(features: Mapping[str, Any], tables: Mapping[str, Any]) -> None:

@@ -21,7 +21,7 @@ from ..hosts.placement import Placement, on
 from ..proto.codec import Config, plan_to_config
 from . import enqueue, tpu_addresses
 from .graph_engine import GraphEngine
-from .parameters import StochasticGradientDescentParameters, _OptimizationParameters
+from .optimizer_parameters import StochasticGradientDescentParameters, _OptimizationParameters
 from .table_config import DeviceConfig, FeatureConfig, TableConfig, configs_to_specs
 from .tpu_context import topology_of
 

@@ -7,7 +7,7 @@ from harness import jobs
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding.core.learning_rates import ConstantRate
 from estimator_tpu_embedding.core.specs import FeatureSpec
-from estimator_tpu_embedding.estimator import parameters
+from estimator_tpu_embedding.estimator import optimizer_parameters as parameters
 from estimator_tpu_embedding.estimator.table_config import FeatureConfig, TableConfig
 
 ADAGRAD = ete.AdagradParameters(.1)

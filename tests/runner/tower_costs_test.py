@@ -8,7 +8,7 @@ from estimator_tpu_embedding.core.optimizers import Adagrad
 from estimator_tpu_embedding.core.plan import resolve
 from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology
 from estimator_tpu_embedding.errors import ConfigError
-from estimator_tpu_embedding.estimator.replicate import CrossShardOptimizer
+from estimator_tpu_embedding.estimator.tf_tpu import CrossShardOptimizer
 from estimator_tpu_embedding.runner.gradient_capture import GradientCapture
 from estimator_tpu_embedding.runner.towers import Towers
 
