@@ -9,7 +9,6 @@ import copy
 import dataclasses
 import enum
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -22,7 +21,10 @@ from ..core.specs import Kernels
 from ..errors import ConfigError, Problem
 from .tpu_addresses import ClusterOfConfig, EmulatedCluster, announce_addresses
 
-_PlainRunConfig: Any = _legacy.run_config_class()
+_PlainRunConfig: Any = _legacy.load().RunConfig
+_util = _legacy.module('tpu.util')
+check_positive = _util.check_positive_integer
+parse_iterations_per_loop = _util.parse_iterations_per_loop
 
 
 class ExportSavedModelApiVersion(enum.Enum):
@@ -138,39 +140,11 @@ def _job_name_of_tf_config() -> str | None:
     """Returns the name that `TF_CONFIG` gives to the job of the TPU workers."""
     try:
         with _tf.without_deprecation_warnings():
-            service = _legacy.run_config_class()().service or {}
+            service = _legacy.load().RunConfig().service or {}
     except ValueError:  # The RunConfig of the job will say it.
         return None
     name: str | None = service.get('tpu_worker_job_name')
     return name
-
-
-def parse_iterations_per_loop(value: Any) -> tuple[int, str]:
-    """Returns `(steps, 'count')` or `(seconds, 'seconds')` for a value of `iterations_per_loop`.
-
-    Raises:
-      ValueError: for a value that is neither a number of steps nor a time.
-
-    >>> parse_iterations_per_loop('100'), parse_iterations_per_loop('5m')
-    ((100, 'count'), (300, 'seconds'))
-    """
-    found = re.fullmatch(r'([1-9][0-9]*)([smh]?)', str(value))
-    if found is None or isinstance(value, bool):
-        raise ValueError(
-            'Invalid TPUConfig `iterations_per_loop` value. Value must be positive integer value '
-            'or time-based value `<N><s|m|h>` where <N> is anypositive integer and `s`, `m`, '
-            '`h` are unit of time in seconds, minutes, hours respectively. Examples of valid '
-            'values: `3600s`, `60m`, `1h`.')
-    number, unit = int(found.group(1)), found.group(2)
-    return (number * {'s': 1, 'm': 60, 'h': 3600}[unit], 'seconds') if unit else (number, 'count')
-
-
-def check_positive(value: Any, name: str) -> None:
-    """Raises the original's errors unless `value` is a positive whole number."""
-    if not isinstance(value, int) and not hasattr(value, '__index__'):
-        raise TypeError(f'{name} must be int, got {type(value)}')
-    if value <= 0:
-        raise ValueError(f'{name} must be positive, got {value}')
 
 
 def check_partition_dims(dims: Any, cores: int | None, *, is_per_host: bool) -> None:

@@ -292,7 +292,7 @@ def model_fn_inference_on_tpu(model_fn: Callable[..., Any], features: Any, label
       The `EstimatorSpec` or `TPUEstimatorSpec` that model_fn returned.
     """
     _say_of_batches(batch_config)
-    given = {'labels': labels, 'mode': _legacy.mode_keys().PREDICT, 'config': config,
+    given = {'labels': labels, 'mode': _legacy.load().ModeKeys.PREDICT, 'config': config,
              'params': params}
     taken = inspect.signature(model_fn).parameters
     return model_fn(features, **{name: given[name] for name in given if name in taken})

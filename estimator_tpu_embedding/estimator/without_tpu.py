@@ -35,8 +35,8 @@ from .tpu_config import InputPipelineConfig
 from .tpu_estimator_names import ExamplesPerSecondHook
 from .tpu_estimator_spec import TPUEstimatorSpec
 
-_Estimator: Any = _legacy.estimator_class()
-_KEYS = _legacy.mode_keys()
+_Estimator: Any = _legacy.load().Estimator
+_KEYS = _legacy.load().ModeKeys
 VERBS = {_KEYS.TRAIN: 'train', _KEYS.EVAL: 'evaluate', _KEYS.PREDICT: 'predict'}
 BATCH_SIZES = {_KEYS.TRAIN: 'train_batch_size', _KEYS.EVAL: 'eval_batch_size',
                _KEYS.PREDICT: 'predict_batch_size'}
@@ -178,7 +178,7 @@ class WithoutTpu(_Estimator):
         spec = user_functions.call_model_fn(self._model_fn, features, labels, mode, params, config)
         if isinstance(spec, TPUEstimatorSpec):
             spec = spec.as_estimator_spec()
-        if not isinstance(spec, _legacy.estimator_spec_class()):
+        if not isinstance(spec, _legacy.load().EstimatorSpec):
             raise ValueError('model_fn should return an EstimatorSpec.')
         refuse_foreign_sums()
         if not self._use_tpu and not self.config.cluster_spec:  # A cluster spreads them.
