@@ -114,7 +114,7 @@ class Optimizer:
     @property
     def updates_all_rows(self) -> bool:
         """Whether rows that were not looked up change too, with a gradient of 0."""
-        return False
+        return bool(getattr(self, f'use_non_lazy_{self.field}', False))
 
     def problems(self, where: str) -> Iterator[Problem]:
         """Yields each problem of the hyper-parameters, for the table called `where`."""
@@ -211,11 +211,6 @@ class Adam(Optimizer):
     epsilon: float = number(1e-8, above=0)
     use_non_lazy_adam: bool = False
     use_sum_inside_sqrt: bool = True
-
-    @property
-    def updates_all_rows(self) -> bool:
-        """The same as `use_non_lazy_adam`."""
-        return self.use_non_lazy_adam
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -356,11 +351,6 @@ class Lion(Optimizer):
     beta1: float = number(0.9, at_least=0, below=1)
     beta2: float = number(0.99, at_least=0, below=1)
     use_non_lazy_lion: bool = False
-
-    @property
-    def updates_all_rows(self) -> bool:
-        """The same as `use_non_lazy_lion`."""
-        return self.use_non_lazy_lion
 
 
 OPTIMIZERS: dict[str, type[Optimizer]] = {
