@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 from ..errors import ConfigError, Problem, counted, did_you_mean, quoted
 from . import limits
-from .learning_rates import ConstantRate, Rate
-from .optimizers import Optimizer, SlotSpec
+from .optimizers import ConstantRate, Optimizer, Rate, SlotSpec
 from .partition import STRATEGIES, Partition
 from .specs import FeatureSpec, TableSpec, Topology
 

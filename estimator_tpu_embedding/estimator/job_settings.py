@@ -11,10 +11,10 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from .. import defaults
-from ..columns import column_vocabulary, embedding_columns
+from ..columns import embedding_columns
 from ..columns.featurizer import Featurizer
-from ..core.learning_rates import shared_code_warnings
 from ..core.names import directory_doubts
+from ..core.optimizers import shared_code_warnings
 from ..core.plan import resolve
 from ..core.specs import MAX_THREADS, FeatureSpec, Kernels, TableSpec, Topology
 from ..core.vocabulary_digests import Words
@@ -207,7 +207,7 @@ def words_of(spec: EmbeddingConfigSpec | None) -> list[Words]:
     """Returns the words that the columns of a spec map to ids."""
     if spec is None:
         return []
-    return column_vocabulary.words_of([*(spec.feature_columns or []),
+    return embedding_columns.words_of([*(spec.feature_columns or []),
                                        *(spec.tensor_core_feature_columns or [])])
 
 

@@ -11,8 +11,7 @@ import tensorflow.compat.v1 as tf
 
 from .. import defaults
 from ..core import optimizers
-from ..core.learning_rates import DynamicRate
-from ..core.optimizers import Optimizer
+from ..core.optimizers import DynamicRate, Optimizer
 from ..core.partition import STRATEGIES
 from ..core.plan import Plan, resolve
 from ..core.specs import TableSpec, Topology

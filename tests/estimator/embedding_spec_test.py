@@ -5,7 +5,7 @@ import tensorflow.compat.v1 as tf
 from harness import jobs
 
 import estimator_tpu_embedding as ete
-from estimator_tpu_embedding.core.learning_rates import ConstantRate
+from estimator_tpu_embedding.core.optimizers import ConstantRate
 from estimator_tpu_embedding.core.specs import FeatureSpec
 from estimator_tpu_embedding.estimator import optimizer_parameters as parameters
 from estimator_tpu_embedding.estimator.table_config import FeatureConfig, TableConfig
