@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import functools
 import re
@@ -41,8 +42,7 @@ def wait_instead(operation: Any, others: Any) -> None:
     """
     for waiting in operation._control_outputs:
         kept = [each for each in waiting.control_inputs if each is not operation]
-        waiting._remove_all_control_inputs()
-        waiting._add_control_inputs([*kept, *others])
+        replace_control_inputs(waiting, [*kept, *others])
 
 
 def function_of(graph: Any, name: str) -> Any:
@@ -101,14 +101,21 @@ def is_compiled_by_xla(graph: Any) -> bool:
     return bool(control_flow_util.GraphOrParentsInXlaContext(graph))
 
 
-def collections_of(graph: Any) -> dict[Any, list[Any]]:
-    """Returns the collections of `graph`, not a copy."""
-    return graph._collections
+def collections_and_names(graph: Any) -> tuple[dict[Any, list[Any]], dict[Any, int]]:
+    """Returns the collections of `graph`, and how often Keras has used each layer name in it.
+
+    The collections are no copy, as those of the public way are. The counts number the next layers.
+    """
+    from tf_keras.src import backend
+    return graph._collections, dict(backend.PER_GRAPH_OBJECT_NAME_UIDS.get(graph, {}))
 
 
-def put_collections(graph: Any, collections: dict[Any, list[Any]]) -> None:
-    """Gives `graph` other collections. The public way would copy each."""
-    graph._collections = collections
+def put_collections_and_names(graph: Any, of_graph: dict[Any, list[Any]],
+                              names: dict[Any, int]) -> None:
+    """Gives `graph` what `collections_and_names` returned."""
+    from tf_keras.src import backend
+    graph._collections = of_graph
+    backend.PER_GRAPH_OBJECT_NAME_UIDS[graph] = collections.defaultdict(int, names)
 
 
 def copied_variable_store(graph: Any) -> dict[Any, list[Any]]:
@@ -143,20 +150,6 @@ def put_variable_scope_state(state: tuple[Any, dict[str, int]]) -> None:
     store = variable_scope.get_variable_scope_store()
     store.current_scope = state[0]
     store.variable_scopes_count = dict(state[1])
-
-
-def keras_name_counters(graph: Any) -> dict[Any, Any]:
-    """Returns how often Keras has used each layer name in `graph`: the next layer's number."""
-    from tf_keras.src import backend
-    return dict(backend.PER_GRAPH_OBJECT_NAME_UIDS.get(graph, {}))
-
-
-def put_keras_name_counters(graph: Any, counters: dict[Any, Any]) -> None:
-    """Gives `graph` counters that `keras_name_counters` returned."""
-    import collections
-
-    from tf_keras.src import backend
-    backend.PER_GRAPH_OBJECT_NAME_UIDS[graph] = collections.defaultdict(int, counters)
 
 
 @contextlib.contextmanager

@@ -160,9 +160,9 @@ class Partition:
         if quotient == 0:
             return ids, ids - ids
         hosts = maximum(ids // (quotient + 1), (ids - rest) // quotient)
-        # hosts + rest - maximum(...) is their minimum: the hosts before with one row more.
-        starts = hosts * quotient + (hosts + rest - maximum(hosts, rest))
-        return hosts, ids - starts
+        # The smaller one of `hosts` and `rest`, which have no `minimum` in common.
+        fuller_before = hosts + rest - maximum(hosts, rest)
+        return hosts, ids - (hosts * quotient + fuller_before)
 
     def stored_row(self, ids: np.ndarray) -> np.ndarray:
         """Returns the row of each id in a checkpoint tensor, which holds host after host.

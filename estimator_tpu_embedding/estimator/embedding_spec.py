@@ -128,7 +128,7 @@ class EmbeddingConfigSpec(_Fields):
 
     def __reduce__(self) -> Any:
         """Copies by fields, which differ from the arguments and were checked already."""
-        return _restored, tuple(self)
+        return EmbeddingConfigSpec._make, (tuple(self),)
 
     def to_specs(self) -> tuple[list[TableSpec], list[FeatureSpec]]:
         """Returns the tables and features that the embedding engine holds.
@@ -141,10 +141,6 @@ class EmbeddingConfigSpec(_Fields):
             return configs_to_specs(self.table_to_config_dict or {},
                                     self.feature_to_config_dict or {})
         return columns_to_specs(self.feature_columns)
-
-
-def _restored(*fields: Any) -> EmbeddingConfigSpec:
-    return EmbeddingConfigSpec._make(fields)
 
 
 def _unknown(name: str) -> str:

@@ -86,7 +86,6 @@ def refuse_unsupported(config: RunConfig) -> None:
 
 
 def _problems_of_hook(cls: Any) -> Iterator[Problem]:
-    """Yields every problem of an `experimental_feed_hook`."""
     if not (isinstance(cls, type) and issubclass(cls, TPUInfeedOutfeedSessionHook)):
         yield Problem('E907', 'TPUConfig.experimental_feed_hook', 'it must be a subclass of '
                       'TPUInfeedOutfeedSessionHook, without which nothing would feed', repr(cls))
@@ -223,7 +222,6 @@ def declared_by(spec: EmbeddingConfigSpec, id_policy: str | Mapping[str, str] | 
 
 def _with_policy(features: Sequence[FeatureSpec], policy: str | Mapping[str, str]
                  ) -> list[FeatureSpec]:
-    """Returns the features, each with its policy for ids out of range."""
     if isinstance(policy, str):
         return [dataclasses.replace(feature, id_policy=policy) for feature in features]
     names = [feature.name for feature in features]

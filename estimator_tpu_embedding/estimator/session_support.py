@@ -70,7 +70,6 @@ class WatchdogManager:
 
     def __init__(self, session: Any, devices: Sequence[str] | None = None,
                  ping_interval: float = 60, shutdown_timeout: float = 2 * 3600):
-        """Stores the two times, in seconds."""
         self.ping_interval, self.shutdown_timeout = ping_interval, shutdown_timeout
 
     def configure_and_run(self) -> None:
@@ -110,7 +109,6 @@ class GracefulShutdownHook(tf.train.SessionRunHook):
 
     def __init__(self, checkpoint_prefix: str, saver: Any = None,
                  on_shutdown_hooks: Sequence[Callable[..., Any]] | None = None):
-        """Stores the saver; the other arguments are of no use without workers."""
         self._saver = saver
 
     def after_create_session(self, session: tf.Session, coord: Any) -> None:

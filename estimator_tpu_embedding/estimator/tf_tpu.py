@@ -54,7 +54,6 @@ def split_compile_and_replicate(
       UnsupportedError: for an infeed queue, and in eager execution.
       ConfigError: if the replicas differ in their variables or their sums.
     """
-    del device_assignment, name, use_tpu, maximum_shapes, padding_spec, xla_options
     if infeed_queue is not None:
         raise UnsupportedError(Problem(
             'E920', 'tf.tpu.shard', 'infeed_queue is not supported',
@@ -141,13 +140,11 @@ def initialize_system(embedding_config: Any = None, job: str | None = None,
     Returns:
       Scalar string, a serialized `TopologyProto`: core `c` of host `h` is at `(c, h, 0, 0)`.
     """
-    del embedding_config, job, compilation_failure_closes_chips, tpu_cancellation_closes_chips
     return tf.constant(tpu_topology(defaults.current().system.topology).serialized())
 
 
 def shutdown_system(job: str | None = None) -> tf.Operation:
     """Returns an operation that does nothing: the emulated system ends with the process."""
-    del job
     return tf.no_op('shutdown_system')
 
 
@@ -171,7 +168,6 @@ def cross_replica_sum(x: Any, group_assignment: Any = None, name: str | None = N
     ...     print([float(total) for total, in session.run(sums)])
     [11.0, 11.0]
     """
-    del name
     return towers.cross_replica_sum(x, group_assignment)
 
 

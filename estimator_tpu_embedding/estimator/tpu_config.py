@@ -137,7 +137,6 @@ class TPUConfig(_TPUConfigFields):
 
 
 def _job_name_of_tf_config() -> str | None:
-    """Returns the name that `TF_CONFIG` gives to the job of the TPU workers."""
     try:
         with _tf.without_deprecation_warnings():
             service = _legacy.load().RunConfig().service or {}
@@ -326,7 +325,6 @@ class RunConfig(_PlainRunConfig):
             self._take_cluster(cluster.cluster_spec())
 
     def _take_cluster(self, spec: Any) -> None:
-        """Gives the config, and its sessions, the cluster of a resolver."""
         config: tf.ConfigProto = self.session_config
         if config is None:
             config = tf.ConfigProto(allow_soft_placement=True, isolate_session_state=True)

@@ -172,7 +172,8 @@ class TPUEmbedding:
         _check_tables(table_to_config_dict, feature_to_config_dict)
         topology, job = _system_of(master, device_config, master_job_name)
         self._cluster = tpu_addresses.cluster_of_loop(master)
-        tpu_addresses.require_hosts(self._cluster, topology)
+        if self._cluster and (problem := self._cluster.choice.hosts_problem(topology.num_hosts)):
+            raise ConfigError(problem)
         if batch_size % topology.num_cores:
             raise ValueError('`batch_size` is not a multiple of number of cores. `batch_size`='
                              f'{batch_size}, `_num_cores`={topology.num_cores}.')

@@ -284,7 +284,6 @@ class TPUEstimator(WithoutTpu):
                                'initialization to %s.', self.model_dir, verb)
 
     def _deployment(self, mode: str) -> Deployment:
-        """Returns how a run is fed."""
         verb, batch_size = VERBS[mode], self._batch_size(mode)
         if batch_size is None:
             raise ValueError(f'{BATCH_SIZES[mode]} in TPUEstimator constructor cannot be `None` '
@@ -299,7 +298,6 @@ class TPUEstimator(WithoutTpu):
             mode == keys.EVAL and not self._eval_on_tpu))
 
     def _job(self, mode: str, input_fn: Callable[..., Any]) -> Job:
-        """Returns the job of one mode for the runner."""
         config, keys = self.config, _legacy.load().ModeKeys
         verb, deployment = VERBS[mode], self._deployment(mode)
         axes = self._batch_axis

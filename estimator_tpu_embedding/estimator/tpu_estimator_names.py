@@ -217,11 +217,7 @@ class _InputsWithStoppingSignals:
 
 
 def _export_output_to_tensors(export_output: Any) -> list[Any]:
-    """Returns the tensors of an `ExportOutput`; a classification has scores, then classes.
-
-    Raises:
-      ValueError: for something else.
-    """
+    """Returns the tensors of an `ExportOutput`; a classification has scores, then classes."""
     outputs = _legacy.load().export
     if isinstance(export_output, outputs.ClassificationOutput):
         return [export_output.scores, export_output.classes]

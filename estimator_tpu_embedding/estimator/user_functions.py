@@ -112,7 +112,6 @@ class TpuCalls:
         return source
 
     def _check_partitions(self, element: Any) -> None:
-        """Raises ValueError if `input_partition_dims` do not fit the elements of a dataset."""
         config = self.config.tpu_config
         if config.input_partition_dims is None:
             return
@@ -169,7 +168,6 @@ class TpuCalls:
 
     @property
     def _feed_hook_class(self) -> Any:
-        """Returns the `experimental_feed_hook` in training, otherwise `None`."""
         is_training = self.mode == _legacy.load().ModeKeys.TRAIN
         return self.config.tpu_config.experimental_feed_hook if is_training else None
 

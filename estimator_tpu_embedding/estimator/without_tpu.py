@@ -157,8 +157,6 @@ class WithoutTpu(_Estimator):
 
     def _call_input_fn(self, input_fn: Callable[..., Any], mode: str,
                        input_context: Any = None) -> Any:
-        """Calls input_fn for a run without TPU, as the base class does."""
-        del input_context
         if (mode != _KEYS.TRAIN
                 and self.config.tpu_config.eval_training_input_configuration
                 == InputPipelineConfig.SLICED):
@@ -168,7 +166,6 @@ class WithoutTpu(_Estimator):
             input_fn, self._params_without_tpu(mode), mode, self.config)
 
     def _call_model_fn(self, features: Any, labels: Any, mode: str, config: Any) -> Any:
-        """Calls model_fn for a run without TPU, as the base class does."""
         tf.logging.info('Running %s on CPU/GPU', mode)
         params = user_functions.with_items(
             self.params if self._reading.is_export else self._params_without_tpu(mode),

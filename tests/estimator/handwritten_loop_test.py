@@ -23,7 +23,7 @@ SGD = legacy_api.StochasticGradientDescentParameters(1.)
 @pytest.fixture(autouse=True)
 def replicas(monkeypatch):
     """A graph in which `tf.tpu.shard` makes replicas, as after `install()`."""
-    monkeypatch.setattr(_tf.tpu_module(), 'split_compile_and_replicate',
+    monkeypatch.setattr(_tf.modules_of_contrib()['tpu'], 'split_compile_and_replicate',
                         tf_tpu.split_compile_and_replicate)
     with tf.Graph().as_default():
         yield

@@ -26,7 +26,7 @@ ROWS = {'user': 7, 'item': 1}  # The item has fewer rows than there are hosts.
 @pytest.fixture(autouse=True)
 def installed(monkeypatch):
     """A graph in which replicas and sessions are made as after `install()`."""
-    monkeypatch.setattr(_tf.tpu_module(), 'split_compile_and_replicate',
+    monkeypatch.setattr(_tf.modules_of_contrib()['tpu'], 'split_compile_and_replicate',
                         tf_tpu.split_compile_and_replicate)
     cls = _tf.session_class()
     monkeypatch.setattr(cls, '__init__', cls.__init__)  # Afterwards that of before is there.
