@@ -16,7 +16,6 @@ def thread_local_stacks(graph: Any) -> None:
     """Gives every thread its own device, control-dependency and colocation scopes in `graph`.
 
     Otherwise a tower that waits inside `tf.control_dependencies` imposes them on other towers.
-    `tf.Graph` has the method but does not document it.
     """
     graph.switch_to_thread_local()
 
@@ -69,10 +68,9 @@ def replace_control_inputs(operation: Any, others: Any) -> None:
 
 
 def move(operation: Any, device: str) -> None:
-    """Puts `operation` on a device; it is no longer colocated with another operation.
+    """Puts `operation` on a device, and ends its colocation, which would outweigh the device.
 
-    A colocation is of more weight than a device for TensorFlow. No session may have run the
-    operation.
+    No session may have run the operation.
     """
     if '_class' in operation.node_def.attr:
         operation._clear_attr('_class')
@@ -85,18 +83,12 @@ def put_on(operation: Any, device: str) -> None:
 
 
 def is_in_control_flow(place: Any) -> bool:
-    """Whether an operation, or what is being built in a graph, is part of control flow v1.
-
-    That is a `tf.cond` or a `tf.while_loop`.
-    """
+    """Whether an operation, or what a graph builds now, is in a `tf.cond` or `while_loop` of v1."""
     return place._get_control_flow_context() is not None
 
 
 def is_compiled_by_xla(graph: Any) -> bool:
-    """Whether `graph` is of a function with `jit_compile=True`, or within one.
-
-    The public function does not say what it is being traced for.
-    """
+    """Whether `graph` is of a function with `jit_compile=True`, or within one."""
     from tensorflow.python.ops import control_flow_util
     return bool(control_flow_util.GraphOrParentsInXlaContext(graph))
 
@@ -135,10 +127,7 @@ def copied_variable_store(graph: Any) -> dict[Any, list[Any]]:
 
 
 def variable_scope_state() -> tuple[Any, dict[str, int]]:
-    """Returns this thread's variable scope in the default graph, and the use counts of names.
-
-    `tf.get_variable_scope` returns the scope alone.
-    """
+    """Returns this thread's variable scope in the default graph, and the use counts of names."""
     from tensorflow.python.ops import variable_scope
     store = variable_scope.get_variable_scope_store()
     return store.current_scope, dict(store.variable_scopes_count)
@@ -158,7 +147,6 @@ def discarded_graph() -> Iterator[None]:
 
     Variables that are made there are eager ones, unlike those of a `tf.Graph`. The creator of an
     enclosing `tf.function`, whose priority is 50, would make them at a place of that function.
-    The class is public only below `tf.__internal__`.
     """
     from tensorflow.python.framework import func_graph
     graph = func_graph.FuncGraph('discarded')

@@ -1,6 +1,7 @@
 """The optimizers of tables, one frozen class each, and their learning rates.
 
-The update rules are in `ops/update_rules.py`. Each field of an algorithm's message in
+The update rules are in `ops/update_rules.py`. `estimator/optimizer_parameters.py` says what the
+hyper-parameters of ten of them mean. Each field of an algorithm's message in
 `protos/optimization_parameters.proto` is an attribute of its class, under the same name. A class
 may have further attributes, such as `initial_accumulator`, for which the message has no field.
 Slots are in the order in which the hardware's operations load and retrieve them.
@@ -162,11 +163,7 @@ class Adagrad(Optimizer):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class AdagradMomentum(Optimizer):
-    """Adagrad whose preconditioned gradient passes through momentum.
-
-    The slots are the accumulator and the momenta. The gradient is divided by the accumulator, to
-    which `epsilon` is added, to the power `1 / exponent`. A `beta2` of 1 makes a plain sum of it.
-    """
+    """Adagrad whose preconditioned gradient passes through momentum."""
 
     field: ClassVar[str] = 'adagrad_momentum'
     initial_slots: ClassVar[Slots] = (
@@ -181,7 +178,7 @@ class AdagradMomentum(Optimizer):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ProximalAdagrad(Optimizer):
-    """Adagrad with a proximal step for L1 and L2 regularization. The slot is the accumulator."""
+    """Adagrad with a proximal step for L1 and L2 regularization."""
 
     field: ClassVar[str] = 'proximal_adagrad'
     initial_slots: ClassVar[Slots] = (('ProximalAdagrad', 'initial_accumulator'),)
@@ -193,13 +190,7 @@ class ProximalAdagrad(Optimizer):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Adam(Optimizer):
-    """Adam on the touched rows, or on all rows. The slots are both moments.
-
-    Attributes:
-      use_non_lazy_adam: whether rows that were not looked up move too.
-      use_sum_inside_sqrt: whether to divide by `sqrt(v + epsilon**2)`, and not by
-        `sqrt(v) + epsilon`.
-    """
+    """Adam without bias correction, on the touched rows, or on all rows."""
 
     field: ClassVar[str] = 'adam'
     initial_slots: ClassVar[Slots] = (('Adam/m', 0.0), ('Adam/v', 0.0))
@@ -213,14 +204,7 @@ class Adam(Optimizer):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Ftrl(Optimizer):
-    """Follow the regularized leader. The slots are the accumulator and the linear term.
-
-    Attributes:
-      lr_power: power of the accumulator.
-      multiply_linear_by_lr: whether the linear term is kept times the learning rate.
-      beta: added to the root of the accumulator.
-      allow_zero_accumulator: whether an accumulator of 0 is intended.
-    """
+    """Follow the regularized leader. The slots are the accumulator and the linear term."""
 
     field: ClassVar[str] = 'ftrl'
     initial_slots: ClassVar[Slots] = (('Ftrl', 'initial_accumulator'), ('Ftrl_1', 'initial_linear'))
@@ -250,8 +234,7 @@ class Momentum(Optimizer):
 class RMSProp(Optimizer):
     """The gradient divided by the root of its running mean square, through momentum.
 
-    The slots are the mean square, to which `epsilon` is added, and the momenta. The mean square
-    starts at 0, while `tf.train` starts it at 1.
+    The mean square starts at 0, while `tf.train` starts it at 1.
     """
 
     field: ClassVar[str] = 'rms_prop'
@@ -264,10 +247,7 @@ class RMSProp(Optimizer):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ProximalYogi(Optimizer):
-    """Yogi with a proximal step for L1 and L2 regularization.
-
-    The slots are the second moment, which starts at `initial_accumulator`, then the first.
-    """
+    """Yogi with a proximal step. The slots are the second moment, then the first."""
 
     field: ClassVar[str] = 'proximal_yogi'
     initial_slots: ClassVar[Slots] = (
@@ -283,15 +263,7 @@ class ProximalYogi(Optimizer):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class FrequencyEstimator(Optimizer):
-    """Estimates how often a row is looked up; trains nothing.
-
-    The slot is the step of the last look-up.
-
-    Attributes:
-      tau: learning rate of the estimate.
-      max_delta: largest gap between two look-ups that counts.
-      outlier_threshold: gaps beyond it, relative to the estimate, are outliers.
-    """
+    """Estimates how often a row is looked up; trains nothing. The slot is the last such step."""
 
     field: ClassVar[str] = 'frequency_estimator'
     initial_slots: ClassVar[Slots] = (('FrequencyEstimator', 0.0),)
@@ -335,13 +307,7 @@ class CenteredRMSProp(Optimizer):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Lion(Optimizer):
-    """Steps of equal size, in the direction of a momentum's sign. The slot is the momentum.
-
-    Attributes:
-      beta1: weight of the old momentum in the direction.
-      beta2: decay of the momentum.
-      use_non_lazy_lion: whether rows that were not looked up move too.
-    """
+    """Steps of equal size, in the direction of a momentum's sign, on touched or on all rows."""
 
     field: ClassVar[str] = 'lion'
     initial_slots: ClassVar[Slots] = (('Lion', 0.0),)

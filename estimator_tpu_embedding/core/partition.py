@@ -52,11 +52,7 @@ class Partition:
 
     @classmethod
     def by_id(cls, rows: int) -> Partition:
-        """Returns the partition of one shard, whose stored row `i` belongs to id `i`.
-
-        >>> Partition.by_id(5)
-        Partition(strategy='div', vocabulary_size=5, num_hosts=1)
-        """
+        """Returns the partition of one shard, whose stored row `i` belongs to id `i`."""
         return cls(strategy=STORED_BY_ID[0], vocabulary_size=rows, num_hosts=1)
 
     @property

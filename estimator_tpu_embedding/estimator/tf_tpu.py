@@ -135,10 +135,8 @@ def initialize_system(embedding_config: Any = None, job: str | None = None,
                       tpu_cancellation_closes_chips: bool | None = None) -> tf.Tensor:
     """Returns the topology of the emulated system, which needs no initialisation.
 
-    The arguments are not used; a `TPUEmbedding` knows its own config.
-
-    Returns:
-      Scalar string, a serialized `TopologyProto`: core `c` of host `h` is at `(c, h, 0, 0)`.
+    It is a serialized `TopologyProto`, a scalar string. The arguments are not used; a
+    `TPUEmbedding` knows its own config.
     """
     return tf.constant(tpu_topology(defaults.current().system.topology).serialized())
 
@@ -154,11 +152,10 @@ def cross_replica_sum(x: Any, group_assignment: Any = None, name: str | None = N
     Args:
       x: a tensor of the same shape and dtype on every core.
       group_assignment: lists of cores that sum among themselves; `None` sums over all cores.
-      name: ignored; kept for callers that pass it.
+      name: not used.
 
     Returns:
-      The sum, of the shape and dtype of `x`. With one replica, as outside of a TPUEstimator, it
-      is the value of `x`.
+      The sum, of the shape and dtype of `x`; `x` itself outside of replicas.
 
     Two cores that hold 1 and 10 both get 11. `install()` makes this function of TensorFlow's
     `tf.tpu.replicate`:

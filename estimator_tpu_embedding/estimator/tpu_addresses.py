@@ -138,12 +138,7 @@ _of_graphs: weakref.WeakKeyDictionary[tf.Graph, _Hosts] = weakref.WeakKeyDiction
 
 
 def choice_of(config: Any) -> ClusterChoice:
-    """Returns the processes that are the hosts of the job of a RunConfig.
-
-    Raises:
-      ConfigError: E713 if the addresses of the script are asked for, and it has none; others with
-        every problem of its addresses.
-    """
+    """Returns the processes that are the hosts of the job of a RunConfig."""
     own, general = config.workers, defaults.current().cluster
     choice = dataclasses.replace(own if own.is_used or own.is_from_script else general,
                                  expose=general.expose, worker_deadline=own.worker_deadline,
@@ -153,7 +148,11 @@ def choice_of(config: Any) -> ClusterChoice:
 
 
 def _with_script(choice: ClusterChoice, given: Sequence[str]) -> ClusterChoice:
-    """Returns a choice with the addresses in it that a script has for its TPU, if it asks so."""
+    """Returns a choice with the addresses in it that a script has for its TPU, if it asks so.
+
+    Raises:
+      ConfigError: E713 without addresses; others with every problem of them.
+    """
     if not choice.is_from_script:
         return choice
     if not given or any(of_workers.parsed(one) is None for one in given):

@@ -23,9 +23,6 @@ from .tpu_config import InputPipelineConfig, TPUConfig
 _HOST_DEVICE = '/device:CPU:0'
 """A `tf.device` scope with it stays in the process that has the surrounding operations."""
 
-_BROADCASTING_DEVICE = f'/replica:0/task:0{_HOST_DEVICE}'
-"""The original's name of the one host that calls input_fn for all."""
-
 CORES_PER_TPU_HOST = 8
 """Cores of a host of the TPU v2 and v3 systems that TF1 jobs were written for."""
 
@@ -212,8 +209,9 @@ class TPUContext:
     def current_input_fn_deployment(self) -> tuple[str, int, int, int]:
         """Returns host device, index of this call, number of calls, replicas of this call."""
         invocation = self._called_from_input_fn()
-        device = _BROADCASTING_DEVICE if self._deployment.has_copies else _HOST_DEVICE
-        return (device, invocation.index, len(self._deployment.invocations),
+        # With BROADCAST the original names the one host that calls input_fn for all.
+        task = '/replica:0/task:0' if self._deployment.has_copies else ''
+        return (f'{task}{_HOST_DEVICE}', invocation.index, len(self._deployment.invocations),
                 len(invocation.cores))
 
     @property
@@ -250,9 +248,8 @@ class TPUContext:
     def device_assignment(self) -> Any:
         """The cores of each replica, as a `DeviceAssignment`.
 
-        It is `None` unless the job sets `num_cores_per_replica`.
-
-        Core `c` of host `h` is at `(c, h, 0, 0)`; replicas take cores in order.
+        It is `None` unless the job sets `num_cores_per_replica`. Core `c` of host `h` is at
+        `(c, h, 0, 0)`; replicas take cores in order.
 
         Raises:
           RuntimeError: in an input_fn.
