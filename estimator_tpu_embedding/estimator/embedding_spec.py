@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -145,11 +144,9 @@ class EmbeddingConfigSpec(_Fields):
 
 def _unknown(name: str) -> str:
     # The published documentation of the class shows 'column', which never existed.
-    near = difflib.get_close_matches(name, _ARGUMENTS, n=1, cutoff=0.5)
-    meant = 'feature_columns' if 'column' in name else (near[0] if near else None)
     return str(Problem(
         'E461', 'EmbeddingConfigSpec', f'arguments are {", ".join(_ARGUMENTS)}', f'"{name}"',
-        f'did you mean `{meant}`?' if meant else ''))
+        did_you_mean('feature_columns' if 'column' in name else name, _ARGUMENTS)))
 
 
 def _check_columns(columns: Sequence[Any], parameters: Any) -> None:

@@ -112,9 +112,14 @@ class TPUConfig(_TPUConfigFields):
         if num_shards is not None:
             check_positive(num_shards, 'TPUConfig num_shards')
         if input_partition_dims is not None:
-            check_partition_dims(
-                input_partition_dims, num_cores_per_replica,
-                is_per_host=per_host_input_for_training == InputPipelineConfig.PER_HOST_V2)
+            if not isinstance(input_partition_dims, (list, tuple)) or (
+                    len(input_partition_dims) not in (1, 2)):
+                raise ValueError(
+                    'input_partition_dims must be a list/tuple with one or two elements.')
+            if per_host_input_for_training != InputPipelineConfig.PER_HOST_V2:
+                raise ValueError('input_partition_dims is only supported in PER_HOST_V2 mode.')
+            if num_cores_per_replica is None:
+                raise ValueError('input_partition_dims requires setting num_cores_per_replica.')
         if num_cores_per_replica not in (None, 1, 2, 4, 8, 16, 32, 64, 128):
             raise ValueError('num_cores_per_replica must be 1, 2, 4, 8, 16, 32, 64, 128; got '
                              f'{num_cores_per_replica}')
@@ -144,16 +149,6 @@ def _job_name_of_tf_config() -> str | None:
         return None
     name: str | None = service.get('tpu_worker_job_name')
     return name
-
-
-def check_partition_dims(dims: Any, cores: int | None, *, is_per_host: bool) -> None:
-    """Raises ValueError unless `input_partition_dims` are possible with the cores of a replica."""
-    if not isinstance(dims, (list, tuple)) or len(dims) not in (1, 2):
-        raise ValueError('input_partition_dims must be a list/tuple with one or two elements.')
-    if not is_per_host:
-        raise ValueError('input_partition_dims is only supported in PER_HOST_V2 mode.')
-    if cores is None:
-        raise ValueError('input_partition_dims requires setting num_cores_per_replica.')
 
 
 def check_partitioned_input(dims: Any, cores: int, features: Any, labels: Any) -> None:
@@ -302,7 +297,10 @@ class RunConfig(_PlainRunConfig):
         self._input_on_workers = input_on_workers
         with _tf.without_deprecation_warnings():
             super().__init__(**kwargs)
-        self.clusters_named_by = [self._source_of_cluster()] if self.cluster_spec else []
+        wished = self._experimental_distribute
+        self.clusters_named_by = [] if not self.cluster_spec else [
+            'RunConfig.experimental_distribute' if wished and wished.remote_cluster
+            else 'TF_CONFIG']
         self.checkpoint = checkpoint
         self.input_deadline_secs = input_deadline_secs
         self.shutdown_deadline_secs = shutdown_deadline_secs
@@ -338,12 +336,6 @@ class RunConfig(_PlainRunConfig):
             self._cluster_spec = spec
             self.clusters_named_by.append('RunConfig.cluster')
             config.cluster_def.CopyFrom(spec.as_cluster_def())
-
-    def _source_of_cluster(self) -> str:
-        """Returns the setting that named the cluster, which the base class found."""
-        wished = self._experimental_distribute
-        return ('RunConfig.experimental_distribute' if wished and wished.remote_cluster
-                else 'TF_CONFIG')
 
     def _maybe_overwrite_session_config_for_distributed_training(self) -> None:
         """Leaves the session config alone: TPU jobs use no device filters."""

@@ -34,7 +34,7 @@ def test_an_unknown_argument_is_answered_with_the_one_that_was_meant(name, meant
     with pytest.raises(TypeError) as caught:
         ete.EmbeddingConfigSpec(**{name: [], 'optimization_parameters': ADAGRAD})
     assert str(caught.value).startswith('E461 EmbeddingConfigSpec: arguments are ')
-    assert f'got "{name}".  did you mean `{meant}`?' in str(caught.value)
+    assert f'got "{name}".  Did you mean "{meant}"?' in str(caught.value)
 
 
 @pytest.mark.parametrize('change, error, text', [
