@@ -23,7 +23,6 @@ from ._tf import distribute
 from .errors import ConfigError, Problem
 
 CHIEF, EVALUATOR, PS, WORKER = 'chief', 'evaluator', 'ps', 'worker'
-_KINDS = ('train_distribute', 'eval_distribute')
 
 
 def init_run_config(config: Any, tf_config: Mapping[str, Any]) -> None:
@@ -34,8 +33,13 @@ def init_run_config(config: Any, tf_config: Mapping[str, Any]) -> None:
     """
     import tensorflow.compat.v1 as tf
     wished = config._experimental_distribute
-    for kind in _KINDS if wished else ():
-        _take_strategy(config, kind, getattr(wished, kind))
+    for kind in ('train_distribute', 'eval_distribute') if wished else ():
+        if strategy := getattr(wished, kind):
+            if getattr(config, f'_{kind}'):
+                raise ConfigError(Problem(
+                    'E472', 'RunConfig', f'a strategy is given as {kind} or as '
+                    f'experimental_distribute.{kind}, not as both', remedy='Remove one.'))
+            setattr(config, f'_{kind}', strategy)
     cluster = tf.train.ClusterSpec(tf_config.get('cluster', {}))
     remote = wished.remote_cluster if wished and config._train_distribute else None
     modes = distribute.coordinator().CoordinatorMode
@@ -57,17 +61,6 @@ def init_run_config(config: Any, tf_config: Mapping[str, Any]) -> None:
     config._distribute_coordinator_mode, config._cluster_spec = mode, cluster
     tf.logging.info('RunConfig: %s runs over %s as %s', type(config._train_distribute).__name__,
                     cluster.as_dict(), mode)
-
-
-def _take_strategy(config: Any, kind: str, strategy: Any) -> None:
-    """Gives the RunConfig a strategy of `experimental_distribute`."""
-    if not strategy:
-        return
-    if getattr(config, f'_{kind}'):
-        raise ConfigError(Problem(
-            'E472', 'RunConfig', f'a strategy is given as {kind} or as '
-            f'experimental_distribute.{kind}, not as both', remedy='Remove one.'))
-    setattr(config, f'_{kind}', strategy)
 
 
 def should_run_distribute_coordinator(config: Any) -> bool:

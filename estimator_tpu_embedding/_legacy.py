@@ -19,7 +19,7 @@ import json
 import re
 import sys
 import types
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from . import _distribution
@@ -61,17 +61,16 @@ class StandIn(types.ModuleType):
                              'not among the names that estimator_tpu_embedding restores')
 
 
+@functools.cache
 def load() -> types.ModuleType:
     """Imports the nightly once and returns its `tensorflow_estimator._api.v1.estimator`."""
-    name = 'tensorflow_estimator._api.v1.estimator'
-    if name not in sys.modules:
-        for path, names in STAND_INS.items():
-            vars(sys.modules.setdefault(path, StandIn(path))).update(names)
+    for path, names in STAND_INS.items():
+        vars(sys.modules.setdefault(path, StandIn(path))).update(names)
     try:
         run_config = importlib.import_module('tensorflow_estimator.python.estimator.run_config')
         # There it reads TF_CONFIG by `json.loads`.
         vars(run_config)['json'] = types.SimpleNamespace(loads=_read_tf_config)
-        return importlib.import_module(name)
+        return importlib.import_module('tensorflow_estimator._api.v1.estimator')
     except ImportError as error:
         raise SetupError(Problem(
             'E003', 'tf-estimator-nightly', 'version 2.16.0.dev2024012409 must be importable',
@@ -85,11 +84,16 @@ def load_v2() -> types.ModuleType:
     return importlib.import_module('tensorflow_estimator._api.v2.estimator')
 
 
-def keras_module() -> types.ModuleType:
-    """Returns the module of `model_to_estimator`, once `estimator.keras` of TensorFlow 1.x."""
+def module(name: str) -> Any:
+    """Returns a module of the nightly by its path below `tensorflow_estimator.python.estimator`."""
     load()
-    module = importlib.import_module('tensorflow_estimator.python.estimator.keras_lib')
-    make = module.model_to_estimator
+    return importlib.import_module(f'tensorflow_estimator.python.estimator.{name}')
+
+
+def keras_module() -> Any:
+    """Returns the module of `model_to_estimator`, once `estimator.keras` of TensorFlow 1.x."""
+    keras = module('keras_lib')
+    make = keras.model_to_estimator
     if not hasattr(make, '__wrapped__'):
         @functools.wraps(make)
         def model_to_estimator(keras_model: Any = None, *args: Any, **kwargs: Any) -> Any:
@@ -102,54 +106,27 @@ def keras_module() -> types.ModuleType:
                         'etpe run sets, tf.keras is that too.'))
             return make(keras_model, *args, **kwargs)
 
-        vars(module)['model_to_estimator'] = model_to_estimator
-    return module
-
-
-def estimator_class() -> Any:
-    """Returns `tf.compat.v1.estimator.Estimator`."""
-    return load().Estimator
-
-
-def run_config_class() -> Any:
-    """Returns `tf.compat.v1.estimator.RunConfig`."""
-    return load().RunConfig
-
-
-def estimator_spec_class() -> Any:
-    """Returns `tf.compat.v1.estimator.EstimatorSpec`."""
-    return load().EstimatorSpec
-
-
-def iteration_count_estimator() -> Any:
-    """Returns a new object that tells how many steps last about a given time, by the last loops."""
-    load()
-    return importlib.import_module('tensorflow_estimator.python.estimator.tpu.'
-                                   'iteration_count_estimator').IterationCountEstimator()
-
-
-def mode_keys() -> Any:
-    """Returns `tf.compat.v1.estimator.ModeKeys`: TRAIN, EVAL and PREDICT."""
-    return load().ModeKeys
+        keras.model_to_estimator = model_to_estimator
+    return keras
 
 
 def check_model_fn(model_fn: Callable[..., Any] | None, params: Any) -> None:
     """Raises ValueError, in the original's words, unless an Estimator can call a model_fn."""
-    _estimator_module()._verify_model_fn_args(model_fn, params)
+    module('estimator')._verify_model_fn_args(model_fn, params)
 
 
 def checked_hooks(hooks: Sequence[Any] | None) -> list[Any]:
     """Returns hooks as a list; raises TypeError if one of them is no `SessionRunHook`."""
-    found: list[Any] = _estimator_module()._check_hooks_type(hooks)
+    found: list[Any] = module('estimator')._check_hooks_type(hooks)
     return found
 
 
 def write_evaluation(directory: str, metrics: dict[str, Any], step: int, prefix: str | None
                      ) -> None:
     """Writes metrics at a global step, and the checkpoint if any, to a directory's event file."""
-    _estimator_module()._write_dict_to_summary(directory, metrics, step)
+    module('estimator')._write_dict_to_summary(directory, metrics, step)
     if prefix is not None:
-        _estimator_module()._write_checkpoint_path_to_summary(directory, prefix, step)
+        module('estimator')._write_checkpoint_path_to_summary(directory, prefix, step)
 
 
 def model_fn_of(estimator: Any) -> Callable[..., Any]:
@@ -174,7 +151,7 @@ def surround_trainings(
 
     The value of the context is more hooks.
     """
-    original = estimator_class()._train_with_estimator_spec
+    original = load().Estimator._train_with_estimator_spec
     if hasattr(original, '__wrapped__'):
         return
 
@@ -187,62 +164,36 @@ def surround_trainings(
             return original(self, estimator_spec, worker_hooks, [*hooks, *more],
                             global_step_tensor, saving_listeners)
 
-    estimator_class()._train_with_estimator_spec = surrounded
+    load().Estimator._train_with_estimator_spec = surrounded
 
 
-def _estimator_module() -> types.ModuleType:
-    """Returns the module that defines `Estimator`."""
-    load()
-    return importlib.import_module('tensorflow_estimator.python.estimator.estimator')
-
-
-def _read_tf_config(text: str) -> dict[str, Any]:
-    """Returns the value of `TF_CONFIG`; raises ConfigError with all of its problems at once."""
-    if len(text) > _LONGEST_TF_CONFIG:
-        raise ConfigError(_wrong_tf_config(
-            f'it must have at most {_LONGEST_TF_CONFIG:,} characters', f'{len(text):,}'))
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise ConfigError(_wrong_tf_config(
-            'it must hold an object of JSON', f'{type(error).__name__}: {error}, in '
-            f'{shown(text) or "nothing"}')) from error
-    if not isinstance(found, dict):
-        raise ConfigError(_wrong_tf_config('it must hold an object of JSON', _as_json(found)))
-    problems = [*_problems_of_cluster(found.get('cluster', {})),
-                *_problems_of_task(found.get('task', {}))]
-    if problems:
-        raise ConfigError(*problems)
+def _read_tf_config(text: str) -> Any:
+    """Returns the value of `TF_CONFIG`; raises ConfigError if its form is not the expected one."""
+    found, got = None, f'{len(text):,} characters'
+    if len(text) <= _LONGEST_TF_CONFIG:
+        got = shown(text) or 'nothing'
+        try:
+            found = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            got = f'{type(error).__name__}: {error}, in {got}'
+    if not _is_tf_config(found):
+        raise ConfigError(Problem(
+            'E469', 'TF_CONFIG', f'it must hold an object of JSON, at most {_LONGEST_TF_CONFIG:,} '
+            'characters long, such as {"cluster": {"worker": ["host:port"]}, "task": {"type": '
+            '"worker", "index": 0}}', got,
+            'Correct the environment variable, or unset it to run in one process.'))
     return found
 
 
-def _problems_of_cluster(cluster: Any) -> Iterator[Problem]:
-    if not isinstance(cluster, dict):
-        yield _wrong_tf_config('its "cluster" must be an object', _as_json(cluster))
-        return
-    for job, tasks in cluster.items():
-        is_numbered = isinstance(tasks, dict) and all(re.fullmatch('[0-9]+', one) for one in tasks)
-        addresses = list(tasks.values()) if is_numbered else tasks
-        if not isinstance(addresses, list) or not all(isinstance(one, str) for one in addresses):
-            yield _wrong_tf_config(f'job "{shown(job)}" of its "cluster" must list addresses',
-                                   _as_json(tasks))
-
-
-def _problems_of_task(task: Any) -> Iterator[Problem]:
-    if not isinstance(task, dict):
-        yield _wrong_tf_config('its "task" must be an object', _as_json(task))
-        return
-    if not re.fullmatch('-?[0-9]{1,9}', str(task.get('index', 0))):
-        yield _wrong_tf_config('"index" of its "task" must be a whole number',
-                               _as_json(task['index']))
-    if not isinstance(task.get('type', ''), str):
-        yield _wrong_tf_config('"type" of its "task" must be a string', _as_json(task['type']))
-
-
-def _as_json(value: Any) -> str:
-    return shown(json.dumps(value))
-
-
-def _wrong_tf_config(rule: str, got: str) -> Problem:
-    return Problem('E469', 'TF_CONFIG', rule, got,
-                   'Correct the environment variable, or unset it to run in one process.')
+def _is_tf_config(found: Any) -> bool:
+    if not isinstance(found, dict):
+        return False
+    cluster, task = found.get('cluster', {}), found.get('task', {})
+    if not isinstance(cluster, dict) or not isinstance(task, dict):
+        return False
+    jobs = [list(tasks.values()) if isinstance(tasks, dict) and all(
+        re.fullmatch('[0-9]+', one) for one in tasks) else tasks for tasks in cluster.values()]
+    return (all(isinstance(tasks, list) and all(isinstance(one, str) for one in tasks)
+                for tasks in jobs)
+            and re.fullmatch('-?[0-9]{1,9}', str(task.get('index', 0))) is not None
+            and isinstance(task.get('type', ''), str))

@@ -9,41 +9,27 @@ from estimator_tpu_embedding import _legacy
 from estimator_tpu_embedding.errors import ConfigError
 
 RUN_CONFIGS = pytest.mark.parametrize('run_config', [
-    lambda: ete.RunConfig(), lambda: _legacy.run_config_class()()], ids=['ours', 'plain'])
+    lambda: ete.RunConfig(), lambda: _legacy.load().RunConfig()], ids=['ours', 'plain'])
 
 
 @RUN_CONFIGS
 @pytest.mark.parametrize('text, expected', [
-    ('[' * 100_000, 'it must hold an object of JSON; got RecursionError: '),
-    ('{"a":' * 200_000, 'it must hold an object of JSON; got RecursionError: '),
-    ('x' * 10**8, 'it must have at most 4,194,304 characters; got 100,000,000.'),
-    ('{"cluster"', 'it must hold an object of JSON; got JSONDecodeError: '),
-    ('{"a": ' + '9' * 5_000 + '}', 'it must hold an object of JSON; got ValueError: '),
-    ('', 'it must hold an object of JSON; got JSONDecodeError: '),
-    ('[1]', 'it must hold an object of JSON; got [1].'),
-    ('null', 'it must hold an object of JSON; got null.'),
-    ('"\\u001b]52;"', 'it must hold an object of JSON; got "\\\\u001b]52;".'),
-    ('{"cluster": 5}', 'its "cluster" must be an object; got 5.'),
-    ('{"cluster": {"worker": [5]}}', 'job "worker" of its "cluster" must list addresses; got [5].'),
-    ('{"cluster": {"worker": {"x": "a:1"}}}', 'job "worker" of its "cluster" must list addresses'),
-    ('{"task": []}', 'its "task" must be an object; got [].'),
-    ('{"task": {"index": null}}', '"index" of its "task" must be a whole number; got null.'),
-    ('{"task": {"type": 3}}', '"type" of its "task" must be a string; got 3.')],
+    ('[' * 100_000, 'RecursionError: '), ('{"a":' * 200_000, 'RecursionError: '),
+    ('x' * 10**8, '100,000,000 characters.'), ('{"cluster"', 'JSONDecodeError: '),
+    ('{"a": ' + '9' * 5_000 + '}', 'ValueError: '), ('', 'JSONDecodeError: '),
+    ('"\\u001b]52;"', '"\\\\u001b]52;".'), *[(text, f'{text}.') for text in (
+        '[1]', 'null', '{"cluster": 5}', '{"cluster": {"worker": [5]}}',
+        '{"cluster": {"worker": {"x": "a:1"}}}', '{"task": []}', '{"task": {"index": null}}',
+        '{"task": {"type": 3}}')]],
     ids=lambda value: value[:20])
 def test_p21_what_cannot_be_read_is_refused_by_the_name_of_the_variable(
         monkeypatch, run_config, text, expected):
     monkeypatch.setenv('TF_CONFIG', text)
     with pytest.raises(ConfigError) as caught:
         run_config()
-    assert str(caught.value).startswith(f'E469 TF_CONFIG: {expected}')
+    assert str(caught.value).startswith('E469 TF_CONFIG: it must hold an object of JSON, at most ')
+    assert f'"index": 0}}}}; got {expected}' in str(caught.value)
     assert len(str(caught.value)) < 500
-
-
-def test_p21_all_that_is_wrong_comes_at_once(monkeypatch):
-    monkeypatch.setenv('TF_CONFIG', '{"cluster": [], "task": {"index": "x", "type": 1}}')
-    with pytest.raises(ConfigError) as caught:
-        ete.RunConfig()
-    assert len(caught.value.problems) == 3
 
 
 def test_what_the_nightly_has_words_for_it_says_itself(monkeypatch):

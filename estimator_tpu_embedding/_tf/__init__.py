@@ -8,6 +8,7 @@ Callers write `_tf.name()` for every module but `distribute`, which its few user
 
 from .columns import *
 from .graphs import *
+from .saving import *
 from .sessions import *
 from .tpu import *
 from .variables import *

@@ -14,8 +14,7 @@ from typing import Any
 def coordinator() -> Any:
     """Returns the module that configures a process of a cluster and starts its server.
 
-    Its `run_distribute_coordinator` has no public name. Keras has copies, but they know no
-    evaluators.
+    Its `run_distribute_coordinator` has no public name. The copies of Keras know no evaluators.
     """
     from tensorflow.python.distribute import distribute_coordinator
     return distribute_coordinator
@@ -76,8 +75,8 @@ def whole_shard(shape: tuple[int, ...]) -> Any:
 def change_datasets(distributed: Any, change: Callable[[Any], Any]) -> None:
     """Puts others in the places of the datasets that a distributed dataset has, one for each host.
 
-    They are what TensorFlow has made of the user's dataset: it divides batches and files first, and
-    must see them for that. There is no iterator yet.
+    They are what TensorFlow has made of the user's dataset, whose batches and files it divides
+    first. There is no iterator yet.
     """
     distributed._cloned_datasets = [change(dataset) for dataset in distributed._cloned_datasets]
 

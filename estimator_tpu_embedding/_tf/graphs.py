@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import functools
 import re
@@ -15,7 +16,6 @@ def thread_local_stacks(graph: Any) -> None:
     """Gives every thread its own device, control-dependency and colocation scopes in `graph`.
 
     Otherwise a tower that waits inside `tf.control_dependencies` imposes them on other towers.
-    `tf.Graph` has the method but does not document it.
     """
     graph.switch_to_thread_local()
 
@@ -41,8 +41,7 @@ def wait_instead(operation: Any, others: Any) -> None:
     """
     for waiting in operation._control_outputs:
         kept = [each for each in waiting.control_inputs if each is not operation]
-        waiting._remove_all_control_inputs()
-        waiting._add_control_inputs([*kept, *others])
+        replace_control_inputs(waiting, [*kept, *others])
 
 
 def function_of(graph: Any, name: str) -> Any:
@@ -69,10 +68,9 @@ def replace_control_inputs(operation: Any, others: Any) -> None:
 
 
 def move(operation: Any, device: str) -> None:
-    """Puts `operation` on a device; it is no longer colocated with another operation.
+    """Puts `operation` on a device, and ends its colocation, which would outweigh the device.
 
-    A colocation is of more weight than a device for TensorFlow. No session may have run the
-    operation.
+    No session may have run the operation.
     """
     if '_class' in operation.node_def.attr:
         operation._clear_attr('_class')
@@ -85,30 +83,31 @@ def put_on(operation: Any, device: str) -> None:
 
 
 def is_in_control_flow(place: Any) -> bool:
-    """Whether an operation, or what is being built in a graph, is part of control flow v1.
-
-    That is a `tf.cond` or a `tf.while_loop`.
-    """
+    """Whether an operation, or what a graph builds now, is in a `tf.cond` or `while_loop` of v1."""
     return place._get_control_flow_context() is not None
 
 
 def is_compiled_by_xla(graph: Any) -> bool:
-    """Whether `graph` is of a function with `jit_compile=True`, or within one.
-
-    The public function does not say what it is being traced for.
-    """
+    """Whether `graph` is of a function with `jit_compile=True`, or within one."""
     from tensorflow.python.ops import control_flow_util
     return bool(control_flow_util.GraphOrParentsInXlaContext(graph))
 
 
-def collections_of(graph: Any) -> dict[Any, list[Any]]:
-    """Returns the collections of `graph`, not a copy."""
-    return graph._collections
+def collections_and_names(graph: Any) -> tuple[dict[Any, list[Any]], dict[Any, int]]:
+    """Returns the collections of `graph`, and how often Keras has used each layer name in it.
+
+    The collections are no copy, as those of the public way are. The counts number the next layers.
+    """
+    from tf_keras.src import backend
+    return graph._collections, dict(backend.PER_GRAPH_OBJECT_NAME_UIDS.get(graph, {}))
 
 
-def put_collections(graph: Any, collections: dict[Any, list[Any]]) -> None:
-    """Gives `graph` other collections. The public way would copy each."""
-    graph._collections = collections
+def put_collections_and_names(graph: Any, of_graph: dict[Any, list[Any]],
+                              names: dict[Any, int]) -> None:
+    """Gives `graph` what `collections_and_names` returned."""
+    from tf_keras.src import backend
+    graph._collections = of_graph
+    backend.PER_GRAPH_OBJECT_NAME_UIDS[graph] = collections.defaultdict(int, names)
 
 
 def copied_variable_store(graph: Any) -> dict[Any, list[Any]]:
@@ -128,10 +127,7 @@ def copied_variable_store(graph: Any) -> dict[Any, list[Any]]:
 
 
 def variable_scope_state() -> tuple[Any, dict[str, int]]:
-    """Returns this thread's variable scope in the default graph, and the use counts of names.
-
-    `tf.get_variable_scope` returns the scope alone.
-    """
+    """Returns this thread's variable scope in the default graph, and the use counts of names."""
     from tensorflow.python.ops import variable_scope
     store = variable_scope.get_variable_scope_store()
     return store.current_scope, dict(store.variable_scopes_count)
@@ -145,27 +141,12 @@ def put_variable_scope_state(state: tuple[Any, dict[str, int]]) -> None:
     store.variable_scopes_count = dict(state[1])
 
 
-def keras_name_counters(graph: Any) -> dict[Any, Any]:
-    """Returns how often Keras has used each layer name in `graph`: the next layer's number."""
-    from tf_keras.src import backend
-    return dict(backend.PER_GRAPH_OBJECT_NAME_UIDS.get(graph, {}))
-
-
-def put_keras_name_counters(graph: Any, counters: dict[Any, Any]) -> None:
-    """Gives `graph` counters that `keras_name_counters` returned."""
-    import collections
-
-    from tf_keras.src import backend
-    backend.PER_GRAPH_OBJECT_NAME_UIDS[graph] = collections.defaultdict(int, counters)
-
-
 @contextlib.contextmanager
 def discarded_graph() -> Iterator[None]:
     """Enters a graph of TF2 that nobody executes.
 
     Variables that are made there are eager ones, unlike those of a `tf.Graph`. The creator of an
     enclosing `tf.function`, whose priority is 50, would make them at a place of that function.
-    The class is public only below `tf.__internal__`.
     """
     from tensorflow.python.framework import func_graph
     graph = func_graph.FuncGraph('discarded')

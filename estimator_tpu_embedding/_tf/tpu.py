@@ -17,31 +17,15 @@ def tpu_shard_context(number_of_shards: int) -> Any:
     return tpu_function.tpu_shard_context(number_of_shards)
 
 
-def tpu_ops_module() -> Any:
-    """Returns the module through which `CrossShardOptimizer` calls `cross_replica_sum`.
+def tpu_ops_modules() -> tuple[Any, Any]:
+    """Returns the handwritten and the generated module of operations of a TPU.
 
-    `compat.install` replaces that function, whose op has no CPU kernel.
-    """
-    from tensorflow.python.tpu.ops import tpu_ops
-    return tpu_ops
-
-
-def generated_tpu_ops_module() -> Any:
-    """Returns the module of most functions of `tpu_ops`, and of some of `tf.raw_ops`.
-
-    `compat.install` replaces the functions that feed a TPU.
+    `compat.install` replaces functions whose operations have no CPU kernel: those that feed a TPU
+    in both, and in the first `cross_replica_sum`, which `CrossShardOptimizer` calls there.
     """
     from tensorflow.python.ops import gen_tpu_ops
-    return gen_tpu_ops
-
-
-def tpu_module() -> Any:
-    """Returns the module that defines `replicate`, `shard`, `batch_parallel` and `rewrite`.
-
-    All four call its `split_compile_and_replicate`, which `compat.install` replaces.
-    """
-    from tensorflow.python.tpu import tpu
-    return tpu
+    from tensorflow.python.tpu.ops import tpu_ops
+    return tpu_ops, gen_tpu_ops
 
 
 def tpu_cluster_resolver_module() -> Any:
@@ -54,7 +38,8 @@ def modules_of_contrib() -> dict[str, Any]:
     """Returns, by name, modules that are left of `tf.contrib`.
 
     They were in `tensorflow.contrib.tpu.python.tpu`, or are the source of `contrib.summary` and
-    `contrib.framework.nest`. Public names write other summaries and have fewer functions.
+    `contrib.framework.nest`. Public names write other summaries and have fewer functions. In `tpu`,
+    `replicate` and its kin call `split_compile_and_replicate`, which `compat.install` replaces.
     """
     from tensorflow.python.framework import smart_cond
     from tensorflow.python.ops import summary_ops_v2

@@ -9,14 +9,11 @@ from typing import Any
 def resource_variable() -> Any:
     """Returns the class of variables with a handle, for classes that answer reads themselves.
 
-    `tf.Variable` makes instances of it, but the public class is no base for derived ones. A
-    derived class may override `sparse_read`, `gather_nd` and `_read_variable_op(no_copy=False)`,
-    which serves all dense reads. It may set `_graph_element`, which `Session.run` fetches for
-    a variable. The saver takes the first input of that element for the handle.
-
-    `to_proto` writes the name of `_cached_value` if there is one. A graph that imports the proto
-    has it as the cached value. Its graph element is found through first inputs, up to a
-    `ReadVariableOp`.
+    The public class is no base for derived ones. A derived class may override `sparse_read`,
+    `gather_nd` and `_read_variable_op(no_copy=False)`, which serves all dense reads. It may set
+    `_graph_element`, which `Session.run` fetches for a variable. The saver takes the first input
+    of that element for the handle. A graph that imports the proto has the `_cached_value`, if
+    there was one. Its graph element is found through first inputs, up to a `ReadVariableOp`.
     """
     from tensorflow.python.ops import resource_variable_ops
     return resource_variable_ops.ResourceVariable
@@ -25,9 +22,8 @@ def resource_variable() -> Any:
 def last_creator_scope(creator: Callable[..., Any]) -> Any:
     """Returns the context in which a creator of variables is called after all others.
 
-    Creators of `tf.variable_creator_scope` are called from the innermost scope to the outermost.
-    So a creator that makes variables itself would hide the user's creators if it were entered
-    last. `creator` takes the arguments that `tf.variable_creator_scope` describes.
+    Those of `tf.variable_creator_scope` are called from the innermost scope to the outermost. So a
+    creator that makes variables itself, if it were entered last, would hide the user's creators.
     """
     from tensorflow.python.framework import ops
     return ops.get_default_graph()._variable_creator_scope(creator, priority=0)
@@ -60,8 +56,7 @@ def add_variable(trackable: Any, name: str, shape: tuple[int, ...],
     """Makes a variable with `create`, and tracks it as the child `name` of a trackable.
 
     If `trackable` was restored before, the variable gets the restored value, and `initializer` does
-    not run. The public way is to assign an attribute. It runs the initializer nevertheless, and
-    cannot make children whose names hold a slash.
+    not run. An assigned attribute would run it, and its name cannot hold a slash.
     """
     return trackable._add_variable_with_custom_getter(
         name=name, shape=shape, initializer=initializer, getter=create)

@@ -9,7 +9,7 @@ that the engine would read, so this module rewrites the features.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import tensorflow.compat.v1 as tf
 
@@ -19,13 +19,6 @@ from ..errors import Problem, UnsupportedError
 from ..ops import checks, combine, ids
 from .embedding_columns import innermost
 from .featurizer import to_sparse
-
-
-class SparseIds(NamedTuple):
-    """The ids, or words, of one feature that the engine would take, and their weights."""
-
-    ids: tf.SparseTensor
-    weights: tf.SparseTensor | None
 
 
 def with_ids(features: Mapping[str, Any], columns: Sequence[Any],
@@ -48,11 +41,11 @@ def with_ids(features: Mapping[str, Any], columns: Sequence[Any],
                 'E919', f'feature "{feature.name}"', 'a graph without the embedding engine maps '
                 'the vocabulary of its column itself', 'ids, which the engine takes as they are',
                 'Give it the words of the vocabulary.'))
-        reading = _read(features, feature, column.get_combiner(),
-                        None if is_text else column.get_embedding_table_size()[0])
-        read[feature.name] = reading.ids
-        if reading.weights is not None:
-            read[feature.weight_feature or ''] = reading.weights
+        read[feature.name], weights = _read(
+            features, feature, column.get_combiner(),
+            None if is_text else column.get_embedding_table_size()[0])
+        if weights is not None:
+            read[feature.weight_feature or ''] = weights
     return read
 
 
@@ -68,21 +61,18 @@ def with_activations(features: Mapping[str, Any], tables: Sequence[TableSpec],
         table = by_name[feature.table]
         if feature.name not in features:
             continue
-        reading = _read(features, feature, table.combiner, table.vocabulary_size)
+        found, weights = _read(features, feature, table.combiner, table.vocabulary_size)
         with tf.variable_scope(tf.get_variable_scope(), reuse=tf.AUTO_REUSE):
             variable = tf.get_variable(
                 table.name, [table.vocabulary_size, table.dimension], trainable=False,
                 initializer=tf.zeros_initializer())
         length = feature.max_sequence_length
-        samples, count = reading.ids.indices[:, 0], reading.ids.dense_shape[0]
+        samples, count = found.indices[:, 0], found.dense_shape[0]
         if length:
-            samples, count = samples * length + reading.ids.indices[:, 1], count * length
-            ends = tf.math.unsorted_segment_max(
-                reading.ids.indices[:, 1] + 1, reading.ids.indices[:, 0],
-                reading.ids.dense_shape[0])
+            ends = tf.math.unsorted_segment_max(found.indices[:, 1] + 1, samples, count)
+            samples, count = samples * length + found.indices[:, 1], count * length
             given[f'{feature.name}_seq_length_'] = tf.maximum(ends, 0)
-        batch = ids.IdBatch(samples, reading.ids.values, count, reading.weights and
-                            reading.weights.values)
+        batch = ids.IdBatch(samples, found.values, count, weights and weights.values)
         activations = combine.combine(tf.gather(variable, batch.ids), batch, table.combiner)
         given[feature.name] = tf.reshape(
             activations, [-1, length, table.dimension] if length else [-1, table.dimension])
@@ -90,8 +80,11 @@ def with_activations(features: Mapping[str, Any], tables: Sequence[TableSpec],
 
 
 def _read(features: Mapping[str, Any], feature: FeatureSpec, combiner: str | None,
-          vocabulary_size: int | None) -> SparseIds:
-    """Returns the ids that the engine would read of a feature; words without a vocabulary size."""
+          vocabulary_size: int | None) -> tuple[tf.SparseTensor, tf.SparseTensor | None]:
+    """Returns the ids that the engine would read of a feature, and their weights if it has any.
+
+    Without a vocabulary size they are words.
+    """
     has_gaps = combiner is not None or feature.max_sequence_length > 0
     value = to_sparse(features[feature.name], has_gaps)
     kept = tf.range(tf.size(value.values))
@@ -115,5 +108,5 @@ def _read(features: Mapping[str, Any], feature: FeatureSpec, combiner: str | Non
         return tf.SparseTensor(tf.gather(value.indices, kept), numbers, shape)
 
     weights = features.get(feature.weight_feature) if feature.weight_feature else None
-    return SparseIds(of(values), None if weights is None else of(
-        tf.gather(to_sparse(weights, has_gaps).values, kept)))
+    return of(values), None if weights is None else of(
+        tf.gather(to_sparse(weights, has_gaps).values, kept))

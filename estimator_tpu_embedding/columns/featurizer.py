@@ -92,11 +92,11 @@ class Featurizer:
         problems = [Problem(
             'E513', f'feature "{name}"', f'input_fn must return every feature of the '
             f'embedding spec{of}', f'only {quoted(sorted(map(str, features)))}',
-            ' '.join(filter(None, [
+            ' '.join(filter(None, (
                 did_you_mean(name, unclaimed), of and _ABOUT_WEIGHTS,
                 how_to_compute(name) if isinstance(
-                    self._categorical.get(name), _tf.computed_columns()) else ''])))
-            for name, of in names.items() if name not in features]
+                    self._categorical.get(name), _tf.computed_columns()) else ''
+            )))) for name, of in names.items() if name not in features]
         problems += [Problem(
             'E513', f'feature "{name}"', 'it must be the weights of one column only',
             f'those of {quoted(columns)}', _ABOUT_WEIGHTS)

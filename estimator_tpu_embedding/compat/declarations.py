@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..columns.column_vocabulary import words_of as words_of_columns
+from ..columns.embedding_columns import words_of as words_of_columns
 from ..estimator.embedding_spec import EmbeddingConfigSpec
 from ..estimator.tpu_embedding import TPUEmbedding
 

@@ -10,7 +10,6 @@ from typing import Any
 from .. import _legacy, _tf
 from ..estimator import (
     enqueue,
-    parameters,
     session_support,
     table_config,
     tpu_config,
@@ -19,7 +18,8 @@ from ..estimator import (
     tpu_embedding_gradient,
     tpu_estimator_names,
 )
-from ..estimator.embedding_spec import EmbeddingConfigSpec
+from ..estimator import optimizer_parameters as p
+from ..estimator.embedding_spec import PARAMETERS_OF_COLUMNS, EmbeddingConfigSpec
 from ..estimator.tpu_estimator import TPUEstimator, export_estimator_savedmodel
 from ..estimator.tpu_estimator_spec import TPUEstimatorSpec
 from ..runner.checkpoint_hooks import AsyncCheckpointSaverHook, CheckpointInputPipelineHook
@@ -38,25 +38,20 @@ def put_in_place() -> None:
     import_paths.put('data.experimental', **_named(CheckpointInputPipelineHook))
     import_paths.put('distribute.cluster_resolver', **_named(TPUClusterResolver))
     import_paths.put('tpu.experimental', import_paths.V1_ROOTS, **_named(
-        parameters.AdagradParameters, parameters.AdamParameters, parameters.FtrlParameters,
-        parameters.StochasticGradientDescentParameters))
+        p.AdagradParameters, p.AdamParameters, p.FtrlParameters,
+        p.StochasticGradientDescentParameters))
 
 
 @functools.cache
 def names_by_module() -> dict[str, dict[str, Any]]:
     """Returns the names that each module gets, by its path; the same objects at every call."""
-    of_columns = _named(
-        EmbeddingConfigSpec, parameters.AdagradParameters, parameters.AdamParameters,
-        parameters.FtrlParameters, parameters.MomentumParameters,
-        parameters.ProximalAdagradParameters, parameters.RMSPropParameters,
-        parameters.StochasticGradientDescentParameters)
     return {
         f'{TPU}.tpu_embedding': {
             **_names_of(table_config), **_names_of(tpu_embedding),
             **_named(enqueue.EnqueueData, enqueue.RaggedEnqueueData,
                      enqueue.get_enqueue_datas_list_from_sparse_tensors_list,
                      enqueue.get_enqueue_datas_list_from_ragged_tensors_list,
-                     parameters._OptimizationParameters), **parameters.ALL},
+                     p._OptimizationParameters), **p.ALL},
         f'{TPU}.tpu_embedding_gradient': _names_of(tpu_embedding_gradient),
         f'{TPU}.session_support': {
             **_names_of(session_support),
@@ -76,10 +71,11 @@ def names_by_module() -> dict[str, dict[str, Any]]:
             **refused_names.refused('tpu_estimator'), **_names_of(tpu_estimator_names),
             **_named(TPUEstimator, TPUEstimatorSpec, EmbeddingConfigSpec,
                      export_estimator_savedmodel, tpu_config.ExportSavedModelApiVersion,
-                     parameters.AdagradParameters, parameters.AdamParameters,
-                     parameters.StochasticGradientDescentParameters)},
+                     p.AdagradParameters, p.AdamParameters,
+                     p.StochasticGradientDescentParameters)},
         f'{NIGHTLY_TPU}._tpu_estimator_embedding': {
-            **refused_names.refused('_tpu_estimator_embedding'), **of_columns}}
+            **refused_names.refused('_tpu_estimator_embedding'),
+            **_named(EmbeddingConfigSpec, *PARAMETERS_OF_COLUMNS)}}
 
 
 def split_sequence_columns(feature_columns: Any) -> tuple[list[Any], list[Any]]:

@@ -19,7 +19,7 @@ from .. import _tf, defaults
 from ..cluster.cluster import current
 from ..cluster.server import Target
 from ..errors import ConfigError, Problem, UnsupportedError, shown
-from ..estimator import replicate, tpu_addresses
+from ..estimator import tf_tpu, tpu_addresses
 from ..estimator.tpu_context import tpu_topology
 from ..midlevel.replicas import forget_initialized
 from ..runner import towers
@@ -36,15 +36,15 @@ def put_in_place() -> None:
     """Replaces functions in every module that has them, and the sessions of this process."""
     # TensorFlow's own would sum the n-th gradients of all cores, whatever their variables are.
     tf.compat.v1.tpu.CrossShardOptimizer.apply_gradients = (
-        replicate.CrossShardOptimizer.apply_gradients)
-    _tf.tpu_ops_module().cross_replica_sum = replicate.cross_replica_sum
-    module = _tf.tpu_module()
-    module.split_compile_and_replicate = replicate.split_compile_and_replicate
-    module.initialize_system = replicate.initialize_system
-    module.shutdown_system = replicate.shutdown_system
-    import_paths.put('tpu', import_paths.V1_ROOTS, cross_replica_sum=replicate.cross_replica_sum,
-                     initialize_system=replicate.initialize_system,
-                     shutdown_system=replicate.shutdown_system)
+        tf_tpu.CrossShardOptimizer.apply_gradients)
+    _tf.tpu_ops_modules()[0].cross_replica_sum = tf_tpu.cross_replica_sum
+    module = _tf.modules_of_contrib()['tpu']
+    module.split_compile_and_replicate = tf_tpu.split_compile_and_replicate
+    module.initialize_system = tf_tpu.initialize_system
+    module.shutdown_system = tf_tpu.shutdown_system
+    import_paths.put('tpu', import_paths.V1_ROOTS, cross_replica_sum=tf_tpu.cross_replica_sum,
+                     initialize_system=tf_tpu.initialize_system,
+                     shutdown_system=tf_tpu.shutdown_system)
     for path, functions in connecting().items():
         import_paths.put(path, **functions)
     for path in ('config', 'config.experimental'):
@@ -123,7 +123,6 @@ def open_sessions_here() -> None:
         if isinstance(target, Target):
             pass  # At a worker, which is no TPU.
         elif (cluster := tpu_addresses.cluster_of_session(target, graph)) is not None:
-            tpu_addresses.prepare(cluster, graph)
             target = cluster.target
             config = cluster.config(tf.compat.v1.ConfigProto() if config is None else config)
         elif tpu_addresses.is_of_tpu(target):
@@ -148,7 +147,7 @@ def _initialized(resolver: Any) -> Any:
 
 def _refuse_feeds() -> None:
     """Replaces the functions that build infeed, outfeed and loops."""
-    generated, handwritten = _tf.generated_tpu_ops_module(), _tf.tpu_ops_module()
+    handwritten, generated = _tf.tpu_ops_modules()
     for operation in refused_names.FEED_OPERATIONS:
         function = next(name for name in vars(generated)
                         if name.replace('_', '') == operation.lower() and name != operation)

@@ -69,14 +69,3 @@ def per_host(topology: Topology) -> tuple[Invocation, ...]:
     """
     return tuple(Invocation(index=host, host=host, cores=topology.cores_of(host),
                             name=f'host {host}') for host in range(topology.num_hosts))
-
-
-def per_core(topology: Topology, hosts: Sequence[int]) -> tuple[Invocation, ...]:
-    """Returns one call for every core, on the host that `hosts` names for it."""
-    return tuple(Invocation(index=core, host=hosts[core], cores=(core,), name=f'core {core}')
-                 for core in range(topology.num_cores))
-
-
-def for_all(topology: Topology) -> tuple[Invocation, ...]:
-    """Returns one call on host 0, for all cores."""
-    return (Invocation(index=0, host=0, cores=range(topology.num_cores), name='host 0'),)

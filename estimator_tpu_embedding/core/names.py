@@ -18,9 +18,7 @@ _IN_PATH = {'parent': 'a part ".."', 'home': '"~"', 'variable': '"$"', 'scheme':
 def name_problems(kind: str, name: object) -> Iterator[Problem]:
     """Yields each problem of the name of a table or a feature, which `kind` says.
 
-    A legal name is a non-empty string of printable characters, at most
-    `limits.MAX_NAME_LENGTH` long. Its parts between slashes are not empty, `.` or `..`, because
-    names become variable names and parts of file names.
+    Names become variable names and parts of file names.
 
     >>> [p.code for p in name_problems('table', '../x')]
     ['E403']

@@ -1,6 +1,7 @@
-"""The optimizers of tables: one frozen class each, with its hyper-parameters and slots.
+"""The optimizers of tables, one frozen class each, and their learning rates.
 
-The update rules are in `ops/update_rules.py`. Each field of an algorithm's message in
+The update rules are in `ops/update_rules.py`. `estimator/optimizer_parameters.py` says what the
+hyper-parameters of ten of them mean. Each field of an algorithm's message in
 `protos/optimization_parameters.proto` is an attribute of its class, under the same name. A class
 may have further attributes, such as `initial_accumulator`, for which the message has no field.
 Slots are in the order in which the hardware's operations load and retrieve them.
@@ -9,10 +10,12 @@ Slots are in the order in which the hardware's operations load and retrieve them
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import numbers
 import operator
-from collections.abc import Callable, Iterator
+import types
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any, ClassVar
 
 from ..errors import Problem
@@ -114,15 +117,11 @@ class Optimizer:
     @property
     def updates_all_rows(self) -> bool:
         """Whether rows that were not looked up change too, with a gradient of 0."""
-        return False
+        return bool(getattr(self, f'use_non_lazy_{self.field}', False))
 
     def problems(self, where: str) -> Iterator[Problem]:
         """Yields each problem of the hyper-parameters, for the table called `where`."""
-        if not is_number(self.learning_rate, 0):
-            yield Problem('E421', where, 'the learning rate must be a finite number >= 0',
-                          repr(self.learning_rate),
-                          'Give a function of the step to the column, as learning_rate_fn.'
-                          if callable(self.learning_rate) else '')
+        yield from ConstantRate(value=self.learning_rate).problems(where)
         if self.decay is not None and not is_number(self.decay, 0):
             yield Problem('E426', where, 'the weight decay must be a finite number >= 0',
                           repr(self.decay))
@@ -164,11 +163,7 @@ class Adagrad(Optimizer):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class AdagradMomentum(Optimizer):
-    """Adagrad whose preconditioned gradient passes through momentum.
-
-    The slots are the accumulator and the momenta. The gradient is divided by the accumulator, to
-    which `epsilon` is added, to the power `1 / exponent`. A `beta2` of 1 makes a plain sum of it.
-    """
+    """Adagrad whose preconditioned gradient passes through momentum."""
 
     field: ClassVar[str] = 'adagrad_momentum'
     initial_slots: ClassVar[Slots] = (
@@ -183,7 +178,7 @@ class AdagradMomentum(Optimizer):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ProximalAdagrad(Optimizer):
-    """Adagrad with a proximal step for L1 and L2 regularization. The slot is the accumulator."""
+    """Adagrad with a proximal step for L1 and L2 regularization."""
 
     field: ClassVar[str] = 'proximal_adagrad'
     initial_slots: ClassVar[Slots] = (('ProximalAdagrad', 'initial_accumulator'),)
@@ -195,13 +190,7 @@ class ProximalAdagrad(Optimizer):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Adam(Optimizer):
-    """Adam on the touched rows, or on all rows. The slots are both moments.
-
-    Attributes:
-      use_non_lazy_adam: whether rows that were not looked up move too.
-      use_sum_inside_sqrt: whether to divide by `sqrt(v + epsilon**2)`, and not by
-        `sqrt(v) + epsilon`.
-    """
+    """Adam without bias correction, on the touched rows, or on all rows."""
 
     field: ClassVar[str] = 'adam'
     initial_slots: ClassVar[Slots] = (('Adam/m', 0.0), ('Adam/v', 0.0))
@@ -212,22 +201,10 @@ class Adam(Optimizer):
     use_non_lazy_adam: bool = False
     use_sum_inside_sqrt: bool = True
 
-    @property
-    def updates_all_rows(self) -> bool:
-        """The same as `use_non_lazy_adam`."""
-        return self.use_non_lazy_adam
-
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Ftrl(Optimizer):
-    """Follow the regularized leader. The slots are the accumulator and the linear term.
-
-    Attributes:
-      lr_power: power of the accumulator.
-      multiply_linear_by_lr: whether the linear term is kept times the learning rate.
-      beta: added to the root of the accumulator.
-      allow_zero_accumulator: whether an accumulator of 0 is intended.
-    """
+    """Follow the regularized leader. The slots are the accumulator and the linear term."""
 
     field: ClassVar[str] = 'ftrl'
     initial_slots: ClassVar[Slots] = (('Ftrl', 'initial_accumulator'), ('Ftrl_1', 'initial_linear'))
@@ -257,8 +234,7 @@ class Momentum(Optimizer):
 class RMSProp(Optimizer):
     """The gradient divided by the root of its running mean square, through momentum.
 
-    The slots are the mean square, to which `epsilon` is added, and the momenta. The mean square
-    starts at 0, while `tf.train` starts it at 1.
+    The mean square starts at 0, while `tf.train` starts it at 1.
     """
 
     field: ClassVar[str] = 'rms_prop'
@@ -271,10 +247,7 @@ class RMSProp(Optimizer):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ProximalYogi(Optimizer):
-    """Yogi with a proximal step for L1 and L2 regularization.
-
-    The slots are the second moment, which starts at `initial_accumulator`, then the first.
-    """
+    """Yogi with a proximal step. The slots are the second moment, then the first."""
 
     field: ClassVar[str] = 'proximal_yogi'
     initial_slots: ClassVar[Slots] = (
@@ -290,15 +263,7 @@ class ProximalYogi(Optimizer):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class FrequencyEstimator(Optimizer):
-    """Estimates how often a row is looked up; trains nothing.
-
-    The slot is the step of the last look-up.
-
-    Attributes:
-      tau: learning rate of the estimate.
-      max_delta: largest gap between two look-ups that counts.
-      outlier_threshold: gaps beyond it, relative to the estimate, are outliers.
-    """
+    """Estimates how often a row is looked up; trains nothing. The slot is the last such step."""
 
     field: ClassVar[str] = 'frequency_estimator'
     initial_slots: ClassVar[Slots] = (('FrequencyEstimator', 0.0),)
@@ -342,13 +307,7 @@ class CenteredRMSProp(Optimizer):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Lion(Optimizer):
-    """Steps of equal size, in the direction of a momentum's sign. The slot is the momentum.
-
-    Attributes:
-      beta1: weight of the old momentum in the direction.
-      beta2: decay of the momentum.
-      use_non_lazy_lion: whether rows that were not looked up move too.
-    """
+    """Steps of equal size, in the direction of a momentum's sign, on touched or on all rows."""
 
     field: ClassVar[str] = 'lion'
     initial_slots: ClassVar[Slots] = (('Lion', 0.0),)
@@ -356,11 +315,6 @@ class Lion(Optimizer):
     beta1: float = number(0.9, at_least=0, below=1)
     beta2: float = number(0.99, at_least=0, below=1)
     use_non_lazy_lion: bool = False
-
-    @property
-    def updates_all_rows(self) -> bool:
-        """The same as `use_non_lazy_lion`."""
-        return self.use_non_lazy_lion
 
 
 OPTIMIZERS: dict[str, type[Optimizer]] = {
@@ -373,3 +327,77 @@ OPTIMIZERS: dict[str, type[Optimizer]] = {
 UNDOCUMENTED = frozenset({
     'bounded_adagrad', 'frequency_aware_adagrad', 'mdl_adagrad_light', 'online_yogi'})
 """Fields of that oneof whose formulas are not published: a rule for them would be a guess."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ConstantRate:
+    """A learning rate that never changes; 0.0 freezes the table."""
+
+    value: float
+
+    def problems(self, where: str) -> Iterator[Problem]:
+        """Yields each problem of this rate of the object called `where`."""
+        if not is_number(self.value, 0):
+            yield Problem('E421', where, 'the learning rate must be a finite number >= 0',
+                          repr(self.value),
+                          'Give a function of the step to the column, as learning_rate_fn.'
+                          if callable(self.value) else '')
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class DynamicRate:
+    """A learning rate that is a function of the global step.
+
+    Attributes:
+      function: takes the global step (a scalar int64 tensor) and returns a scalar. Two rates
+        are equal if they hold the same function object, as in the original.
+    """
+
+    function: Callable[[Any], Any]
+
+    def problems(self, where: str) -> Iterator[Problem]:
+        """Yields each problem of this rate of the object called `where`."""
+        if not callable(self.function) or not isinstance(self.function, Hashable):
+            yield Problem('E422', where, 'learning_rate_fn must be callable, and hashable since '
+                          'tables with the same function share its tag', repr(self.function))
+
+
+Rate = ConstantRate | DynamicRate
+
+
+def rate_tags(rates: Iterable[Rate]) -> dict[DynamicRate, int]:
+    """Numbers the distinct dynamic rates 0, 1, ... in order of first appearance.
+
+    The original numbered them by hash, so that tags differed between processes.
+
+    >>> a, b = DynamicRate(function=abs), DynamicRate(function=round)
+    >>> list(rate_tags([a, ConstantRate(value=.1), b, a]).values())
+    [0, 1]
+    """
+    tags: dict[DynamicRate, int] = {}
+    for rate in rates:
+        if isinstance(rate, DynamicRate):
+            tags.setdefault(rate, len(tags))
+    return tags
+
+
+def shared_code_warnings(rates: Iterable[Rate]) -> Iterator[Problem]:
+    """Yields a warning for each piece of code that several rate functions share.
+
+    A fresh `functools.partial` or lambda per table gives each rate a function and a tag of its
+    own. The hardware then computes and sends each of them, and cannot fuse their tables.
+    """
+    of_code: dict[types.CodeType, int] = {}
+    for rate in rate_tags(rates):
+        function = rate.function
+        while isinstance(function, functools.partial):
+            function = function.func
+        code = getattr(function, '__code__', None)
+        if code is not None:
+            of_code[code] = of_code.get(code, 0) + 1
+    for code, count in of_code.items():
+        if count > 1:
+            yield Problem('W424', 'learning_rate_fn', 'tables with the same rate should share one '
+                          'function object, since each gets a tag of its own',
+                          f'{count} functions of the code of "{code.co_name}"',
+                          'Make the function once, and give it to every table.')

@@ -52,11 +52,7 @@ class Partition:
 
     @classmethod
     def by_id(cls, rows: int) -> Partition:
-        """Returns the partition of one shard, whose stored row `i` belongs to id `i`.
-
-        >>> Partition.by_id(5)
-        Partition(strategy='div', vocabulary_size=5, num_hosts=1)
-        """
+        """Returns the partition of one shard, whose stored row `i` belongs to id `i`."""
         return cls(strategy=STORED_BY_ID[0], vocabulary_size=rows, num_hosts=1)
 
     @property
@@ -160,9 +156,9 @@ class Partition:
         if quotient == 0:
             return ids, ids - ids
         hosts = maximum(ids // (quotient + 1), (ids - rest) // quotient)
-        # hosts + rest - maximum(...) is their minimum: the hosts before with one row more.
-        starts = hosts * quotient + (hosts + rest - maximum(hosts, rest))
-        return hosts, ids - starts
+        # The smaller one of `hosts` and `rest`, which have no `minimum` in common.
+        fuller_before = hosts + rest - maximum(hosts, rest)
+        return hosts, ids - (hosts * quotient + fuller_before)
 
     def stored_row(self, ids: np.ndarray) -> np.ndarray:
         """Returns the row of each id in a checkpoint tensor, which holds host after host.

@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 from ..errors import ConfigError, Problem, counted, did_you_mean, quoted
 from . import limits
-from .learning_rates import ConstantRate, Rate
-from .optimizers import Optimizer, SlotSpec
+from .optimizers import ConstantRate, Optimizer, Rate, SlotSpec
 from .partition import STRATEGIES, Partition
 from .specs import FeatureSpec, TableSpec, Topology
 
@@ -154,7 +153,6 @@ class Plan:
         return self.batch_size_per_core * self.topology.num_cores
 
     def __str__(self) -> str:
-        """Returns a text with one line per table."""
         lines = [f'{self.mode}, {self.topology.batch_arithmetic(self.global_batch_size)}, '
                  f'{self.strategy}, {"pipelined" if self.pipelined else "not pipelined"}']
         hosts = range(self.topology.num_hosts)

@@ -12,9 +12,8 @@ from typing import Any
 
 from ..errors import Problem, counted
 from . import limits
-from .learning_rates import Rate
 from .names import name_problems
-from .optimizers import Optimizer, is_number
+from .optimizers import Optimizer, Rate, is_number
 
 COMBINERS = ('sum', 'mean', 'sqrtn', None)
 ID_POLICIES = ('error', 'drop', 'clip', 'mod')

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -13,10 +12,10 @@ from ..columns.embedding_columns import columns_to_specs
 from ..core.partition import STRATEGIES
 from ..core.specs import FeatureSpec, TableSpec
 from ..errors import Problem, did_you_mean, noted
-from . import parameters as p
+from . import optimizer_parameters as p
 from .table_config import FeatureConfig, TableConfig, configs_to_specs
 
-_PARAMETERS_OF_COLUMNS = (
+PARAMETERS_OF_COLUMNS = (
     p.ProximalAdagradParameters, p.AdagradParameters, p.AdamParameters, p.FtrlParameters,
     p.StochasticGradientDescentParameters, p.MomentumParameters, p.RMSPropParameters)
 _WHICH_COLUMNS = (
@@ -128,7 +127,7 @@ class EmbeddingConfigSpec(_Fields):
 
     def __reduce__(self) -> Any:
         """Copies by fields, which differ from the arguments and were checked already."""
-        return _restored, tuple(self)
+        return EmbeddingConfigSpec._make, (tuple(self),)
 
     def to_specs(self) -> tuple[list[TableSpec], list[FeatureSpec]]:
         """Returns the tables and features that the embedding engine holds.
@@ -143,17 +142,11 @@ class EmbeddingConfigSpec(_Fields):
         return columns_to_specs(self.feature_columns)
 
 
-def _restored(*fields: Any) -> EmbeddingConfigSpec:
-    return EmbeddingConfigSpec._make(fields)
-
-
 def _unknown(name: str) -> str:
     # The published documentation of the class shows 'column', which never existed.
-    near = difflib.get_close_matches(name, _ARGUMENTS, n=1, cutoff=0.5)
-    meant = 'feature_columns' if 'column' in name else (near[0] if near else None)
     return str(Problem(
         'E461', 'EmbeddingConfigSpec', f'arguments are {", ".join(_ARGUMENTS)}', f'"{name}"',
-        f'did you mean `{meant}`?' if meant else ''))
+        did_you_mean('feature_columns' if 'column' in name else name, _ARGUMENTS)))
 
 
 def _check_columns(columns: Sequence[Any], parameters: Any) -> None:
@@ -163,9 +156,9 @@ def _check_columns(columns: Sequence[Any], parameters: Any) -> None:
         if not isinstance(column, supported):
             raise noted(TypeError(f'All feature columns must be supported types in {supported}. '
                                   f'Got {type(column)}'), _WHICH_COLUMNS)
-    if not isinstance(parameters, _PARAMETERS_OF_COLUMNS):
+    if not isinstance(parameters, PARAMETERS_OF_COLUMNS):
         raise noted(ValueError('optimization_parameters must be an instance of type '
-                               f'{_PARAMETERS_OF_COLUMNS}. Got {type(parameters)}.'), _EXAMPLE)
+                               f'{PARAMETERS_OF_COLUMNS}. Got {type(parameters)}.'), _EXAMPLE)
 
 
 def _check_dicts(features: Mapping[str, Any], tables: Mapping[str, Any]) -> None:

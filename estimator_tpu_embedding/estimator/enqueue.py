@@ -95,7 +95,6 @@ def check_datas(datas_list: Sequence[Datas], feature_names: Sequence[str],
 
 
 def _device_of(here: str, datas: Datas) -> str:
-    """Returns the device of all ids of one core."""
     first: tuple[str, str] | None = None
     for feature, data in datas.items():
         if not isinstance(data, (EnqueueData, RaggedEnqueueData)):
@@ -165,7 +164,6 @@ def _where(feature: FeatureSpec, core: int) -> str:
 
 
 def _as_tensors(data: Any) -> Any:
-    """Returns the same with all parts as tensors."""
     return type(data)(*[None if part is None else tf.convert_to_tensor(part) for part in data])
 
 

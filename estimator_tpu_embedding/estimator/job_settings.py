@@ -11,10 +11,10 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from .. import defaults
-from ..columns import column_vocabulary, embedding_columns
+from ..columns import embedding_columns
 from ..columns.featurizer import Featurizer
-from ..core.learning_rates import shared_code_warnings
 from ..core.names import directory_doubts
+from ..core.optimizers import shared_code_warnings
 from ..core.plan import resolve
 from ..core.specs import MAX_THREADS, FeatureSpec, Kernels, TableSpec, Topology
 from ..core.vocabulary_digests import Words
@@ -86,7 +86,6 @@ def refuse_unsupported(config: RunConfig) -> None:
 
 
 def _problems_of_hook(cls: Any) -> Iterator[Problem]:
-    """Yields every problem of an `experimental_feed_hook`."""
     if not (isinstance(cls, type) and issubclass(cls, TPUInfeedOutfeedSessionHook)):
         yield Problem('E907', 'TPUConfig.experimental_feed_hook', 'it must be a subclass of '
                       'TPUInfeedOutfeedSessionHook, without which nothing would feed', repr(cls))
@@ -207,7 +206,7 @@ def words_of(spec: EmbeddingConfigSpec | None) -> list[Words]:
     """Returns the words that the columns of a spec map to ids."""
     if spec is None:
         return []
-    return column_vocabulary.words_of([*(spec.feature_columns or []),
+    return embedding_columns.words_of([*(spec.feature_columns or []),
                                        *(spec.tensor_core_feature_columns or [])])
 
 
@@ -223,7 +222,6 @@ def declared_by(spec: EmbeddingConfigSpec, id_policy: str | Mapping[str, str] | 
 
 def _with_policy(features: Sequence[FeatureSpec], policy: str | Mapping[str, str]
                  ) -> list[FeatureSpec]:
-    """Returns the features, each with its policy for ids out of range."""
     if isinstance(policy, str):
         return [dataclasses.replace(feature, id_policy=policy) for feature in features]
     names = [feature.name for feature in features]

@@ -29,7 +29,6 @@ class WorkerHeartbeatManager:
     def __init__(self, session: Any, devices: Sequence[str], heartbeat_ops: Sequence[Any],
                  request_placeholder: Any):
         """Takes the arguments of the original; asks no device."""
-        del session, devices, heartbeat_ops, request_placeholder
 
     @staticmethod
     def from_devices(session: Any, devices: Sequence[str]) -> WorkerHeartbeatManager:
@@ -71,7 +70,6 @@ class WatchdogManager:
 
     def __init__(self, session: Any, devices: Sequence[str] | None = None,
                  ping_interval: float = 60, shutdown_timeout: float = 2 * 3600):
-        """Stores the two times, in seconds."""
         self.ping_interval, self.shutdown_timeout = ping_interval, shutdown_timeout
 
     def configure_and_run(self) -> None:
@@ -111,7 +109,6 @@ class GracefulShutdownHook(tf.train.SessionRunHook):
 
     def __init__(self, checkpoint_prefix: str, saver: Any = None,
                  on_shutdown_hooks: Sequence[Callable[..., Any]] | None = None):
-        """Stores the saver; the other arguments are of no use without workers."""
         self._saver = saver
 
     def after_create_session(self, session: tf.Session, coord: Any) -> None:
@@ -136,23 +133,8 @@ class GracefulShutdownHook(tf.train.SessionRunHook):
         return savers[0] if len(savers) == 1 else None
 
 
-class ResetComputation:
-    """Ends all workers, and makes the monitored session begin anew."""
-
-    def __call__(self, run_context: Any, all_workers: WorkerHeartbeatManager,
-                 lame_workers: WorkerHeartbeatManager | None) -> None:
-        """Ends all workers.
-
-        Raises:
-          CoordinatorResetError: always.
-        """
-        all_workers.shutdown(exit_code=42)
-        tf.logging.info('Resetting coordinator.')
-        raise CoordinatorResetError
-
-
 class ShutdownLameWorkers:
-    """Ends the workers that are not well."""
+    """Ends the workers that are not well, when it is called."""
 
     def __call__(self, run_context: Any, all_workers: WorkerHeartbeatManager,
                  lame_workers: WorkerHeartbeatManager) -> None:
@@ -161,12 +143,23 @@ class ShutdownLameWorkers:
 
 
 class ShutdownAllWorkers:
-    """Ends all workers."""
+    """Ends all workers, when it is called."""
 
     def __call__(self, run_context: Any, all_workers: WorkerHeartbeatManager,
                  lame_workers: WorkerHeartbeatManager | None) -> None:
-        """Ends all workers."""
+        """Logs that they end."""
         all_workers.shutdown(exit_code=42)
+
+
+class ResetComputation(ShutdownAllWorkers):
+    """Ends all workers, when it is called, and makes the monitored session begin anew."""
+
+    def __call__(self, run_context: Any, all_workers: WorkerHeartbeatManager,
+                 lame_workers: WorkerHeartbeatManager | None) -> None:
+        """Raises CoordinatorResetError."""
+        super().__call__(run_context, all_workers, lame_workers)
+        tf.logging.info('Resetting coordinator.')
+        raise CoordinatorResetError
 
 
 def _warn_of_no_heartbeats() -> None:

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import tensorflow.compat.v1 as tf
 
-from ..core.learning_rates import ConstantRate, DynamicRate, Rate
+from ..core.optimizers import ConstantRate, DynamicRate, Rate
 from ..core.specs import COMBINERS, FeatureSpec, TableSpec
-from .parameters import _OptimizationParameters
+from .optimizer_parameters import _OptimizationParameters
 
 
 class _TableFields(NamedTuple):

@@ -38,8 +38,6 @@ _DOMAIN = 'emulated-tpu.invalid'
 COORDINATOR = f'coordinator.{_DOMAIN}:{TPU_PORT}'
 """The address of a job that is named without one."""
 
-_LOCAL = (None, '', 'local')
-
 _known: set[str] = set()
 
 
@@ -85,7 +83,8 @@ def announce_addresses(where: str, **addresses: Any) -> None:
 
     `None`, `''` and `'local'` are ignored.
     """
-    given = {name: value for name, value in addresses.items() if value not in _LOCAL}
+    given = {name: value for name, value in addresses.items()
+             if value not in (None, '', 'local')}
     if not given:
         return
     for value in given.values():
@@ -139,12 +138,7 @@ _of_graphs: weakref.WeakKeyDictionary[tf.Graph, _Hosts] = weakref.WeakKeyDiction
 
 
 def choice_of(config: Any) -> ClusterChoice:
-    """Returns the processes that are the hosts of the job of a RunConfig.
-
-    Raises:
-      ConfigError: E713 if the addresses of the script are asked for, and it has none; others with
-        every problem of its addresses.
-    """
+    """Returns the processes that are the hosts of the job of a RunConfig."""
     own, general = config.workers, defaults.current().cluster
     choice = dataclasses.replace(own if own.is_used or own.is_from_script else general,
                                  expose=general.expose, worker_deadline=own.worker_deadline,
@@ -154,7 +148,11 @@ def choice_of(config: Any) -> ClusterChoice:
 
 
 def _with_script(choice: ClusterChoice, given: Sequence[str]) -> ClusterChoice:
-    """Returns a choice with the addresses in it that a script has for its TPU, if it asks so."""
+    """Returns a choice with the addresses in it that a script has for its TPU, if it asks so.
+
+    Raises:
+      ConfigError: E713 without addresses; others with every problem of them.
+    """
     if not choice.is_from_script:
         return choice
     if not given or any(of_workers.parsed(one) is None for one in given):
@@ -184,13 +182,6 @@ def cluster_of_loop(master: Any) -> Cluster | None:
     return current(choice, announce) if choice.is_used else None
 
 
-def require_hosts(cluster: Cluster | None, topology: Topology) -> None:
-    """Raises ConfigError unless a system has one host per worker."""
-    problem = cluster and cluster.choice.hosts_problem(topology.num_hosts)
-    if problem:
-        raise ConfigError(problem)
-
-
 def place_tables(graph: tf.Graph, cluster: Cluster, placement: Placement, plan: Plan) -> None:
     """Notes that a graph has the tables of a plan on a cluster."""
     _of_graphs.setdefault(graph, _Hosts(cluster, placement, [])).plans.append(plan)
@@ -208,26 +199,23 @@ def device_of_replica(graph: tf.Graph, replica: int, count: int) -> str:
 
 
 def cluster_of_session(target: Any, graph: tf.Graph | None) -> Cluster | None:
-    """Returns the cluster on which a session is to be opened, if any.
+    """Returns the cluster on which a session is to be opened, if any, and prepares it.
 
-    Without a graph it is the default graph's.
-    """
-    if isinstance(target, Master) or is_of_tpu(target):
-        return cluster_of_loop(target)
-    if target:
-        return None
-    hosts = _of_graphs.get(tf.get_default_graph() if graph is None else graph)
-    return None if hosts is None else hosts.cluster
-
-
-def prepare(cluster: Cluster, graph: tf.Graph | None) -> None:
-    """Makes sure that workers are there for a session, and have memory for the tables of a graph.
+    Its workers are there then, and have memory for the tables of the graph. Without a graph it is
+    the default graph's.
 
     Raises:
       The errors of `Cluster.prepare` and `Cluster.require_resources`.
     """
-    cluster.prepare()
     hosts = _of_graphs.get(tf.get_default_graph() if graph is None else graph)
-    if hosts is not None:
-        cluster.require_resources([[part for plan in hosts.plans for part in parts_on(plan, host)]
-                                   for host in range(cluster.num_hosts)])
+    if isinstance(target, Master) or is_of_tpu(target):
+        cluster = cluster_of_loop(target)
+    else:
+        cluster = None if target or hosts is None else hosts.cluster
+    if cluster is not None:
+        cluster.prepare()
+        if hosts is not None:
+            cluster.require_resources(
+                [[part for plan in hosts.plans for part in parts_on(plan, host)]
+                 for host in range(cluster.num_hosts)])
+    return cluster

@@ -9,7 +9,6 @@ import copy
 import dataclasses
 import enum
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -22,7 +21,10 @@ from ..core.specs import Kernels
 from ..errors import ConfigError, Problem
 from .tpu_addresses import ClusterOfConfig, EmulatedCluster, announce_addresses
 
-_PlainRunConfig: Any = _legacy.run_config_class()
+_PlainRunConfig: Any = _legacy.load().RunConfig
+_util = _legacy.module('tpu.util')
+check_positive = _util.check_positive_integer
+parse_iterations_per_loop = _util.parse_iterations_per_loop
 
 
 class ExportSavedModelApiVersion(enum.Enum):
@@ -110,9 +112,14 @@ class TPUConfig(_TPUConfigFields):
         if num_shards is not None:
             check_positive(num_shards, 'TPUConfig num_shards')
         if input_partition_dims is not None:
-            check_partition_dims(
-                input_partition_dims, num_cores_per_replica,
-                is_per_host=per_host_input_for_training == InputPipelineConfig.PER_HOST_V2)
+            if not isinstance(input_partition_dims, (list, tuple)) or (
+                    len(input_partition_dims) not in (1, 2)):
+                raise ValueError(
+                    'input_partition_dims must be a list/tuple with one or two elements.')
+            if per_host_input_for_training != InputPipelineConfig.PER_HOST_V2:
+                raise ValueError('input_partition_dims is only supported in PER_HOST_V2 mode.')
+            if num_cores_per_replica is None:
+                raise ValueError('input_partition_dims requires setting num_cores_per_replica.')
         if num_cores_per_replica not in (None, 1, 2, 4, 8, 16, 32, 64, 128):
             raise ValueError('num_cores_per_replica must be 1, 2, 4, 8, 16, 32, 64, 128; got '
                              f'{num_cores_per_replica}')
@@ -135,52 +142,13 @@ class TPUConfig(_TPUConfigFields):
 
 
 def _job_name_of_tf_config() -> str | None:
-    """Returns the name that `TF_CONFIG` gives to the job of the TPU workers."""
     try:
         with _tf.without_deprecation_warnings():
-            service = _legacy.run_config_class()().service or {}
+            service = _legacy.load().RunConfig().service or {}
     except ValueError:  # The RunConfig of the job will say it.
         return None
     name: str | None = service.get('tpu_worker_job_name')
     return name
-
-
-def parse_iterations_per_loop(value: Any) -> tuple[int, str]:
-    """Returns `(steps, 'count')` or `(seconds, 'seconds')` for a value of `iterations_per_loop`.
-
-    Raises:
-      ValueError: for a value that is neither a number of steps nor a time.
-
-    >>> parse_iterations_per_loop('100'), parse_iterations_per_loop('5m')
-    ((100, 'count'), (300, 'seconds'))
-    """
-    found = re.fullmatch(r'([1-9][0-9]*)([smh]?)', str(value))
-    if found is None or isinstance(value, bool):
-        raise ValueError(
-            'Invalid TPUConfig `iterations_per_loop` value. Value must be positive integer value '
-            'or time-based value `<N><s|m|h>` where <N> is anypositive integer and `s`, `m`, '
-            '`h` are unit of time in seconds, minutes, hours respectively. Examples of valid '
-            'values: `3600s`, `60m`, `1h`.')
-    number, unit = int(found.group(1)), found.group(2)
-    return (number * {'s': 1, 'm': 60, 'h': 3600}[unit], 'seconds') if unit else (number, 'count')
-
-
-def check_positive(value: Any, name: str) -> None:
-    """Raises the original's errors unless `value` is a positive whole number."""
-    if not isinstance(value, int) and not hasattr(value, '__index__'):
-        raise TypeError(f'{name} must be int, got {type(value)}')
-    if value <= 0:
-        raise ValueError(f'{name} must be positive, got {value}')
-
-
-def check_partition_dims(dims: Any, cores: int | None, *, is_per_host: bool) -> None:
-    """Raises ValueError unless `input_partition_dims` are possible with the cores of a replica."""
-    if not isinstance(dims, (list, tuple)) or len(dims) not in (1, 2):
-        raise ValueError('input_partition_dims must be a list/tuple with one or two elements.')
-    if not is_per_host:
-        raise ValueError('input_partition_dims is only supported in PER_HOST_V2 mode.')
-    if cores is None:
-        raise ValueError('input_partition_dims requires setting num_cores_per_replica.')
 
 
 def check_partitioned_input(dims: Any, cores: int, features: Any, labels: Any) -> None:
@@ -329,7 +297,10 @@ class RunConfig(_PlainRunConfig):
         self._input_on_workers = input_on_workers
         with _tf.without_deprecation_warnings():
             super().__init__(**kwargs)
-        self.clusters_named_by = [self._source_of_cluster()] if self.cluster_spec else []
+        wished = self._experimental_distribute
+        self.clusters_named_by = [] if not self.cluster_spec else [
+            'RunConfig.experimental_distribute' if wished and wished.remote_cluster
+            else 'TF_CONFIG']
         self.checkpoint = checkpoint
         self.input_deadline_secs = input_deadline_secs
         self.shutdown_deadline_secs = shutdown_deadline_secs
@@ -352,7 +323,6 @@ class RunConfig(_PlainRunConfig):
             self._take_cluster(cluster.cluster_spec())
 
     def _take_cluster(self, spec: Any) -> None:
-        """Gives the config, and its sessions, the cluster of a resolver."""
         config: tf.ConfigProto = self.session_config
         if config is None:
             config = tf.ConfigProto(allow_soft_placement=True, isolate_session_state=True)
@@ -366,12 +336,6 @@ class RunConfig(_PlainRunConfig):
             self._cluster_spec = spec
             self.clusters_named_by.append('RunConfig.cluster')
             config.cluster_def.CopyFrom(spec.as_cluster_def())
-
-    def _source_of_cluster(self) -> str:
-        """Returns the setting that named the cluster, which the base class found."""
-        wished = self._experimental_distribute
-        return ('RunConfig.experimental_distribute' if wished and wished.remote_cluster
-                else 'TF_CONFIG')
 
     def _maybe_overwrite_session_config_for_distributed_training(self) -> None:
         """Leaves the session config alone: TPU jobs use no device filters."""

@@ -13,8 +13,7 @@ import tensorflow.compat.v1 as tf
 
 from .. import defaults
 from ..cluster.worker_choice import ClusterChoice
-from ..core import deployment
-from ..core.deployment import Deployment, Invocation
+from ..core.deployment import Deployment, Invocation, per_host
 from ..core.specs import System, Topology
 from ..errors import ConfigError, Problem, counted
 from ..runner.progress import announce
@@ -23,9 +22,6 @@ from .tpu_config import InputPipelineConfig, TPUConfig
 
 _HOST_DEVICE = '/device:CPU:0'
 """A `tf.device` scope with it stays in the process that has the surrounding operations."""
-
-_BROADCASTING_DEVICE = f'/replica:0/task:0{_HOST_DEVICE}'
-"""The original's name of the one host that calls input_fn for all."""
 
 CORES_PER_TPU_HOST = 8
 """Cores of a host of the TPU v2 and v3 systems that TF1 jobs were written for."""
@@ -124,11 +120,12 @@ def deploy(config: Any, verb: str, batch_size: int) -> Deployment:
     of_core = batch_size if copies else batch_size // topology.num_cores
     per_core = mode == InputPipelineConfig.PER_SHARD_V1 or topology.num_hosts != system.num_hosts
     if per_core:
-        invocations = deployment.per_core(topology, hosts)
+        invocations = tuple(Invocation(index=core, host=host, cores=(core,), name=f'core {core}')
+                            for core, host in enumerate(hosts))
     elif mode in (InputPipelineConfig.PER_HOST_V1, InputPipelineConfig.PER_HOST_V2):
-        invocations = deployment.per_host(topology)
-    else:
-        invocations = deployment.for_all(topology)
+        invocations = per_host(topology)
+    else:  # One call, on host 0.
+        invocations = per_host(Topology(cores_per_host=topology.num_cores))
     share = ('copies' if copies else 'elements'
              if per_core or mode == InputPipelineConfig.PER_HOST_V2 else 'split')
     of_input = of_core * (len(invocations[0].cores) if share == 'split' else 1)
@@ -212,8 +209,9 @@ class TPUContext:
     def current_input_fn_deployment(self) -> tuple[str, int, int, int]:
         """Returns host device, index of this call, number of calls, replicas of this call."""
         invocation = self._called_from_input_fn()
-        device = _BROADCASTING_DEVICE if self._deployment.has_copies else _HOST_DEVICE
-        return (device, invocation.index, len(self._deployment.invocations),
+        # With BROADCAST the original names the one host that calls input_fn for all.
+        task = '/replica:0/task:0' if self._deployment.has_copies else ''
+        return (f'{task}{_HOST_DEVICE}', invocation.index, len(self._deployment.invocations),
                 len(invocation.cores))
 
     @property
@@ -250,9 +248,8 @@ class TPUContext:
     def device_assignment(self) -> Any:
         """The cores of each replica, as a `DeviceAssignment`.
 
-        It is `None` unless the job sets `num_cores_per_replica`.
-
-        Core `c` of host `h` is at `(c, h, 0, 0)`; replicas take cores in order.
+        It is `None` unless the job sets `num_cores_per_replica`. Core `c` of host `h` is at
+        `(c, h, 0, 0)`; replicas take cores in order.
 
         Raises:
           RuntimeError: in an input_fn.
@@ -289,14 +286,25 @@ class TPUContext:
 
 
 class EstimatorContext(TPUContext):
-    """The system, and the batches of one mode: `TPUEstimator._ctx`, which hooks read."""
+    """The system, and the batches of one mode: `TPUEstimator._ctx`, which hooks read.
+
+    Its attributes are those of the original. `batch_size_for_input_fn` is the size of one element
+    of the input.
+    """
 
     def __init__(self, deploy: Callable[[str], Deployment], mode: str, on_cpu: Callable[[str], bool]
                  ):
         """Describes a TPUEstimator: how each mode is fed, and whether it runs as a plain one."""
-        super().__init__(deploy(mode))
+        deployment = deploy(mode)
+        super().__init__(deployment)
         self.mode = mode
         self._deploy, self._on_cpu = deploy, on_cpu
+        self.num_cores = deployment.system.num_cores
+        self.num_of_cores_per_host = deployment.system.cores_per_host
+        self.model_parallelism_enabled = deployment.is_model_parallel
+        self.global_batch_size = deployment.batch_size
+        self.batch_size_for_input_fn = deployment.input_batch_size
+        self.batch_size_for_model_fn = deployment.batch_size_per_core
 
     @contextlib.contextmanager
     def with_mode(self, mode: str) -> Iterator[EstimatorContext]:
@@ -308,36 +316,6 @@ class EstimatorContext(TPUContext):
         return is_export_mode or self._on_cpu(self.mode)
 
     @property
-    def num_cores(self) -> int:
-        """The number of cores of the system."""
-        return self._deployment.system.num_cores
-
-    @property
-    def num_of_cores_per_host(self) -> int:
-        """The number of cores of one host."""
-        return self._deployment.system.cores_per_host
-
-    @property
     def num_of_replicas_per_host(self) -> int:
         """The number of replicas that one host feeds."""
         return self._deployment.topology.cores_per_host
-
-    @property
-    def model_parallelism_enabled(self) -> bool:
-        """Whether the job sets `num_cores_per_replica`."""
-        return self._deployment.is_model_parallel
-
-    @property
-    def global_batch_size(self) -> int:
-        """The samples of all cores per step."""
-        return self._deployment.batch_size
-
-    @property
-    def batch_size_for_input_fn(self) -> int:
-        """The samples of one element of the input."""
-        return self._deployment.input_batch_size
-
-    @property
-    def batch_size_for_model_fn(self) -> int:
-        """The samples of one replica."""
-        return self._deployment.batch_size_per_core

@@ -11,8 +11,7 @@ import tensorflow.compat.v1 as tf
 
 from .. import defaults
 from ..core import optimizers
-from ..core.learning_rates import DynamicRate
-from ..core.optimizers import Optimizer
+from ..core.optimizers import DynamicRate, Optimizer
 from ..core.partition import STRATEGIES
 from ..core.plan import Plan, resolve
 from ..core.specs import TableSpec, Topology
@@ -21,7 +20,7 @@ from ..hosts.placement import Placement, on
 from ..proto.codec import Config, plan_to_config
 from . import enqueue, tpu_addresses
 from .graph_engine import GraphEngine
-from .parameters import StochasticGradientDescentParameters, _OptimizationParameters
+from .optimizer_parameters import StochasticGradientDescentParameters, _OptimizationParameters
 from .table_config import DeviceConfig, FeatureConfig, TableConfig, configs_to_specs
 from .tpu_context import topology_of
 
@@ -173,7 +172,8 @@ class TPUEmbedding:
         _check_tables(table_to_config_dict, feature_to_config_dict)
         topology, job = _system_of(master, device_config, master_job_name)
         self._cluster = tpu_addresses.cluster_of_loop(master)
-        tpu_addresses.require_hosts(self._cluster, topology)
+        if self._cluster and (problem := self._cluster.choice.hosts_problem(topology.num_hosts)):
+            raise ConfigError(problem)
         if batch_size % topology.num_cores:
             raise ValueError('`batch_size` is not a multiple of number of cores. `batch_size`='
                              f'{batch_size}, `_num_cores`={topology.num_cores}.')

@@ -186,7 +186,7 @@ class TPUEstimator(WithoutTpu):
             raise ValueError('_convert_train_steps_to_hooks must return a _TPUStopAtStepHook, or '
                              'what TPUEstimator returns.')
         return training.train(
-            self._job(_legacy.mode_keys().TRAIN, input_fn), stop=stop, hooks=hooks,
+            self._job(_legacy.load().ModeKeys.TRAIN, input_fn), stop=stop, hooks=hooks,
             listeners=saving_listeners, cadence=job_settings.cadence(self.config))
 
     def evaluate(self, input_fn: Callable[..., Any], steps: int | None = None,
@@ -221,7 +221,7 @@ class TPUEstimator(WithoutTpu):
             raise ValueError('Evaluate `steps` must be set on TPU. Cannot be `None`.')
         check_positive(steps, 'Eval steps')
         self._warn_of_no_checkpoint(found, 'evaluate')
-        job = self._job(_legacy.mode_keys().EVAL, input_fn)
+        job = self._job(_legacy.load().ModeKeys.EVAL, input_fn)
         results = inference.evaluate(job, steps=steps, hooks=_legacy.checked_hooks(hooks),
                                      following=found)
         with tf.Graph().as_default(), summaries.survived(self.eval_dir(name)):
@@ -266,7 +266,7 @@ class TPUEstimator(WithoutTpu):
         hooks = _legacy.checked_hooks(hooks)
         self._warn_of_no_checkpoint(found, 'predict')
         steps = inference.predict(
-            self._job(_legacy.mode_keys().PREDICT, input_fn), hooks=hooks, following=found,
+            self._job(_legacy.load().ModeKeys.PREDICT, input_fn), hooks=hooks, following=found,
             select=functools.partial(self._extract_keys, predict_keys=predict_keys))
         with contextlib.closing(steps):
             for values in steps:
@@ -284,7 +284,6 @@ class TPUEstimator(WithoutTpu):
                                'initialization to %s.', self.model_dir, verb)
 
     def _deployment(self, mode: str) -> Deployment:
-        """Returns how a run is fed."""
         verb, batch_size = VERBS[mode], self._batch_size(mode)
         if batch_size is None:
             raise ValueError(f'{BATCH_SIZES[mode]} in TPUEstimator constructor cannot be `None` '
@@ -294,13 +293,12 @@ class TPUEstimator(WithoutTpu):
     @property
     def _ctx(self) -> EstimatorContext:
         """Describes the system to hooks and derived estimators, as the original's private one."""
-        keys = _legacy.mode_keys()
+        keys = _legacy.load().ModeKeys
         return EstimatorContext(self._deployment, keys.TRAIN, lambda mode: not self._use_tpu or (
             mode == keys.EVAL and not self._eval_on_tpu))
 
     def _job(self, mode: str, input_fn: Callable[..., Any]) -> Job:
-        """Returns the job of one mode for the runner."""
-        config, keys = self.config, _legacy.mode_keys()
+        config, keys = self.config, _legacy.load().ModeKeys
         verb, deployment = VERBS[mode], self._deployment(mode)
         axes = self._batch_axis
         if config.tpu_config.per_host_input_for_training != InputPipelineConfig.PER_HOST_V1:

@@ -88,8 +88,8 @@ class TPUInfeedOutfeedSessionHook(tf.train.SessionRunHook):
                  tpu_init_ops: Any = None, outfeed_every_n_steps: int = 1):
         """Stores what the runner hands over; the arguments after the third are not used.
 
-        `ctx` is a `TPUContext`, as a model_fn gets it. `enqueue_ops` feeds the cores, and must be
-        handed on; here it is a hook. `dequeue_ops` has the stopping signals, by their name.
+        `ctx` is a `TPUContext`, as a model_fn gets it. `enqueue_ops`, here a hook, feeds the cores.
+        It must be handed on.
         """
         self._enqueue_ops = enqueue_ops
         self._dequeue_ops = dequeue_ops
@@ -117,23 +117,14 @@ class TPUInfeedOutfeedSessionHook(tf.train.SessionRunHook):
 
 
 class _TPUStopAtStepHook(StopAtStep):
-    """Ends a training after a number of steps, or at a step.
-
-    A derived estimator returns it from `_convert_train_steps_to_hooks`.
-    """
+    """Ends a training; a derived estimator returns it from `_convert_train_steps_to_hooks`."""
 
     def __init__(self, iterations_per_loop_counter: Any, num_steps: int | None = None,
                  final_step: int | None = None):
-        """Stops at the earlier end.
+        """Stops after `num_steps`, or at the global step `final_step`; one of them is given.
 
-        Args:
-          iterations_per_loop_counter: `(value, unit)`. It is checked alone, since the runner takes
-            the value from the `TPUConfig`.
-          num_steps: steps to make; or `None`.
-          final_step: the global step to stop at; or `None`.
-
-        Raises:
-          ValueError: unless one of the two ends is given, and the unit is seconds or count.
+        `iterations_per_loop_counter` is `(value, unit)`. It is checked alone, since the runner
+        takes the value from the `TPUConfig`.
         """
         if num_steps is None and final_step is None:
             raise ValueError('One of `num_steps` or `final_step` must be specified.')
@@ -152,11 +143,8 @@ class _InputsWithStoppingSignals:
                  num_invocations_per_step: int = 1):
         """Lets batches follow that ask to stop: one, or with more invocations per step `2 n - 1`.
 
-        Args:
-          dataset: of features, or `(features, labels)`.
-          batch_size: of a whole batch.
-          add_padding: whether smaller batches are filled with zeros, and a mask shows where.
-          num_invocations_per_step: how often a step takes a batch.
+        `dataset` is of features, or `(features, labels)`. With `add_padding` smaller batches are
+        filled with zeros, and a mask shows where.
         """
         ends = dataset.take(1).map(self.insert_stopping_signal(True, batch_size, add_padding))
         if num_invocations_per_step > 1:
@@ -170,11 +158,7 @@ class _InputsWithStoppingSignals:
         return self._iterator.initializer
 
     def features_and_labels(self) -> tuple[Any, Any]:
-        """Draws a batch; its labels are `None` if there are none.
-
-        Raises:
-          RuntimeError: if the signals of the last one were not taken.
-        """
+        """Draws a batch; its labels are `None` if there are none."""
         if self._drawn is not None:
             raise RuntimeError('Internal Error: The previous inputs have not been properly '
                                'consumed. First call features_and_labels, then call signals.')
@@ -182,11 +166,7 @@ class _InputsWithStoppingSignals:
         return self._drawn['features'], self._drawn.get('labels')
 
     def signals(self) -> dict[str, tf.Tensor]:
-        """Returns `'stopping'`, bool `[B, 1]`, and with padding `'padding_mask'`, int32 `[B]`.
-
-        Raises:
-          RuntimeError: if no batch was drawn.
-        """
+        """Returns `'stopping'`, bool `[B, 1]`, and with padding `'padding_mask'`, int32 `[B]`."""
         if self._drawn is None:
             raise RuntimeError('Internal Error: The current inputs have not been properly '
                                'generated. First call features_and_labels, then call signals.')
@@ -217,11 +197,7 @@ class _InputsWithStoppingSignals:
 
 
 def _export_output_to_tensors(export_output: Any) -> list[Any]:
-    """Returns the tensors of an `ExportOutput`; a classification has scores, then classes.
-
-    Raises:
-      ValueError: for something else.
-    """
+    """Returns the tensors of an `ExportOutput`; a classification has scores, then classes."""
     outputs = _legacy.load().export
     if isinstance(export_output, outputs.ClassificationOutput):
         return [export_output.scores, export_output.classes]
@@ -292,7 +268,7 @@ def model_fn_inference_on_tpu(model_fn: Callable[..., Any], features: Any, label
       The `EstimatorSpec` or `TPUEstimatorSpec` that model_fn returned.
     """
     _say_of_batches(batch_config)
-    given = {'labels': labels, 'mode': _legacy.mode_keys().PREDICT, 'config': config,
+    given = {'labels': labels, 'mode': _legacy.load().ModeKeys.PREDICT, 'config': config,
              'params': params}
     taken = inspect.signature(model_fn).parameters
     return model_fn(features, **{name: given[name] for name in given if name in taken})

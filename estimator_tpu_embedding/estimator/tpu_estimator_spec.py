@@ -72,7 +72,7 @@ args of the function, which takes 2.
                 _check_host_call(name, call)
         # The nightly's spec knows what each mode needs and in which form.
         with _tf.without_deprecation_warnings():
-            checked = _legacy.estimator_spec_class()(
+            checked = _legacy.load().EstimatorSpec(
                 mode=mode, predictions=predictions, loss=loss, train_op=train_op,
                 export_outputs=export_outputs, training_hooks=training_hooks,
                 evaluation_hooks=evaluation_hooks, prediction_hooks=prediction_hooks)
@@ -90,12 +90,12 @@ args of the function, which takes 2.
             metrics = host_calls.call('eval_metrics', *self.eval_metrics)
         hooks = []
         if self.host_call is not None and self.host_call[1]:
-            if self.mode == _legacy.mode_keys().TRAIN:
+            if self.mode == _legacy.load().ModeKeys.TRAIN:
                 host_calls.read_before_increment(
                     tf.train.get_global_step(), tf.nest.flatten(self.host_call[1]))
             hooks.append(SummaryWriters(host_calls.operations_of(
                 host_calls.call('host_call', *self.host_call))))
-        return _legacy.estimator_spec_class()(
+        return _legacy.load().EstimatorSpec(
             mode=self.mode, predictions=self.predictions, loss=self.loss,
             train_op=self.train_op, eval_metric_ops=metrics, export_outputs=self.export_outputs,
             scaffold=self.scaffold_fn() if self.scaffold_fn else None,
@@ -105,7 +105,7 @@ args of the function, which takes 2.
 
     def to_output(self) -> ModelOutput:
         """Returns the output of the model for the runner."""
-        keys = _legacy.mode_keys()
+        keys = _legacy.load().ModeKeys
         hooks = {keys.TRAIN: self.training_hooks, keys.EVAL: self.evaluation_hooks,
                  keys.PREDICT: self.prediction_hooks}[self.mode]
         return ModelOutput(

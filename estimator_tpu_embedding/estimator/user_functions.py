@@ -102,7 +102,7 @@ class TpuCalls:
                     'to True or return `features` and `labels` from `input_fn`')
             self._check_partitions(source.element_spec)
             return source
-        if self.mode == _legacy.mode_keys().PREDICT:
+        if self.mode == _legacy.load().ModeKeys.PREDICT:
             raise TypeError('For mode PREDICT, `input_fn` must return `Dataset` instead of '
                             '`features` and `labels`.')
         if self.deployment.share == 'elements' and not self._wants_tensors:
@@ -112,7 +112,6 @@ class TpuCalls:
         return source
 
     def _check_partitions(self, element: Any) -> None:
-        """Raises ValueError if `input_partition_dims` do not fit the elements of a dataset."""
         config = self.config.tpu_config
         if config.input_partition_dims is None:
             return
@@ -152,10 +151,10 @@ class TpuCalls:
             check_columns(columns, self.plan, error)
             raise
         check_columns(columns, self.plan)
-        if isinstance(spec, _legacy.estimator_spec_class()):
+        if isinstance(spec, _legacy.load().EstimatorSpec):
             spec = _tpu_spec(spec)
         if not isinstance(spec, TPUEstimatorSpec):
-            keys = _legacy.mode_keys()
+            keys = _legacy.load().ModeKeys
             verb = {keys.TRAIN: 'training', keys.EVAL: 'evaluation',
                     keys.PREDICT: 'prediction'}[self.mode]
             raise noted(RuntimeError(f'estimator_spec used by TPU {verb} must have type'
@@ -169,8 +168,7 @@ class TpuCalls:
 
     @property
     def _feed_hook_class(self) -> Any:
-        """Returns the `experimental_feed_hook` in training, otherwise `None`."""
-        is_training = self.mode == _legacy.mode_keys().TRAIN
+        is_training = self.mode == _legacy.load().ModeKeys.TRAIN
         return self.config.tpu_config.experimental_feed_hook if is_training else None
 
     @property
@@ -200,7 +198,7 @@ def with_items(params: Any, **items: Any) -> Any:
 
 def _tpu_spec(spec: Any) -> Any:
     """Returns a training EstimatorSpec as a TPUEstimatorSpec; any other spec as it is."""
-    if spec.mode != _legacy.mode_keys().TRAIN:
+    if spec.mode != _legacy.load().ModeKeys.TRAIN:
         return spec
     if spec.training_chief_hooks:
         raise ValueError('training_chief_hooks returned by EstimatorSpec is not supported in '
@@ -236,7 +234,7 @@ def _advice_on(returned: Any) -> str:
     """Returns advice on the value to return, for a value that is no TPUEstimatorSpec."""
     if returned is None:
         return 'model_fn returned nothing: it may lack a return.'
-    if isinstance(returned, _legacy.estimator_spec_class()):
+    if isinstance(returned, _legacy.load().EstimatorSpec):
         return ('Return tf.compat.v1.estimator.tpu.TPUEstimatorSpec, which takes '
                 'eval_metrics=(function, tensors) in place of eval_metric_ops, and scaffold_fn '
                 'in place of scaffold.')

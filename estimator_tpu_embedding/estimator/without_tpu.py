@@ -35,8 +35,8 @@ from .tpu_config import InputPipelineConfig
 from .tpu_estimator_names import ExamplesPerSecondHook
 from .tpu_estimator_spec import TPUEstimatorSpec
 
-_Estimator: Any = _legacy.estimator_class()
-_KEYS = _legacy.mode_keys()
+_Estimator: Any = _legacy.load().Estimator
+_KEYS = _legacy.load().ModeKeys
 VERBS = {_KEYS.TRAIN: 'train', _KEYS.EVAL: 'evaluate', _KEYS.PREDICT: 'predict'}
 BATCH_SIZES = {_KEYS.TRAIN: 'train_batch_size', _KEYS.EVAL: 'eval_batch_size',
                _KEYS.PREDICT: 'predict_batch_size'}
@@ -157,8 +157,6 @@ class WithoutTpu(_Estimator):
 
     def _call_input_fn(self, input_fn: Callable[..., Any], mode: str,
                        input_context: Any = None) -> Any:
-        """Calls input_fn for a run without TPU, as the base class does."""
-        del input_context
         if (mode != _KEYS.TRAIN
                 and self.config.tpu_config.eval_training_input_configuration
                 == InputPipelineConfig.SLICED):
@@ -168,7 +166,6 @@ class WithoutTpu(_Estimator):
             input_fn, self._params_without_tpu(mode), mode, self.config)
 
     def _call_model_fn(self, features: Any, labels: Any, mode: str, config: Any) -> Any:
-        """Calls model_fn for a run without TPU, as the base class does."""
         tf.logging.info('Running %s on CPU/GPU', mode)
         params = user_functions.with_items(
             self.params if self._reading.is_export else self._params_without_tpu(mode),
@@ -178,7 +175,7 @@ class WithoutTpu(_Estimator):
         spec = user_functions.call_model_fn(self._model_fn, features, labels, mode, params, config)
         if isinstance(spec, TPUEstimatorSpec):
             spec = spec.as_estimator_spec()
-        if not isinstance(spec, _legacy.estimator_spec_class()):
+        if not isinstance(spec, _legacy.load().EstimatorSpec):
             raise ValueError('model_fn should return an EstimatorSpec.')
         refuse_foreign_sums()
         if not self._use_tpu and not self.config.cluster_spec:  # A cluster spreads them.

@@ -12,7 +12,7 @@ from typing import Protocol
 
 import tensorflow.compat.v1 as tf
 
-from ..core.learning_rates import DynamicRate
+from ..core.optimizers import DynamicRate
 from ..core.plan import Plan
 from ..errors import ConfigError, Problem
 from ..ops import checks

@@ -15,9 +15,8 @@ import tensorflow as tf
 
 from .. import _process, _tf, defaults
 from ..core import optimizers as core
-from ..core.learning_rates import ConstantRate, DynamicRate, Rate
 from ..core.names import name_problems
-from ..core.optimizers import Bounds, Optimizer
+from ..core.optimizers import Bounds, ConstantRate, DynamicRate, Optimizer, Rate
 from ..core.plan import Plan, problems_of, resolve
 from ..core.specs import FeatureSpec, Quantization, TableSpec, Topology
 from ..errors import ConfigError, InputShapeError, Problem, StructureTypeError, shown

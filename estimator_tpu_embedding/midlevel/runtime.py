@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import tensorflow as tf
 
 from .. import _tf
-from ..core.learning_rates import DynamicRate
+from ..core.optimizers import DynamicRate
 from ..core.plan import Plan
 from ..core.specs import Kernels
 from ..errors import CallError, Problem

@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 
 from google.protobuf import text_format
 
-from ..core.learning_rates import DynamicRate
-from ..core.optimizers import Bounds, Optimizer
+from ..core.optimizers import Bounds, DynamicRate, Optimizer
 from ..core.plan import resolve
 from ..core.specs import FeatureSpec, TableSpec
 from ..errors import ConfigError, Problem

@@ -12,9 +12,8 @@ import functools
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ..core.learning_rates import ConstantRate, DynamicRate
 from ..core.limits import MAX_NAME_LENGTH
-from ..core.optimizers import Optimizer
+from ..core.optimizers import ConstantRate, DynamicRate, Optimizer
 from ..core.plan import Plan
 from ..core.specs import FeatureSpec, TableSpec, Topology
 from ..errors import ConfigError, Problem, counted, quoted, shown

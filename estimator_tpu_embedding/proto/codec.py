@@ -15,9 +15,16 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ..core.learning_rates import ConstantRate, DynamicRate, rate_tags
 from ..core.names import name_problems
-from ..core.optimizers import OPTIMIZERS, UNDOCUMENTED, Bounds, Optimizer
+from ..core.optimizers import (
+    OPTIMIZERS,
+    UNDOCUMENTED,
+    Bounds,
+    ConstantRate,
+    DynamicRate,
+    Optimizer,
+    rate_tags,
+)
 from ..core.plan import Plan, problems_of, resolve
 from ..core.specs import FeatureSpec, Quantization, TableSpec, Topology
 from ..errors import ConfigError, Problem, UnsupportedError, shown

@@ -281,14 +281,12 @@ class Tower:
 
 def view_of(graph: tf.Graph) -> View:
     """Returns the current state."""
-    return View(_tf.collections_of(graph), _tf.keras_name_counters(graph),
-                random_states())
+    return View(*_tf.collections_and_names(graph), random_states())
 
 
 def put_view(graph: tf.Graph, view: View) -> None:
     """Makes a state the current one."""
-    _tf.put_collections(graph, view.collections)
-    _tf.put_keras_name_counters(graph, view.layer_names)
+    _tf.put_collections_and_names(graph, view.collections, view.layer_names)
     put_random_states(view.random_states)
 
 

@@ -168,7 +168,8 @@ class TrainingSchedule(Schedule):
         super().__init__(Loop(steps, 0))
         self._stop = stop
         self._seconds = seconds
-        self._estimator = _legacy.iteration_count_estimator()
+        self._estimator = _legacy.module(
+            'tpu.iteration_count_estimator').IterationCountEstimator()
 
     def next_loop(self, session: tf.Session, report: RunReport) -> Loop:
         """Returns the steps of the next loop, fewer than usual if the end comes earlier."""

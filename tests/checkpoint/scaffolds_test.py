@@ -120,11 +120,11 @@ def test_a_scaffold_of_a_plain_estimator_is_called_as_tensorflow_does(tmp_path):
 
     def model_fn(features, labels, mode):
         loss = tf.reduce_mean(tf.get_variable('w', [])) + 0 * tf.reduce_sum(labels)
-        return _legacy.estimator_spec_class()(
+        return _legacy.load().EstimatorSpec(
             mode, loss=loss, scaffold=Counting(calls),
             train_op=tf.assign_add(tf.train.get_global_step(), 1))
 
-    _legacy.estimator_class()(model_fn, str(tmp_path)).train(
+    _legacy.load().Estimator(model_fn, str(tmp_path)).train(
         lambda: batches({'batch_size': 8}), steps=1)
     ete.TPUEstimator(
         lambda features, labels, mode, params: model_fn(features, labels, mode), use_tpu=False,

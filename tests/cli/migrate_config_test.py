@@ -111,7 +111,7 @@ def test_an_object_that_declares_nothing_is_told(etpe, module, text, expected):
 
 SPEC = '''
 from estimator_tpu_embedding.estimator.embedding_spec import EmbeddingConfigSpec
-from estimator_tpu_embedding.estimator.parameters import AdamParameters
+from estimator_tpu_embedding.estimator.optimizer_parameters import AdamParameters
 from estimator_tpu_embedding.estimator.table_config import FeatureConfig, TableConfig
 
 def spec():

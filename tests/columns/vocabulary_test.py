@@ -5,7 +5,7 @@ import tensorflow.compat.v1 as tf
 from harness import jobs
 
 import estimator_tpu_embedding as ete
-from estimator_tpu_embedding.columns.column_vocabulary import words_of
+from estimator_tpu_embedding.columns.embedding_columns import words_of
 
 
 def by_file(path, **kwargs):

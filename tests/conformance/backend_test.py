@@ -13,10 +13,10 @@ from harness import graphs
 from harness.numpy_reference import ReferenceTable, assert_close
 from harness.parts import soak_except
 
-from estimator_tpu_embedding.core.learning_rates import DynamicRate
 from estimator_tpu_embedding.core.optimizers import (
     Adagrad,
     Adam,
+    DynamicRate,
     Ftrl,
     Momentum,
     StochasticGradientDescent,

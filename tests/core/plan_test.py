@@ -5,17 +5,15 @@ import re
 import pytest
 from harness.work import calls_of
 
-from estimator_tpu_embedding.core.learning_rates import (
-    ConstantRate,
-    DynamicRate,
-    shared_code_warnings,
-)
 from estimator_tpu_embedding.core.optimizers import (
     Adagrad,
     Adam,
     Bounds,
+    ConstantRate,
+    DynamicRate,
     Ftrl,
     StochasticGradientDescent,
+    shared_code_warnings,
 )
 from estimator_tpu_embedding.core.plan import resolve
 from estimator_tpu_embedding.core.specs import (

@@ -5,9 +5,9 @@ import tensorflow.compat.v1 as tf
 from harness import jobs
 
 import estimator_tpu_embedding as ete
-from estimator_tpu_embedding.core.learning_rates import ConstantRate
+from estimator_tpu_embedding.core.optimizers import ConstantRate
 from estimator_tpu_embedding.core.specs import FeatureSpec
-from estimator_tpu_embedding.estimator import parameters
+from estimator_tpu_embedding.estimator import optimizer_parameters as parameters
 from estimator_tpu_embedding.estimator.table_config import FeatureConfig, TableConfig
 
 ADAGRAD = ete.AdagradParameters(.1)
@@ -34,7 +34,7 @@ def test_an_unknown_argument_is_answered_with_the_one_that_was_meant(name, meant
     with pytest.raises(TypeError) as caught:
         ete.EmbeddingConfigSpec(**{name: [], 'optimization_parameters': ADAGRAD})
     assert str(caught.value).startswith('E461 EmbeddingConfigSpec: arguments are ')
-    assert f'got "{name}".  did you mean `{meant}`?' in str(caught.value)
+    assert f'got "{name}".  Did you mean "{meant}"?' in str(caught.value)
 
 
 @pytest.mark.parametrize('change, error, text', [

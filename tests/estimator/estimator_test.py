@@ -163,7 +163,7 @@ def test_i15_what_input_fn_raises_is_raised_with_a_note_of_host_and_mode(tmp_pat
 
 def _with_chief_hooks(features, labels, mode, params):
     spec = jobs.linear_model_fn([jobs.embedding('f')])(features, labels, mode, params)
-    return _legacy.estimator_spec_class()(
+    return _legacy.load().EstimatorSpec(
         mode, loss=spec.loss, train_op=spec.train_op,
         training_chief_hooks=[tf.train.SessionRunHook()])
 
@@ -287,7 +287,7 @@ def test_params_keep_their_class_and_a_training_may_return_a_plain_spec(tmp_path
         assert isinstance(params, HParams) and params.mine == 7 and params.use_tpu is use_tpu
         spec = jobs.linear_model_fn(columns, lambda: tf.train.GradientDescentOptimizer(.1))(
             features, labels, mode, params)
-        return _legacy.estimator_spec_class()(mode, loss=spec.loss, train_op=spec.train_op)
+        return _legacy.load().EstimatorSpec(mode, loss=spec.loss, train_op=spec.train_op)
 
     def input_fn(params):
         assert params.batch_size == 4 and ('context' in params) is use_tpu

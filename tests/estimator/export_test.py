@@ -216,7 +216,7 @@ def test_tables_and_slots_of_all_modes_of_an_export_are_in_the_order_of_ids(tmp_
     export = _legacy.load().export
     ids, labels = {'one': tf.constant([1], tf.int64)}, tf.constant([1.])
     supervised = _legacy.load().experimental.build_raw_supervised_input_receiver_fn(ids, labels, 1)
-    keys = _legacy.mode_keys()
+    keys = _legacy.load().ModeKeys
     path = estimator.experimental_export_all_saved_models(str(tmp_path / 'export'), {
         keys.TRAIN: supervised, keys.EVAL: supervised,
         keys.PREDICT: export.build_raw_serving_input_receiver_fn(ids, 1)}).decode()
@@ -373,11 +373,11 @@ def test_a_plain_estimator_is_exported_by_the_function_of_the_original(tmp_path)
         assert params == {'mine': 7} or params == {'mine': 7, 'use_tpu': False}
         y = features['x'] * tf.get_variable('w', [], initializer=tf.constant_initializer(3.))
         loss = tf.reduce_sum(y)
-        return _legacy.estimator_spec_class()(
+        return _legacy.load().EstimatorSpec(
             mode, predictions={'y': y}, loss=loss,
             train_op=tf.train.get_global_step().assign_add(1))
 
-    plain = _legacy.estimator_class()(model_fn, str(tmp_path / 'job'), params={'mine': 7})
+    plain = _legacy.load().Estimator(model_fn, str(tmp_path / 'job'), params={'mine': 7})
     plain.train(lambda: tf.data.Dataset.from_tensors(({'x': [1.]}, [1.])), steps=1)
     path = export_estimator_savedmodel(
         plain, str(tmp_path / 'export'), raw({'x': np.float32([1])})).decode()

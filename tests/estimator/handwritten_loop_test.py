@@ -13,8 +13,8 @@ from tensorflow.python.tpu import training_loop
 from estimator_tpu_embedding import _tf, defaults
 from estimator_tpu_embedding.defaults import Defaults
 from estimator_tpu_embedding.errors import ConfigError, UnsupportedError
-from estimator_tpu_embedding.estimator import replicate, tpu_embedding_gradient
-from estimator_tpu_embedding.estimator.replicate import CrossShardOptimizer
+from estimator_tpu_embedding.estimator import tf_tpu, tpu_embedding_gradient
+from estimator_tpu_embedding.estimator.tf_tpu import CrossShardOptimizer
 from estimator_tpu_embedding.runner.root_cause import typed
 
 SGD = legacy_api.StochasticGradientDescentParameters(1.)
@@ -23,8 +23,8 @@ SGD = legacy_api.StochasticGradientDescentParameters(1.)
 @pytest.fixture(autouse=True)
 def replicas(monkeypatch):
     """A graph in which `tf.tpu.shard` makes replicas, as after `install()`."""
-    monkeypatch.setattr(_tf.tpu_module(), 'split_compile_and_replicate',
-                        replicate.split_compile_and_replicate)
+    monkeypatch.setattr(_tf.modules_of_contrib()['tpu'], 'split_compile_and_replicate',
+                        tf_tpu.split_compile_and_replicate)
     with tf.Graph().as_default():
         yield
 

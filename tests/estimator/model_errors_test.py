@@ -54,7 +54,7 @@ def test_errors_of_this_package_name_their_cause_and_get_no_note(tmp_path):
     ('spec', 'takes eval_metrics=(function, tensors) in place of eval_metric_ops')])
 def test_what_is_no_spec_of_a_tpu_is_told_what_to_return(tmp_path, returned, note):
     def model_fn(net, labels):
-        return _legacy.estimator_spec_class()(
+        return _legacy.load().EstimatorSpec(
             'eval', loss=tf.reduce_mean(net)) if returned == 'spec' else returned
 
     error = error_of(tmp_path, model_fn, functools.partial(ete.TPUEstimator.evaluate, steps=1))

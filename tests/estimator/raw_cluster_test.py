@@ -15,8 +15,8 @@ from estimator_tpu_embedding.compat import tpu_functions
 from estimator_tpu_embedding.compat.resolver import TPUClusterResolver
 from estimator_tpu_embedding.defaults import Defaults
 from estimator_tpu_embedding.errors import ConfigError
-from estimator_tpu_embedding.estimator import replicate, tpu_addresses, tpu_embedding_gradient
-from estimator_tpu_embedding.estimator.replicate import CrossShardOptimizer
+from estimator_tpu_embedding.estimator import tf_tpu, tpu_addresses, tpu_embedding_gradient
+from estimator_tpu_embedding.estimator.tf_tpu import CrossShardOptimizer
 
 pytestmark = pytest.mark.no_rerun
 BATCH = 8
@@ -26,8 +26,8 @@ ROWS = {'user': 7, 'item': 1}  # The item has fewer rows than there are hosts.
 @pytest.fixture(autouse=True)
 def installed(monkeypatch):
     """A graph in which replicas and sessions are made as after `install()`."""
-    monkeypatch.setattr(_tf.tpu_module(), 'split_compile_and_replicate',
-                        replicate.split_compile_and_replicate)
+    monkeypatch.setattr(_tf.modules_of_contrib()['tpu'], 'split_compile_and_replicate',
+                        tf_tpu.split_compile_and_replicate)
     cls = _tf.session_class()
     monkeypatch.setattr(cls, '__init__', cls.__init__)  # Afterwards that of before is there.
     tpu_functions.open_sessions_here()

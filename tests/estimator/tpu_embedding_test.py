@@ -12,7 +12,7 @@ from harness.bad_calls import BAD_CALLS, NAMES
 from harness.declarations import all_declarations, build, declaration, optimizer
 
 from estimator_tpu_embedding.errors import ConfigError, UnsupportedError
-from estimator_tpu_embedding.estimator.parameters import _OptimizationParameters
+from estimator_tpu_embedding.estimator.optimizer_parameters import _OptimizationParameters
 from estimator_tpu_embedding.proto.codec import Config
 from estimator_tpu_embedding.runner import progress
 

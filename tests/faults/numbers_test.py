@@ -11,7 +11,7 @@ from harness import graphs, jobs
 from harness.numpy_reference import ReferenceTable
 
 from estimator_tpu_embedding.core import optimizers as o
-from estimator_tpu_embedding.core.learning_rates import ConstantRate, DynamicRate
+from estimator_tpu_embedding.core.optimizers import ConstantRate, DynamicRate
 from estimator_tpu_embedding.core.plan import resolve
 from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology
 from estimator_tpu_embedding.errors import ConfigError, NonFiniteCheckpointError

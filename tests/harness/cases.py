@@ -11,7 +11,6 @@ import numpy as np
 import tensorflow.compat.v1 as tf
 
 from estimator_tpu_embedding.core import optimizers
-from estimator_tpu_embedding.core.learning_rates import DynamicRate
 from estimator_tpu_embedding.core.optimizers import (
     Adadelta,
     Adagrad,
@@ -19,6 +18,7 @@ from estimator_tpu_embedding.core.optimizers import (
     Adam,
     Bounds,
     CenteredRMSProp,
+    DynamicRate,
     FrequencyEstimator,
     Ftrl,
     Lion,

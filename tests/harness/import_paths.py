@@ -52,7 +52,7 @@ PATHS = [  # a statement, what it names then, and what that must be
     ('from tensorflow.compat.v2.compat.v1 import estimator', 'estimator', V1 + 'estimator'),
     ('from tensorflow._api.v2.compat.v1 import estimator', 'estimator', V1 + 'estimator'),
     ('from tensorflow.compat.v1.tpu.experimental import AdamParameters', 'AdamParameters',
-     E + 'estimator.parameters.AdamParameters'),
+     E + 'estimator.optimizer_parameters.AdamParameters'),
     ('from tensorflow.python.distribute.cluster_resolver import TPUClusterResolver',
      'TPUClusterResolver', E + 'compat.resolver.TPUClusterResolver'),
     ('from tensorflow_estimator.python.estimator.api._v1 import estimator',
@@ -69,7 +69,8 @@ PATHS = [  # a statement, what it names then, and what that must be
     ('from tensorflow_estimator.python.estimator.tpu.tpu_estimator import BatchConfig',
      'BatchConfig', E + 'estimator.tpu_estimator_names.BatchConfig'),
     ('from tensorflow_estimator.python.estimator.tpu._tpu_estimator_embedding import '
-     'MomentumParameters', 'MomentumParameters', E + 'estimator.parameters.MomentumParameters'),
+     'MomentumParameters', 'MomentumParameters',
+     E + 'estimator.optimizer_parameters.MomentumParameters'),
     ('from tensorflow.python.tpu import tpu_estimator', 'tpu_estimator.TPUEstimator',
      ESTIMATOR + 'TPUEstimator'),
     ('import tensorflow.python.tpu.tpu_config as e', 'e.TPUConfig', TPU_CONFIG),

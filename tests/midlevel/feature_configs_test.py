@@ -8,7 +8,7 @@ from google.protobuf import text_format
 from harness import tf2_configs
 
 from estimator_tpu_embedding.core import limits
-from estimator_tpu_embedding.core.learning_rates import ConstantRate, rate_tags
+from estimator_tpu_embedding.core.optimizers import ConstantRate, rate_tags
 from estimator_tpu_embedding.errors import ConfigError
 from estimator_tpu_embedding.midlevel import feature_configs
 from estimator_tpu_embedding.proto.codec import Config

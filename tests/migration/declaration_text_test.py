@@ -11,8 +11,7 @@ from harness.processes import run_python
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from estimator_tpu_embedding.core.learning_rates import DynamicRate
-from estimator_tpu_embedding.core.optimizers import OPTIMIZERS, Bounds
+from estimator_tpu_embedding.core.optimizers import OPTIMIZERS, Bounds, DynamicRate
 from estimator_tpu_embedding.core.plan import resolve
 from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology
 from estimator_tpu_embedding.migration import declaration_text, job_declaration

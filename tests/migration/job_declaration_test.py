@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from estimator_tpu_embedding.core.optimizers import UNDOCUMENTED, Adagrad
 from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology
 from estimator_tpu_embedding.errors import ConfigError, UnsupportedError
-from estimator_tpu_embedding.estimator import parameters
+from estimator_tpu_embedding.estimator import optimizer_parameters as parameters
 from estimator_tpu_embedding.estimator.embedding_spec import EmbeddingConfigSpec
 from estimator_tpu_embedding.estimator.table_config import DeviceConfig, FeatureConfig, TableConfig
 from estimator_tpu_embedding.estimator.tpu_embedding import TRAINING, TPUEmbedding

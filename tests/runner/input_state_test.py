@@ -134,11 +134,11 @@ def test_a_plain_estimator_goes_on_too_shuffled_data_included(tmp_path):
     def model_fn(features, labels, mode):
         tf.add_to_collection('seen', features[0])
         step = tf.train.get_global_step()
-        return _legacy.estimator_spec_class()(
+        return _legacy.load().EstimatorSpec(
             mode, loss=tf.constant(0.), train_op=tf.assign_add(step, 1))
 
     def train(directory, steps):
-        plain = _legacy.estimator_class()(model_fn, str(directory), _legacy.run_config_class()(
+        plain = _legacy.load().Estimator(model_fn, str(directory), _legacy.load().RunConfig(
             tf_random_seed=1, save_checkpoints_steps=3))
         seen = Seen([])
         plain.train(input_fn, steps=steps, hooks=[CheckpointInputPipelineHook(plain), seen])

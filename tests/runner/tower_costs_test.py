@@ -8,7 +8,7 @@ from estimator_tpu_embedding.core.optimizers import Adagrad
 from estimator_tpu_embedding.core.plan import resolve
 from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology
 from estimator_tpu_embedding.errors import ConfigError
-from estimator_tpu_embedding.estimator.replicate import CrossShardOptimizer
+from estimator_tpu_embedding.estimator.tf_tpu import CrossShardOptimizer
 from estimator_tpu_embedding.runner.gradient_capture import GradientCapture
 from estimator_tpu_embedding.runner.towers import Towers
 
@@ -44,13 +44,13 @@ def test_a_feature_of_a_core_has_one_operation_for_its_gradient():
         first, *others = hooked_towers(5, 3)
     for operations in others:
         assert number_of(operations, 'Print') == 5
-        # The weight alone, and no zeros for another output of `Print`.
+        # The weight alone is read, and there are no zeros for another output of `Print`.
         assert number_of(operations, 'ReadVariableOp') == 1
-        assert number_of(operations, 'ResourceApplyGradientDescent') == 1
+        assert number_of(operations, 'ResourceApplyGradientDescent') == 5 + 1
         assert number_of(operations, 'ZerosLike') == 0
         assert sum(each.name.startswith('zeros') for each in operations) == 1
         assert len(operations) == len(others[0])
-    # Tower 0 changes all dummies. Gradients have a sum for the weight and one for all dummies;
+    # Gradients have a sum for the weight and one for all dummies;
     # the third is that of the model.
     assert number_of(first, 'ResourceApplyGradientDescent') == 5 + 1
     assert number_of(first, 'AddN') == 3

@@ -9,7 +9,7 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 from estimator_tpu_embedding.errors import ConfigError
-from estimator_tpu_embedding.estimator.replicate import CrossShardOptimizer, cross_replica_sum
+from estimator_tpu_embedding.estimator.tf_tpu import CrossShardOptimizer, cross_replica_sum
 from estimator_tpu_embedding.runner.towers import Towers
 
 ONE = tf.ones_initializer()

@@ -8,7 +8,7 @@ import tensorflow.compat.v1 as tf
 
 from estimator_tpu_embedding.core.specs import Topology
 from estimator_tpu_embedding.errors import ConfigError
-from estimator_tpu_embedding.estimator.replicate import CrossShardOptimizer, cross_replica_sum
+from estimator_tpu_embedding.estimator.tf_tpu import CrossShardOptimizer, cross_replica_sum
 from estimator_tpu_embedding.hosts.placement import Placement
 from estimator_tpu_embedding.runner.towers import Towers
 

@@ -190,7 +190,7 @@ def _inner(modules: Mapping[str, types.ModuleType]) -> Iterator[tuple[str, types
         if module.__name__.startswith('tensorflow.python.tpu.'):
             yield f'tpu.python.tpu.{name}', module
     yield 'tpu.python.ops', _Area(f'{_ROOT}.tpu.python.ops', {})
-    yield 'tpu.python.ops.tpu_ops', _tf.tpu_ops_module()
+    yield 'tpu.python.ops.tpu_ops', _tf.tpu_ops_modules()[0]
 
 
 import_paths.put_aliases()  # tf-slim asks for private names of TensorFlow that have moved.

@@ -18,19 +18,12 @@ import tensorflow.compat.v1 as tf
 from .. import defaults
 from ..errors import Problem, UnsupportedError
 from ..hosts.placement import on
-from ..runner.gradient_capture import DUMMY_COLLECTION
 from ..runner.replica_sums import cross_replica_sums
-from ..runner.towers import Towers, current_core
+from ..runner.towers import Towers
 from . import tpu_addresses
 from .tpu_context import tpu_topology
 
 _TOWERS = ('estimator_tpu_embedding', 'towers')  # No string, so that no MetaGraph lists it.
-_SEPARATE = frozenset({
-    tf.train.AdadeltaOptimizer, tf.train.AdagradDAOptimizer, tf.train.AdagradOptimizer,
-    tf.train.AdamOptimizer, tf.train.FtrlOptimizer, tf.train.GradientDescentOptimizer,
-    tf.train.MomentumOptimizer, tf.train.ProximalAdagradOptimizer,
-    tf.train.ProximalGradientDescentOptimizer, tf.train.RMSPropOptimizer})
-"""Optimizers that change each variable alike whichever others they get; others may count them."""
 
 
 def split_compile_and_replicate(
@@ -54,7 +47,6 @@ def split_compile_and_replicate(
       UnsupportedError: for an infeed queue, and in eager execution.
       ConfigError: if the replicas differ in their variables or their sums.
     """
-    del device_assignment, name, use_tpu, maximum_shapes, padding_spec, xla_options
     if infeed_queue is not None:
         raise UnsupportedError(Problem(
             'E920', 'tf.tpu.shard', 'infeed_queue is not supported',
@@ -136,18 +128,14 @@ def initialize_system(embedding_config: Any = None, job: str | None = None,
                       tpu_cancellation_closes_chips: bool | None = None) -> tf.Tensor:
     """Returns the topology of the emulated system, which needs no initialisation.
 
-    The arguments are not used; a `TPUEmbedding` knows its own config.
-
-    Returns:
-      Scalar string, a serialized `TopologyProto`: core `c` of host `h` is at `(c, h, 0, 0)`.
+    It is a serialized `TopologyProto`, a scalar string. The arguments are not used; a
+    `TPUEmbedding` knows its own config.
     """
-    del embedding_config, job, compilation_failure_closes_chips, tpu_cancellation_closes_chips
     return tf.constant(tpu_topology(defaults.current().system.topology).serialized())
 
 
 def shutdown_system(job: str | None = None) -> tf.Operation:
     """Returns an operation that does nothing: the emulated system ends with the process."""
-    del job
     return tf.no_op('shutdown_system')
 
 
@@ -157,11 +145,10 @@ def cross_replica_sum(x: Any, group_assignment: Any = None, name: str | None = N
     Args:
       x: a tensor of the same shape and dtype on every core.
       group_assignment: lists of cores that sum among themselves; `None` sums over all cores.
-      name: ignored; kept for callers that pass it.
+      name: not used.
 
     Returns:
-      The sum, of the shape and dtype of `x`. With one replica, as outside of a TPUEstimator, it
-      is the value of `x`.
+      The sum, of the shape and dtype of `x`; `x` itself outside of replicas.
 
     Two cores that hold 1 and 10 both get 11. `install()` makes this function of TensorFlow's
     `tf.tpu.replicate`:
@@ -171,7 +158,6 @@ def cross_replica_sum(x: Any, group_assignment: Any = None, name: str | None = N
     ...     print([float(total) for total, in session.run(sums)])
     [11.0, 11.0]
     """
-    del name
     return cross_replica_sums({'a value': x}, group_assignment)['a value']
 
 
@@ -203,17 +189,6 @@ class CrossShardOptimizer(tf.tpu.CrossShardOptimizer):
         sums = cross_replica_sums(
             {key: gradient for key, (gradient, _) in zip(keys, pairs) if gradient is not None},
             self._group_assignment)
-        summed = [(sums.get(key), variable) for key, (_, variable) in zip(keys, pairs)]
-        if current_core() and type(self._opt) in _SEPARATE:
-            summed = _without_dummies(summed)
-        return self._opt.apply_gradients(summed, global_step, name)
-
-
-def _without_dummies(pairs: list[Any]) -> list[Any]:
-    """Leaves out the dummy variables of tables, unless there is nothing else to train.
-
-    Only the first tower changes variables, so the others need not have operations for it.
-    """
-    dummies = {id(each) for each in tf.get_collection(DUMMY_COLLECTION)}
-    others = [(gradient, each) for gradient, each in pairs if id(each) not in dummies]
-    return others if any(gradient is not None for gradient, _ in others) else pairs
+        return self._opt.apply_gradients(
+            [(sums.get(key), variable) for key, (_, variable) in zip(keys, pairs)],
+            global_step, name)

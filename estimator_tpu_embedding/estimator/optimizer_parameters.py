@@ -28,13 +28,20 @@ _TAIL = {'use_gradient_accumulation': True, 'clip_weight_min': None, 'clip_weigh
 
 
 @dataclass_transform()
-def _with_tail(cls: _T) -> _T:
-    """Makes a dataclass that has the arguments of `_TAIL` at its end."""
+def _parameters(cls: _T) -> _T:
+    """Makes a dataclass of the core's optimizer of that name, with the arguments of `_TAIL`."""
     for name, default in _TAIL.items():
         if name not in cls.__annotations__:
             cls.__annotations__[name] = 'Any'
             setattr(cls, name, default)
-    return cast(_T, dataclasses.dataclass(eq=False)(cls))
+    return _of_core(cls)
+
+
+def _of_core(cls: _T) -> _T:
+    """Makes a dataclass of the core's optimizer of the same name."""
+    made: Any = dataclasses.dataclass(eq=False)(cls)
+    made.core = getattr(optimizers, cls.__name__.removesuffix('Parameters'))
+    return cast(_T, made)
 
 
 class _OptimizationParameters:
@@ -92,27 +99,24 @@ class _OptimizationParameters:
 
 
 def _refuse_if(condition: bool, text: str) -> None:
-    """Raises ValueError with a text of the original if a condition holds."""
     if condition:
         raise ValueError(text)
 
 
 def _require_strengths(parameters: Any) -> None:
-    """Raises ValueError unless both strengths of regularization are >= 0."""
     for name in ('l1_regularization_strength', 'l2_regularization_strength'):
         value = getattr(parameters, name)
         _refuse_if(value < 0, f'{name} must be greater than or equal to 0. got {value}.')
 
 
 def _require_moments(parameters: Any) -> None:
-    """Raises ValueError unless both decays are in [0, 1) and epsilon is > 0."""
     for name in ('beta1', 'beta2'):
         value = getattr(parameters, name)
         _refuse_if(value < 0 or value >= 1, f'{name} must be between 0. and 1; got {value}.')
     _refuse_if(parameters.epsilon <= 0, f'epsilon must be positive; got {parameters.epsilon}.')
 
 
-@_with_tail
+@_parameters
 class AdagradParameters(_OptimizationParameters):
     """Adagrad: `A += g**2; w -= rate * g / sqrt(A)`.
 
@@ -141,8 +145,6 @@ class AdagradParameters(_OptimizationParameters):
     (0.8, 9.0)
     """
 
-    core = optimizers.Adagrad
-
     learning_rate: float
     initial_accumulator: float = 0.1
 
@@ -151,7 +153,7 @@ class AdagradParameters(_OptimizationParameters):
                    f'than zero. Received: {self.initial_accumulator}.')
 
 
-@_with_tail
+@_parameters
 class AdagradMomentumParameters(_OptimizationParameters):
     """Adagrad whose scaled gradient passes through momentum.
 
@@ -180,8 +182,6 @@ class AdagradMomentumParameters(_OptimizationParameters):
     (0.5, 9.0, 1.666667)
     """
 
-    core = optimizers.AdagradMomentum
-
     learning_rate: float
     momentum: float
     use_nesterov: bool = False
@@ -194,7 +194,7 @@ class AdagradMomentumParameters(_OptimizationParameters):
         _refuse_if(self.exponent <= 0, 'Adagrad momentum: Precondition exponent must >0')
 
 
-@_with_tail
+@_parameters
 class ProximalAdagradParameters(_OptimizationParameters):
     """Adagrad with a proximal step for L1 and L2 regularization.
 
@@ -221,8 +221,6 @@ class ProximalAdagradParameters(_OptimizationParameters):
     (0.7, 9.0)
     """
 
-    core = optimizers.ProximalAdagrad
-
     learning_rate: float
     initial_accumulator: float = 0.1
     l1_regularization_strength: float = 0.0
@@ -234,7 +232,7 @@ class ProximalAdagradParameters(_OptimizationParameters):
         _require_strengths(self)
 
 
-@_with_tail
+@_parameters
 class FtrlParameters(_OptimizationParameters):
     """Follow the regularized leader, for sparse models.
 
@@ -267,8 +265,6 @@ class FtrlParameters(_OptimizationParameters):
     (-0.4, 25.0, 2.0)
     """
 
-    core = optimizers.Ftrl
-
     learning_rate: float
     learning_rate_power: float = -0.5
     initial_accumulator_value: float = 0.1
@@ -295,7 +291,7 @@ class FtrlParameters(_OptimizationParameters):
         return {**super()._own(), 'initial_linear': self.initial_linear_value}
 
 
-@_with_tail
+@_parameters
 class AdamParameters(_OptimizationParameters):
     """Adam without bias correction, as on the hardware.
 
@@ -322,8 +318,6 @@ class AdamParameters(_OptimizationParameters):
     (0.9, 1.0, 1.0)
     """
 
-    core = optimizers.Adam
-
     learning_rate: float
     beta1: float = 0.9
     beta2: float = 0.999
@@ -342,7 +336,7 @@ class AdamParameters(_OptimizationParameters):
         return own
 
 
-@_with_tail
+@_parameters
 class ProximalYogiParameters(_OptimizationParameters):
     """Yogi with a proximal step for L1 and L2 regularization, without bias correction.
 
@@ -375,8 +369,6 @@ class ProximalYogiParameters(_OptimizationParameters):
     (0.9, 1.0, 1.0)
     """
 
-    core = optimizers.ProximalYogi
-
     learning_rate: float = 0.01
     beta1: float = 0.9
     beta2: float = 0.999
@@ -390,7 +382,7 @@ class ProximalYogiParameters(_OptimizationParameters):
         _require_strengths(self)
 
 
-@_with_tail
+@_parameters
 class RMSPropParameters(_OptimizationParameters):
     """RMSProp: the gradient over the root of its running mean square, with momentum.
 
@@ -416,15 +408,13 @@ class RMSPropParameters(_OptimizationParameters):
     (0.7, 9.0, 0.3)
     """
 
-    core = optimizers.RMSProp
-
     learning_rate: float
     rho: float
     momentum: float
     epsilon: float
 
 
-@_with_tail
+@_parameters
 class StochasticGradientDescentParameters(_OptimizationParameters):
     """Plain gradient descent: `w -= rate * g`.
 
@@ -440,12 +430,10 @@ class StochasticGradientDescentParameters(_OptimizationParameters):
     2.0
     """
 
-    core = optimizers.StochasticGradientDescent
-
     learning_rate: float
 
 
-@_with_tail
+@_parameters
 class MomentumParameters(_OptimizationParameters):
     """Momentum: `M = momentum * M + g; w -= rate * M`.
 
@@ -465,14 +453,12 @@ class MomentumParameters(_OptimizationParameters):
     (0.75, 2.5)
     """
 
-    core = optimizers.Momentum
-
     learning_rate: float
     momentum: float
     use_nesterov: bool = False
 
 
-@dataclasses.dataclass(eq=False)
+@_of_core
 class FrequencyEstimatorParameters(_OptimizationParameters):
     """Estimates how many steps lie between two look-ups of a row; trains nothing.
 
@@ -500,8 +486,6 @@ class FrequencyEstimatorParameters(_OptimizationParameters):
     (5.0, 18.0)
     """
 
-    core = optimizers.FrequencyEstimator
-
     tau: float
     max_delta: float
     outlier_threshold: float
@@ -512,8 +496,5 @@ class FrequencyEstimatorParameters(_OptimizationParameters):
         vars(self).update(learning_rate=1.0, **_TAIL)
 
 
-ALL: dict[str, type[_OptimizationParameters]] = {cls.__name__: cls for cls in (
-    AdagradParameters, AdagradMomentumParameters, AdamParameters, FrequencyEstimatorParameters,
-    FtrlParameters, MomentumParameters, ProximalAdagradParameters, ProximalYogiParameters,
-    RMSPropParameters, StochasticGradientDescentParameters)}
+ALL = {cls.__name__: cls for cls in _OptimizationParameters.__subclasses__()}
 """All classes by name."""
