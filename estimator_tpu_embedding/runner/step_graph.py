@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Sequence
+import gc
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import tensorflow.compat.v1 as tf
@@ -98,6 +99,30 @@ class StepGraph:
     gradients: list[Activations]
 
 
+ALLOCATIONS = (100_000, 50, 100)
+"""Thresholds while a graph is built. What lives briefly is still collected, so that a model_fn
+that reads much data needs no more memory."""
+
+
+@contextlib.contextmanager
+def collected_rarely() -> Iterator[None]:
+    """Raises the thresholds of the garbage collector, unless they are higher already, or 0.
+
+    Everything that a graph allocates lives as long as the graph, but the collector visits it every
+    time.
+    """
+    before = gc.get_threshold()
+    is_lower = 0 < before[0] < ALLOCATIONS[0]
+    if is_lower:
+        gc.set_threshold(*ALLOCATIONS)
+    try:
+        yield
+    finally:
+        if is_lower:  # Otherwise whoever raised them, perhaps another thread, puts them back.
+            gc.set_threshold(*before)
+
+
+@collected_rarely()
 def build_step(job: Job) -> StepGraph:
     """Builds one step in the default graph, which must be new."""
     tf.set_random_seed(job.seed)

@@ -1,4 +1,6 @@
-"""What the graph of a step promises, whatever the model."""
+"""What the graph of a step promises, whatever the model, and the garbage collector meanwhile."""
+
+import gc
 
 import numpy as np
 import pytest
@@ -6,6 +8,7 @@ import tensorflow.compat.v1 as tf
 from harness import jobs
 
 import estimator_tpu_embedding as ete
+from estimator_tpu_embedding.runner.step_graph import ALLOCATIONS, collected_rarely
 
 TABLE = 'dense_features/f_embedding/embedding_weights'
 
@@ -33,3 +36,21 @@ def test_a_rate_is_that_of_the_step_before_train_op_raises_it(tmp_path, pipeline
     # The gradient of each row is 1 / 4.
     np.testing.assert_array_equal(
         jobs.stored(tmp_path, TABLE)[:, 0], -sum(2.**-step for step in range(16)) / 4)
+
+
+@pytest.fixture(autouse=True)
+def thresholds():
+    before = gc.get_threshold()
+    yield
+    gc.set_threshold(*before)
+
+
+@pytest.mark.parametrize('before, during', [
+    ((700, 10, 10), ALLOCATIONS), ((0, 10, 10), (0, 10, 10)),
+    ((200_000, 5, 5), (200_000, 5, 5))])
+def test_the_thresholds_are_higher_and_come_back_also_after_an_error(before, during):
+    gc.set_threshold(*before)
+    with pytest.raises(ZeroDivisionError), collected_rarely():
+        assert gc.get_threshold() == during
+        raise ZeroDivisionError
+    assert gc.get_threshold() == before
