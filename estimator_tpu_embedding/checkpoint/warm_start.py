@@ -14,12 +14,12 @@ from ..errors import CorruptCheckpointError, IncompatibleCheckpointError, Proble
 from ..proto import files
 from . import recover
 from .bundle import Bundle
-from .compare import Source
 from .file_names import index_of, manifest_path
 from .manifest import Manifest, StoredTable, read_manifest, tensors_of
 from .opened_checkpoint import Sign, sign_of_mod, tables_out_of_order, unknown_order
 from .options import CheckpointOptions
 from .restore import StreamedRows, variables_by_name
+from .restore_plan import Source
 
 _IN_EXPORTS = os.path.join('variables', 'variables')
 """The prefix of the variables in a SavedModel, whose tables are in the order of ids."""
