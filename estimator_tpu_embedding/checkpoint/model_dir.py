@@ -21,12 +21,12 @@ from absl import logging
 
 from ..errors import CheckpointError, CheckpointWriteError, Problem, shown
 from ..proto import files
-from . import commit, file_names, pointer, removal
+from . import commit, file_names, pointer
+from .commit import Saved
 from .file_names import POINTER, index_of
 from .opened_checkpoint import Opened
 from .options import CheckpointOptions
 from .recover import Known, recover
-from .retention import Saved
 from .storage import Storage, make_writable, set_aside
 
 LOCK = '.ete-lock'
@@ -57,7 +57,7 @@ def claimed(directory: str) -> Iterator[int]:
     except OSError as error:
         raise CheckpointWriteError(_unwritable(directory, error)) from error
     with _locked(directory), Storage(directory) as storage:
-        count = _tidy(storage)
+        count = commit.clean(storage)
         status = storage.status(POINTER)
         if status is not None and not (stat.S_ISREG(status.st_mode)
                                        or stat.S_ISLNK(status.st_mode)):
@@ -73,17 +73,7 @@ def tidy(directory: str) -> None:
     make no file: its stage is gone, and the next stage has another name.
     """
     with Storage(directory) as storage:
-        _tidy(storage)
-
-
-def _tidy(storage: Storage) -> int:
-    """Ends or deletes what saves and deletions left; returns how many."""
-    removal.finish_replacements(storage)
-    count = removal.clean(storage)
-    if count:
-        logging.info('%s: removed what %d saves or deletions that did not end had left.',
-                     storage.path(''), count)
-    return count
+        commit.clean(storage)
 
 
 def require_writable(directory: str) -> None:

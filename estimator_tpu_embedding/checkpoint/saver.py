@@ -18,11 +18,11 @@ from ..core.vocabulary_digests import Vocabulary
 from ..errors import CheckpointWriteError, ConfigError, EteError, Problem, shown
 from ..version import VERSION
 from . import commit, file_names, model_dir
+from .commit import Retention, Saved
 from .concurrent_changes import signature
 from .manifest import Applied, Manifest, StoredFile, StoredTable
 from .options import CheckpointOptions
 from .recover import Known
-from .retention import Retention, Saved, retention_of
 from .storage import Storage, created, free_bytes
 
 _OF_THE_DISK = (
@@ -171,8 +171,10 @@ class CommittingSaver:
 
     def _publish(self, path: str, staged: commit.Staged) -> None:
         if self._retention is None:
-            self._retention = retention_of(
-                self._saver.saver_def, self._options.keep_every_steps, time.monotonic())
+            asked = self._saver.saver_def
+            self._retention = Retention(
+                asked.max_to_keep, self._options.keep_every_steps,
+                asked.keep_checkpoint_every_n_hours, after=time.monotonic())
         with Storage(path) as storage:
             self._succeed(commit.publish(
                 storage, staged, functools.partial(self._manifest, staged.step),

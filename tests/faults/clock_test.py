@@ -8,8 +8,8 @@ from harness.checkpoints import describe
 from harness.faults import Faults, FaultyStorage
 
 from estimator_tpu_embedding.checkpoint import commit
+from estimator_tpu_embedding.checkpoint.commit import Retention
 from estimator_tpu_embedding.checkpoint.recover import recover
-from estimator_tpu_embedding.checkpoint.retention import Retention
 
 NOW, HOUR = 1_800_000_000., 3600.
 

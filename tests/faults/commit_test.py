@@ -10,8 +10,8 @@ from harness.faults import ERRORS, Faults, FaultyStorage
 from harness.processes import run_harness
 
 from estimator_tpu_embedding.checkpoint import commit
+from estimator_tpu_embedding.checkpoint.commit import Saved
 from estimator_tpu_embedding.checkpoint.recover import recover
-from estimator_tpu_embedding.checkpoint.retention import Saved
 from estimator_tpu_embedding.errors import CheckpointWriteError, NonFiniteCheckpointError
 
 pytestmark = pytest.mark.no_rerun

@@ -10,11 +10,11 @@ from harness import sweeps
 from harness.checkpoints import signed
 from harness.faults import Faults, FaultyStorage
 
-from estimator_tpu_embedding.checkpoint import commit, manifest, removal
+from estimator_tpu_embedding.checkpoint import commit, manifest
+from estimator_tpu_embedding.checkpoint.commit import Retention
 from estimator_tpu_embedding.checkpoint.model_dir import claimed, continue_from, saved_in
 from estimator_tpu_embedding.checkpoint.options import CheckpointOptions
 from estimator_tpu_embedding.checkpoint.recover import recover
-from estimator_tpu_embedding.checkpoint.retention import Retention
 from estimator_tpu_embedding.errors import CheckpointError, CorruptCheckpointError
 
 pytestmark = pytest.mark.no_rerun
@@ -99,7 +99,7 @@ def test_c16_a_manifest_lists_only_files_of_its_own_checkpoint(folders, tiny):
     (mine / 'model.ckpt-1.tables.json.partial').write_text(signed(fields))
     before = contents(other)
     with FaultyStorage(str(mine), Faults()) as storage:
-        removal.clean(storage)
+        commit.clean(storage)
     assert contents(other) == before
 
 

@@ -13,9 +13,9 @@ import sys
 from harness.processes import started
 
 from estimator_tpu_embedding.checkpoint import commit
+from estimator_tpu_embedding.checkpoint.commit import Retention
 from estimator_tpu_embedding.checkpoint.manifest import Manifest, read_manifest
 from estimator_tpu_embedding.checkpoint.model_dir import claimed
-from estimator_tpu_embedding.checkpoint.retention import Retention
 from estimator_tpu_embedding.checkpoint.storage import Storage
 
 
