@@ -24,9 +24,8 @@ from ..proto import files
 from . import commit, file_names, pointer
 from .commit import Saved
 from .file_names import POINTER, index_of
-from .opened_checkpoint import Opened
 from .options import CheckpointOptions
-from .recover import Known, recover
+from .recover import Known, Opened, recover
 from .storage import Storage, make_writable, set_aside
 
 LOCK = '.ete-lock'

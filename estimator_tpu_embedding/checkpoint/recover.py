@@ -1,4 +1,4 @@
-"""Finds the newest checkpoint of a directory whose files are undamaged, for a job to restore.
+"""Opens a checkpoint for a job: the newest one of a directory whose files are undamaged.
 
 The manifests tell which checkpoints are complete, and the size and hash of each file. The file
 `checkpoint` is a hint for legacy tools. It counts only if it names a checkpoint in another
@@ -22,11 +22,83 @@ from . import file_names, integrity, pointer
 from .bundle import Bundle
 from .concurrent_changes import MOST_TRIES, Signature, is_gone, rotated_away, signature, steady
 from .file_names import BASE, GRAPH, INDEX, MANIFEST, PARTIAL, index_of, label, manifest_path
-from .manifest import digest, read_manifest
-from .opened_checkpoint import Opened, check_manifest
+from .manifest import Manifest, StoredTable, digest, read_manifest, tensors_of
 from .options import CheckpointOptions
 
 _OTHER_DIGEST = 'E625'
+
+
+class Opened:
+    """What an opened checkpoint holds: its index and its manifest, read once and passed on.
+
+    Attributes:
+      bundle: its tensors.
+      manifest: the one beside it; `None` if there is none.
+      shapes: of all its tensors, by name.
+      skipped: the problems of newer ones, if it was chosen in their place.
+    """
+
+    def __init__(self, bundle: Bundle, manifest: Manifest | None):
+        """Takes what was read."""
+        self.bundle, self.manifest = bundle, manifest
+        self.skipped: tuple[Problem, ...] = ()
+        self.shapes = {name: tensor.shape for name, tensor in bundle.tensors.items()}
+
+    @classmethod
+    def open(cls, checkpoint: str) -> Opened:
+        """Reads index and manifest; raises CorruptCheckpointError if it cannot."""
+        return cls(Bundle.open(checkpoint), read_manifest(checkpoint))
+
+    @property
+    def prefix(self) -> str:
+        """Its path without a suffix."""
+        return self.bundle.prefix
+
+    @property
+    def step(self) -> int | None:
+        """The step that its name says; `None` if it says none."""
+        return file_names.step_of(self.prefix)
+
+    @property
+    def where(self) -> str:
+        """The checkpoint, as messages call it."""
+        return label(self.prefix)
+
+    @property
+    def tables(self) -> dict[str, StoredTable]:
+        """The tables of its manifest, by variable name; none without a manifest."""
+        return self.manifest.tables if self.manifest is not None else {}
+
+    def lacking(self, variable: str, table: StoredTable) -> list[str]:
+        """Returns the tensors of a table and its slots that are not there, or have another form."""
+        return [name for name in tensors_of(variable, table)
+                if self.shapes.get(name) != (table.rows, table.width)
+                or not self.bundle.tensors[name].is_float]
+
+
+def check_manifest(opened: Opened) -> None:
+    """Makes sure that a manifest belongs to the checkpoint that it lies beside.
+
+    It must say the step in the name. Every tensor of its tables and slots must be there, with the
+    shape that it says, and hold floats.
+
+    Raises:
+      CorruptCheckpointError: E614 with all that is not so.
+    """
+    untrue = []
+    for variable, table in sorted(opened.tables.items()):
+        lacking = opened.lacking(variable, table)
+        if lacking:
+            form = f'{table.rows} x {table.width}'
+            tensors = ' and '.join(f'tensor "{shown(name)}"' for name in lacking)
+            untrue.append(f'table "{shown(variable)}" of {form}, with floats of {form} in '
+                          f'{tensors}')
+    if opened.manifest is not None and opened.step != opened.manifest.step:
+        untrue.append(f'step {opened.manifest.step}')
+    if untrue:
+        raise CorruptCheckpointError(Problem(
+            'E614', opened.where, 'its manifest must say what it holds', ', '.join(untrue),
+            'Restore both from the same copy.'))
 
 
 class Known:

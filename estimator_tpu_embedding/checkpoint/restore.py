@@ -24,10 +24,9 @@ from ..core.partition import Partition
 from ..errors import ConfigError, IncompatibleCheckpointError, Problem, quoted
 from .bundle import Bundle
 from .manifest import StoredTable
-from .opened_checkpoint import Opened, check_without_manifest
 from .options import CheckpointOptions, may_mean
-from .recover import Following
-from .restore_plan import Needed, RestorePlan, Source, compare, is_slot
+from .recover import Following, Opened
+from .restore_plan import Needed, RestorePlan, Source, check_without_manifest, compare, is_slot
 
 OBJECT_SAVERS = (tf.train.Checkpoint, tf.compat.v2.train.Checkpoint)
 """Savers that a scaffold may have, and which name what they save by objects."""

@@ -16,10 +16,9 @@ from . import recover
 from .bundle import Bundle
 from .file_names import index_of, manifest_path
 from .manifest import Manifest, StoredTable, read_manifest, tensors_of
-from .opened_checkpoint import Sign, sign_of_mod, tables_out_of_order, unknown_order
 from .options import CheckpointOptions
 from .restore import StreamedRows, variables_by_name
-from .restore_plan import Source
+from .restore_plan import Sign, Source, sign_of_mod, tables_out_of_order, unknown_order
 
 _IN_EXPORTS = os.path.join('variables', 'variables')
 """The prefix of the variables in a SavedModel, whose tables are in the order of ids."""

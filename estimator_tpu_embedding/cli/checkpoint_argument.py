@@ -13,8 +13,8 @@ from ..checkpoint import file_names
 from ..checkpoint.bundle import Bundle
 from ..checkpoint.concurrent_changes import signature, steady, watch
 from ..checkpoint.manifest import StoredTable, read_manifest, tensors_of
-from ..checkpoint.opened_checkpoint import Opened, check_manifest
 from ..checkpoint.options import CheckpointOptions, renames
+from ..checkpoint.recover import Opened, check_manifest
 from ..checkpoint.tensors import NO_ROW, Tensor
 from ..core.partition import Partition
 from ..core.vocabulary_digests import Vocabulary

@@ -19,7 +19,7 @@ from ..checkpoint.bundle import Bundle
 from ..checkpoint.concurrent_changes import MOST_TRIES, rotated_away, steady_each
 from ..checkpoint.file_names import label
 from ..checkpoint.manifest import StoredFile, read_manifest
-from ..checkpoint.opened_checkpoint import Opened, check_manifest
+from ..checkpoint.recover import Opened, check_manifest
 from ..errors import CorruptCheckpointError, Problem, counted, shown
 from ..proto import reading
 from .checkpoint_argument import prefixes

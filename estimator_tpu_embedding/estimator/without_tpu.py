@@ -16,10 +16,10 @@ import tensorflow.compat.v1 as tf
 
 from .. import _legacy, _process, defaults
 from ..checkpoint import model_dir, recover, restore, warm_start
-from ..checkpoint.opened_checkpoint import Opened
+from ..checkpoint.manifest import stored_words
 from ..checkpoint.options import CheckpointOptions
-from ..checkpoint.recover import Following, Known
-from ..checkpoint.restore_plan import check_words, stored_words
+from ..checkpoint.recover import Following, Known, Opened
+from ..checkpoint.restore_plan import check_words
 from ..checkpoint.saver import CommittingSaver, Lineage
 from ..checkpoint.saver_builder import default_saver
 from ..columns import columns_without_engine

@@ -9,8 +9,9 @@ from collections.abc import Collection, Container, Iterator, Mapping
 from ..checkpoint.bundle import Bundle
 from ..checkpoint.file_names import graph_of, label
 from ..checkpoint.manifest import Manifest, read_manifest
-from ..checkpoint.opened_checkpoint import Opened, check_manifest, sign_of_mod, unknown_order
 from ..checkpoint.options import CheckpointOptions
+from ..checkpoint.recover import Opened, check_manifest
+from ..checkpoint.restore_plan import sign_of_mod, unknown_order
 from ..checkpoint.tensors import NO_ROW, Tensor
 from ..core.partition import Partition
 from ..errors import IncompatibleCheckpointError, Problem, UnreadableConfigError, shown

@@ -19,8 +19,8 @@ import numpy as np
 from ..checkpoint.bundle import Bundle
 from ..checkpoint.manifest import Manifest, StoredTable
 from ..checkpoint.object_graph import Place
-from ..checkpoint.opened_checkpoint import Opened
 from ..checkpoint.options import meant
+from ..checkpoint.recover import Opened
 from ..checkpoint.restore_plan import is_slot, stored_slots
 from ..checkpoint.storage import Storage, created, free_bytes
 from ..checkpoint.stored_rows import Ordered

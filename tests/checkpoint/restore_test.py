@@ -9,8 +9,9 @@ import tensorflow.compat.v1 as tf
 from estimator_tpu_embedding.checkpoint import restore
 from estimator_tpu_embedding.checkpoint.file_names import manifest_path
 from estimator_tpu_embedding.checkpoint.manifest import Applied, Manifest, StoredTable
-from estimator_tpu_embedding.checkpoint.opened_checkpoint import Opened, check_order_of_ids
 from estimator_tpu_embedding.checkpoint.options import CheckpointOptions
+from estimator_tpu_embedding.checkpoint.recover import Opened
+from estimator_tpu_embedding.checkpoint.restore_plan import check_order_of_ids
 from estimator_tpu_embedding.checkpoint.saver_builder import default_saver
 from estimator_tpu_embedding.core.partition import Partition
 from estimator_tpu_embedding.errors import IncompatibleCheckpointError
