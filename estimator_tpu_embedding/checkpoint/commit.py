@@ -49,8 +49,6 @@ from .manifest import Manifest, StoredFile, read_file
 from .recover import Known, Opened, is_whole
 from .storage import Storage, free_bytes
 
-Write = Callable[[str], None]
-
 _STAGED_MANIFEST = 'manifest'
 """The name of the manifest in a stage."""
 
@@ -119,15 +117,47 @@ class Staged(NamedTuple):
         return file_names.name_of(self.base, self.step)
 
 
-def commit(storage: Storage, step: int, write: Write,
-           manifest: Callable[[dict[str, StoredFile]], Manifest], *,
-           saved: Sequence[Saved] = (), retention: Retention = Retention()) -> list[Saved]:
-    """Commits a checkpoint, unless the directory has a whole one of that step.
+def keep(storage: Storage, step: int, saved: Sequence[Saved], *, base: str = BASE,
+         known: Known | None = None) -> list[Saved] | None:
+    """Leaves a whole checkpoint as it is, and makes the file `checkpoint` name it.
+
+    It returns as `publish` does; `None` if there is no whole one of that step.
+    """
+    name = file_names.name_of(base, step)
+    if not is_whole(storage.path(name), known):
+        return None
+    logging.info('Step %d is saved already; %s is left as it is.', step, name)
+    return point(storage, step, saved, base)
+
+
+def point(storage: Storage, step: int, saved: Sequence[Saved], base: str) -> list[Saved]:
+    """Makes the file `checkpoint` name the checkpoint of a step; returns as `publish`."""
+    ordered = _in_order(saved, Saved(step))
+    with _writing(storage, step):
+        _point(storage, file_names.name_of(base, step), base, ordered)
+    return ordered
+
+
+def stage(storage: Storage, step: int, write: Callable[[str], None], *, base: str = BASE) -> Staged:
+    """Lets `write`, which gets their prefix, write the files of a checkpoint into a new folder.
+
+    Raises as `publish`, and any error of `write` that is no OSError.
+    """
+    staged = Staged(file_names.new_stage(step), base, step)
+    with _writing(storage, step, staged.folder):
+        storage.make_folder(staged.folder)
+        write(storage.path(f'{staged.folder}/{staged.name}'))
+    return staged
+
+
+def publish(storage: Storage, staged: Staged,
+            manifest: Callable[[dict[str, StoredFile]], Manifest], *,
+            saved: Sequence[Saved] = (), retention: Retention = Retention()) -> list[Saved]:
+    """Makes a checkpoint of staged files, in the place of one of the same name.
 
     Args:
       storage: of the directory.
-      step: its global step.
-      write: writes the files of a checkpoint; it gets their prefix.
+      staged: the files, as `stage` returns them.
       manifest: makes the manifest from the sizes and hashes of the files.
       saved: the checkpoints that `retention` decides about, oldest first.
       retention: says which of them are deleted then.
@@ -139,49 +169,8 @@ def commit(storage: Storage, step: int, write: Write,
       NonFiniteCheckpointError: if a number is not finite.
       CheckpointWriteError: if the checkpoint could not be written.
       CheckpointError: if a link is in the way.
-      Any error of `write` that is no OSError.
       After each of these the checkpoints are as before, and the stage is gone.
     """
-    kept = keep(storage, step, saved)
-    if kept is not None:
-        return kept
-    return publish(storage, stage(storage, step, write), manifest, saved=saved, retention=retention)
-
-
-def keep(storage: Storage, step: int, saved: Sequence[Saved], *, base: str = BASE,
-         known: Known | None = None) -> list[Saved] | None:
-    """Leaves a whole checkpoint as it is, and makes the file `checkpoint` name it.
-
-    It returns as `commit` does; `None` if there is no whole one of that step.
-    """
-    name = file_names.name_of(base, step)
-    if not is_whole(storage.path(name), known):
-        return None
-    logging.info('Step %d is saved already; %s is left as it is.', step, name)
-    return point(storage, step, saved, base)
-
-
-def point(storage: Storage, step: int, saved: Sequence[Saved], base: str) -> list[Saved]:
-    """Makes the file `checkpoint` name the checkpoint of a step; returns as `commit`."""
-    ordered = _in_order(saved, Saved(step))
-    with _writing(storage, step):
-        _point(storage, file_names.name_of(base, step), base, ordered)
-    return ordered
-
-
-def stage(storage: Storage, step: int, write: Write, *, base: str = BASE) -> Staged:
-    """Writes the files of a checkpoint into a folder of their own; see `commit`."""
-    staged = Staged(file_names.new_stage(step), base, step)
-    with _writing(storage, step, staged.folder):
-        storage.make_folder(staged.folder)
-        write(storage.path(f'{staged.folder}/{staged.name}'))
-    return staged
-
-
-def publish(storage: Storage, staged: Staged,
-            manifest: Callable[[dict[str, StoredFile]], Manifest], *,
-            saved: Sequence[Saved] = (), retention: Retention = Retention()) -> list[Saved]:
-    """Makes a checkpoint of staged files; see `commit`."""
     last = file_names.name_of(staged.base, saved[-1].step) if saved else None
     with _writing(storage, staged.step, staged.folder):
         complete = _complete_manifest(

@@ -1,11 +1,11 @@
 import pytest
 import tensorflow.compat.v1 as tf
-from harness.checkpoints import describe, writer
+from harness.checkpoints import commit, describe, writer
 from harness.processes import run_python
 
-from estimator_tpu_embedding.checkpoint.commit import Retention, Saved, commit
+from estimator_tpu_embedding.checkpoint.commit import Retention, Saved
 from estimator_tpu_embedding.checkpoint.recover import candidates, recover
-from estimator_tpu_embedding.checkpoint.saver import CommittingSaver, Lineage
+from estimator_tpu_embedding.checkpoint.saver import CommittingSaver
 from estimator_tpu_embedding.checkpoint.saver_builder import default_saver
 from estimator_tpu_embedding.checkpoint.storage import Storage
 from estimator_tpu_embedding.errors import CorruptCheckpointError
@@ -39,7 +39,7 @@ def test_a_step_of_another_training_is_replaced_and_one_of_its_own_is_not(tmp_pa
         saver = default_saver(5, 0.)
         saver.build()
         session.run(value.initializer)
-        for number, lineage in ((1, Lineage()), (2, shared := Lineage()), (3, shared)):
+        for number, lineage in ((1, set()), (2, shared := set()), (3, shared)):
             value.load(number, session)
             CommittingSaver(saver, {}, b'', lineage=lineage).save(
                 session, str(tmp_path / 'model.ckpt'), 7)

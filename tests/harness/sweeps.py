@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 
+from harness.checkpoints import commit
 from harness.faults import Faults, FaultyStorage
 from harness.groups import die_with_parent
 from harness.tiny import Tiny
@@ -42,7 +43,7 @@ def live(storage, tiny, steps, kept=KEPT):
         continue_from(directory, found)
     saved = saved_in(directory, 'model.ckpt')
     for step in steps:
-        saved = commits.commit(
+        saved = commit(
             storage, step, tiny.write(step, storage.write), tiny.manifest(step), saved=saved,
             retention=Retention(kept))
         storage.done(step)
