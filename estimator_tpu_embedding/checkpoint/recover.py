@@ -165,13 +165,6 @@ def _recovered(directory: str, options: CheckpointOptions, known: Known) -> Open
                   lambda: candidates(directory), lambda found: found is not None and found.skipped)
 
 
-def newest_checkpoint(directory: str, options: CheckpointOptions = CheckpointOptions(),
-                      known: Known | None = None) -> str | None:
-    """Returns the prefix of the checkpoint that `recover` finds."""
-    found = recover(directory, options, known)
-    return found.prefix if found is not None else None
-
-
 def verify(checkpoint: str, options: CheckpointOptions = CheckpointOptions(),
            known: Known | None = None) -> Opened:
     """Opens a checkpoint, and makes sure that it is as it was committed.

@@ -50,7 +50,8 @@ def checkpoint_of(source: str, options: CheckpointOptions) -> str | None:
     """
     options = dataclasses.replace(options, expected_digest=None)
     if os.path.isdir(source):
-        return recover.newest_checkpoint(source, options)
+        found = recover.recover(source, options)
+        return found.prefix if found is not None else None
     if any(map(os.path.lexists, (index_of(source), manifest_path(source)))):
         recover.verify(source, options)
     elif os.path.exists(source):  # If not, TensorFlow says that it is missing.

@@ -77,11 +77,6 @@ def child(directory: str, names: tuple[str, ...]) -> str | None:
     return next((path for path in paths if os.path.lexists(path)), None)
 
 
-def is_directory(path: str) -> bool:
-    """Whether `path` is a directory, or a link to one."""
-    return os.path.isdir(path)
-
-
 def json_object(content: bytearray, most: int) -> dict[str, Any]:
     """Returns a JSON object whose keys differ, of which each reader could take another value.
 

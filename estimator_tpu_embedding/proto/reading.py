@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import os
 import re
 import sys
 from collections.abc import Iterable, Iterator
@@ -81,7 +82,7 @@ def read_sources(source: str, *, stdin: BinaryIO | None = None) -> list[Source]:
             return _read(stream, None, 'standard input')
         except OSError as error:
             raise _unopened('standard input', error) from error
-    if not files.is_directory(source):
+    if not os.path.isdir(source):
         return read_file(source)
     path = files.child(source, SAVED_MODELS)
     if path is None:
