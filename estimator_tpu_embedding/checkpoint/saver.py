@@ -52,20 +52,6 @@ def graph_written(directory: str) -> Iterator[None]:
             'What was saved before is as it was.')) from error
 
 
-class Lineage:
-    """The checkpoints that a training has restored or saved."""
-
-    def __init__(self) -> None:
-        self._prefixes: set[str] = set()
-
-    def add(self, prefix: str) -> None:
-        """Adds the prefix of a checkpoint."""
-        self._prefixes.add(os.path.realpath(prefix))
-
-    def __contains__(self, prefix: str) -> bool:
-        return os.path.realpath(prefix) in self._prefixes
-
-
 class CommittingSaver:
     """Stands for a `tf.train.Saver` in `tf.train.CheckpointSaverHook(saver=...)`.
 
@@ -76,7 +62,7 @@ class CommittingSaver:
     def __init__(self, saver: tf.train.Saver, tables: dict[str, StoredTable], config: bytes, *,
                  options: CheckpointOptions = CheckpointOptions(),
                  vocabularies: Mapping[str, Vocabulary] | None = None,
-                 lineage: Lineage | None = None, known: Known | None = None,
+                 lineage: set[str] | None = None, known: Known | None = None,
                  background: Any = None,
                  place_at: Callable[[str], str] | None = None):
         """Wraps `saver`.
@@ -87,7 +73,9 @@ class CommittingSaver:
           config: see `Manifest`.
           options: `max_save_failures` and `keep_every_steps` count here.
           vocabularies: see `Manifest`.
-          lineage: of the training. A checkpoint of the same step of another training is replaced.
+          lineage: the names of the checkpoints that the training has restored or saved; it gets
+            those that are saved. Another one of the same name is of another training, and is
+            replaced.
           known: gets what is saved, and what it has is not read again.
           background: checks and publishes the files while training goes on; `None` does it before
             `save` returns. TensorFlow has written the files by then, so the snapshot needs no
@@ -100,7 +88,7 @@ class CommittingSaver:
         self._vocabularies = dict(vocabularies or {})
         self._options, self._background = options, background
         self._place_at = place_at
-        self._lineage = lineage if lineage is not None else Lineage()
+        self._lineage = lineage if lineage is not None else set()
         self._known = known if known is not None else Known()
         self._saved: list[Saved] | None = None
         self._retention: Retention | None = None
@@ -118,7 +106,7 @@ class CommittingSaver:
           The prefix of the checkpoint.
 
         Raises:
-          The errors of `commit.commit`; with a background, the errors of the save before. Errors
+          The errors of `commit.publish`; with a background, the errors of the save before. Errors
           of the disk are only logged until there are `max_save_failures` in a row.
         """
         path, base = os.path.split(save_path)
@@ -155,10 +143,9 @@ class CommittingSaver:
 
     def _commit(self, path: str, base: str, step: int, write: Callable[[str], None]) -> None:
         """Saves a step, or begins to, and leaves the rest to the background."""
-        prefix = os.path.join(path, file_names.name_of(base, step))
         with Storage(path) as storage:
             kept = (commit.keep(storage, step, self._saved or [], base=base, known=self._known)
-                    if prefix in self._lineage else None)
+                    if file_names.name_of(base, step) in self._lineage else None)
             if kept is not None:
                 self._succeed(kept)
                 return
@@ -180,7 +167,7 @@ class CommittingSaver:
                 storage, staged, functools.partial(self._manifest, staged.step),
                 saved=self._saved or [], retention=self._retention))
         prefix = os.path.join(path, staged.name)
-        self._lineage.add(prefix)
+        self._lineage.add(staged.name)
         self._known.add(prefix, signature(prefix), is_own=True)
 
     def _succeed(self, saved: list[Saved]) -> None:

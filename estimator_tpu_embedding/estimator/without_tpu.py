@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import itertools
+import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -20,7 +21,7 @@ from ..checkpoint.manifest import stored_words
 from ..checkpoint.options import CheckpointOptions
 from ..checkpoint.recover import Following, Known, Opened
 from ..checkpoint.restore_plan import check_words
-from ..checkpoint.saver import CommittingSaver, Lineage
+from ..checkpoint.saver import CommittingSaver
 from ..checkpoint.saver_builder import default_saver
 from ..columns import columns_without_engine
 from ..core.budget import Need, require_fit
@@ -59,7 +60,7 @@ class WithoutTpu(_Estimator):
     _warm_start_settings: Any
     _batch_sizes: dict[str, int | None]
     _known: Known
-    _lineage: Lineage | None = None
+    _lineage: set[str] | None = None
     _reading = _Reading()
     _has_warned = False
 
@@ -78,11 +79,11 @@ class WithoutTpu(_Estimator):
         if self.config.cluster_spec or self._train_distribution is not None:
             yield
             return
-        self._lineage = Lineage()
+        self._lineage = set()
         if checkpoint is not None:
             check_words(checkpoint, job_settings.words_of(self._spec),
                         self._checkpoint_options())
-            self._lineage.add(checkpoint.prefix)
+            self._lineage.add(os.path.basename(checkpoint.prefix))
         try:
             yield
         finally:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,7 +14,7 @@ from .. import _tf
 from ..checkpoint import model_dir, restore
 from ..checkpoint.manifest import stored_words
 from ..checkpoint.recover import Following, recover
-from ..checkpoint.saver import CommittingSaver, Lineage
+from ..checkpoint.saver import CommittingSaver
 from ..checkpoint.saver_builder import default_saver
 from ..errors import Problem
 from ..hosts.placement import worker_at
@@ -98,7 +99,7 @@ def train(job: Job, *, stop: StopAtStep, hooks: Sequence[tf.train.SessionRunHook
         restore.keep_saver(scaffold)
         with _tf.without_deprecation_warnings():
             parts = _training_parts(run, cadence, stop, hooks, _Saving(
-                scaffold=scaffold, listeners=listeners, lineage=Lineage(), background=background),
+                scaffold=scaffold, listeners=listeners, lineage=set(), background=background),
                 None if found is None else found.prefix)
         del found  # An index may take much memory.
         return run.execute(parts, wanted=lambda: stop.final_step)['loss']
@@ -106,11 +107,11 @@ def train(job: Job, *, stop: StopAtStep, hooks: Sequence[tf.train.SessionRunHook
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class _Saving:
-    """How the savers of a training save; `lineage` has the checkpoints of this run."""
+    """How the savers of a training save; for `lineage` see `CommittingSaver`."""
 
     scaffold: tf.train.Scaffold
     listeners: Sequence[tf.train.CheckpointSaverListener]
-    lineage: Lineage
+    lineage: set[str]
     background: Background
 
 
@@ -237,7 +238,7 @@ class _Recovery:
         prefix = self._newest() if self._begun else self._first
         self._begun = True
         if prefix is not None:
-            self._saving.lineage.add(prefix)
+            self._saving.lineage.add(os.path.basename(prefix))
         return prefix
 
     def _newest(self) -> str | None:
