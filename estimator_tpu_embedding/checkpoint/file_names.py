@@ -33,8 +33,6 @@ BASE = 'model.ckpt'
 OBJECT_BASE = 'ckpt'
 """The base of the names that `tf.train.CheckpointManager` gives the checkpoints of TF2."""
 POINTER = 'checkpoint'
-STAGED_POINTER = f'{POINTER}.tmp'
-"""The name of the file `checkpoint` while it is being written."""
 
 INDEX, DATA, GRAPH, MANIFEST = '.index', '.data', '.meta', '.tables.json'
 """The kinds of files; but for `DATA` each is how the name of such a file ends."""
@@ -48,7 +46,7 @@ _STEP = re.compile(r'-(0|[1-9][0-9]{0,18})\Z')
 _DATA = re.compile(r'(.+)\.data-[0-9]{5}-of-[0-9]{5}', re.DOTALL)
 _OF_FORMAT_V1 = re.compile(r'(.+?)(?:-[0-9]{5}-of-[0-9]{5})?', re.DOTALL)
 _UNFINISHED = re.compile(
-    re.escape(STAGED_POINTER) + r'(-[0-9a-f]{8})?'
+    r'checkpoint\.tmp(-[0-9a-f]{8})?'
     r'|(graph\.pbtxt|checkpoint(_input\w*)?)\.tmp[0-9a-f]{32}'
     r'|' + re.escape(_NOTE) + r'[0-9A-Za-z]{1,64}', re.ASCII)
 
@@ -202,8 +200,8 @@ def replaced_by(name: str) -> str | None:
 
 
 def new_staged_pointer() -> str:
-    """Returns another name for the staged pointer, where something else has the usual one."""
-    return f'{STAGED_POINTER}-{secrets.token_hex(4)}'
+    """Returns a name for the file `checkpoint` while it is being written."""
+    return f'{POINTER}.tmp-{secrets.token_hex(4)}'
 
 
 def is_unfinished(file: str) -> bool:

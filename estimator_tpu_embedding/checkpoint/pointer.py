@@ -6,13 +6,12 @@ It is a hint for legacy tools. The manifests say which checkpoints are complete.
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from ..errors import CorruptCheckpointError, Problem, shown
 from ..proto import files, text
-from .file_names import POINTER, STAGED_POINTER, new_staged_pointer
+from .file_names import POINTER, new_staged_pointer
 from .storage import Storage
 
 _MAX_BYTES = 2**20
@@ -103,12 +102,4 @@ def write(storage: Storage, newest: str, others: Sequence[str]) -> None:
     """
     lines = [f'model_checkpoint_path: "{newest}"',
              *[f'all_model_checkpoint_paths: "{name}"' for name in others]]
-    staged, status = STAGED_POINTER, storage.status(STAGED_POINTER)
-    if status is not None and not stat.S_ISREG(status.st_mode):  # It is left alone.
-        staged = new_staged_pointer()
-    elif status is not None:  # Of a process that was killed here.
-        storage.remove(STAGED_POINTER)
-    storage.create(staged, ('\n'.join(lines) + '\n').encode())
-    storage.sync(staged)
-    storage.rename(staged, POINTER)
-    storage.sync()
+    storage.replace(POINTER, ('\n'.join(lines) + '\n').encode(), new_staged_pointer())

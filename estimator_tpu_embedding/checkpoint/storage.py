@@ -78,6 +78,18 @@ class Storage:
             with os.fdopen(file, 'wb') as stream:
                 stream.write(content)
 
+    def replace(self, name: str, content: bytes, staged: str) -> None:
+        """Writes a file, as `staged` first, so that a crash leaves the old content or the new."""
+        try:
+            self.create(staged, content)
+            self.sync(staged)
+            self.rename(staged, name)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                self.remove(staged)
+            raise
+        self.sync()
+
     def sync(self, name: str = '') -> None:
         """Makes the content of a file durable, or the names in a folder; `''` is the directory."""
         if not name:
@@ -152,15 +164,7 @@ def write_atomically(path: str, content: bytes) -> None:
     with Storage(directory or '.') as storage:
         with contextlib.suppress(OSError):
             storage.remove(staged)  # Of a process with this number that was killed here.
-        try:
-            storage.create(staged, content)
-            storage.sync(staged)
-            storage.rename(staged, name)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                storage.remove(staged)
-            raise
-        storage.sync()
+        storage.replace(name, content, staged)
 
 
 def make_writable(directory: str) -> None:
