@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from ..errors import (
@@ -43,7 +43,17 @@ Signature = tuple[tuple[str, int, int, int, int], ...]
 
 def signature(checkpoint: str) -> Signature:
     """Returns a value that changes if a file of a checkpoint is replaced, written or deleted."""
-    return tuple(sorted(_stats(checkpoint)))
+    directory, base = os.path.split(checkpoint)
+    found = []
+    # The reader of a file says that it is missing.
+    with contextlib.suppress(FileNotFoundError), os.scandir(directory or '.') as entries:
+        for entry in entries:
+            if entry.name.startswith(beginning_of_files(base)):
+                with contextlib.suppress(FileNotFoundError):
+                    status = entry.stat(follow_symlinks=False)
+                    found.append((entry.name, status.st_dev, status.st_ino, status.st_size,
+                                  status.st_mtime_ns))
+    return tuple(sorted(found))
 
 
 def is_gone(checkpoint: str) -> bool:
@@ -122,15 +132,3 @@ def steady_each(checkpoints: Iterable[str], read: Callable[[str], _T],
                 raise
             deleted.append(checkpoint)
     return found, deleted
-
-
-def _stats(checkpoint: str) -> Iterator[tuple[str, int, int, int, int]]:
-    directory, base = os.path.split(checkpoint)
-    # The reader of a file says that it is missing.
-    with contextlib.suppress(FileNotFoundError), os.scandir(directory or '.') as entries:
-        for entry in entries:
-            if entry.name.startswith(beginning_of_files(base)):
-                with contextlib.suppress(FileNotFoundError):
-                    status = entry.stat(follow_symlinks=False)
-                    yield (entry.name, status.st_dev, status.st_ino, status.st_size,
-                           status.st_mtime_ns)

@@ -189,11 +189,11 @@ def check_files(prefix: str, files: Mapping[str, StoredFile], how: str) -> Bundl
     ways = {name: 'size' if how == 'crc32c' and name in quick else how for name in names}
     with _readers() as pool:
         found = list(pool.map(
-            lambda name: list(_differences(prefix, name, files[name], ways[name])), names))
+            lambda name: _difference(prefix, name, files[name], ways[name]), names))
     problems = [Problem('E618', label(prefix),
                         f'its file {shown(name, 255)} must be as the manifest says', got,
                         'Use an older one, or restore the file from a copy.')
-                for name, differences in zip(names, found) for got in differences]
+                for name, got in zip(names, found) if got]
     if problems:
         raise CorruptCheckpointError(*problems)
     bundle = Bundle.open(prefix)
@@ -207,22 +207,22 @@ def check_files(prefix: str, files: Mapping[str, StoredFile], how: str) -> Bundl
     return bundle
 
 
-def _differences(prefix: str, name: str, stored: StoredFile, how: str) -> Iterator[str]:
-    """Yields how a file differs from its entry in the manifest; nothing if it does not."""
+def _difference(prefix: str, name: str, stored: StoredFile, how: str) -> str:
+    """Returns how a file differs from its entry in the manifest; `''` if it does not."""
     if not os.path.lexists(os.path.join(os.path.dirname(prefix), name)):
-        yield 'listed in manifest, not found'
-        return
+        return 'listed in manifest, not found'
     try:
         with opened(prefix, name) as file:
             if (size := files.size_of(file)) != stored.size:
-                yield f'{size:,} bytes, not {stored.size:,}'
-            elif how != 'size':
-                read = _Reader(prefix, name, file)
-                read.skip_to(None)
-                if read.digest.hexdigest() != stored.sha256:
-                    yield f'another SHA-256, {read.digest.hexdigest()}' + _culprits(prefix, name)
+                return f'{size:,} bytes, not {stored.size:,}'
+            if how == 'size':
+                return ''
+            read = _Reader(prefix, name, file)
+            read.skip_to(None)
     except CorruptCheckpointError as error:
-        yield error.problems[0].got
+        return error.problems[0].got
+    found = read.digest.hexdigest()
+    return '' if found == stored.sha256 else f'another SHA-256, {found}{_culprits(prefix, name)}'
 
 
 def _culprits(prefix: str, name: str) -> str:
