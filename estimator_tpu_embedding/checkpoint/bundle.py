@@ -160,14 +160,6 @@ class Bundle:
                 return False
         return sstable.masked(crc) == piece.crc
 
-    def chunks(self, name: str, most: int = 2**24) -> Iterator[tuple[int, np.ndarray]]:
-        """Yields (first row, rows) of all rows, as `read` gives them, some `most` bytes at once."""
-        tensor = self.tensors[name]
-        self._check_readable(tensor)
-        step = max(most // max(tensor.row_bytes, 1), 1)
-        for first in range(0, tensor.rows, step) if tensor.row_bytes else ():
-            yield first, self.read(name, first, min(first + step, tensor.rows))
-
     def segments(self) -> dict[str, list[tuple[Piece, Tensor]]]:
         """Returns the pieces in each data file, in their order in the file."""
         found: dict[str, list[tuple[Piece, Tensor]]] = {name: [] for name in self.files[1:]}

@@ -26,7 +26,7 @@ from .commit import Saved
 from .file_names import POINTER, index_of
 from .options import CheckpointOptions
 from .recover import Known, Opened, recover
-from .storage import Storage, make_writable, set_aside
+from .storage import Storage, set_aside
 
 LOCK = '.ete-lock'
 _MOST_BYTES = 4096
@@ -73,15 +73,6 @@ def tidy(directory: str) -> None:
     """
     with Storage(directory) as storage:
         commit.clean(storage)
-
-
-def require_writable(directory: str) -> None:
-    """Makes a directory of this machine if it is missing; E621 if it cannot be written to."""
-    try:
-        if '://' not in directory:
-            make_writable(directory)
-    except OSError as error:
-        raise CheckpointWriteError(_unwritable(directory, error)) from error
 
 
 def saved_in(directory: str, base: str) -> list[Saved]:
@@ -180,15 +171,14 @@ def _locked(directory: str) -> Iterator[None]:
 @contextlib.contextmanager
 def _opened(directory: str) -> Iterator[FileIO]:
     """Opens the file of the lock; child processes do not keep it open when this one has ended."""
-    path = os.path.join(directory, LOCK)
     try:
-        descriptor = _descriptor(path)
+        opened = FileIO(os.path.join(directory, LOCK), 'r+', opener=_descriptor)
     except OSError as error:
         raise CheckpointWriteError(Problem(
             'E621', f'model_dir {directory}', f'the file {LOCK} of its lock must be a regular '
             'file that can be written', shown(error.strerror or error), 'Use a directory that '
             f'this process may write to; if {LOCK} is no regular file, remove it.')) from error
-    with FileIO(descriptor, 'r+') as file:
+    with opened as file:
         _open.add(file)
         try:
             yield file
@@ -196,7 +186,7 @@ def _opened(directory: str) -> Iterator[FileIO]:
             _open.discard(file)
 
 
-def _descriptor(path: str) -> int:
+def _descriptor(path: str, flags: int) -> int:
     """Opens the file, or makes it; a pipe or the like in its place, which may hang, is refused."""
     with contextlib.suppress(FileNotFoundError):
         files.require_regular(os.stat(path, follow_symlinks=False))

@@ -105,9 +105,10 @@ def difference(a: Ordered, b: Ordered, most_ids: int, tolerance: float = 0.) -> 
     return Difference(count, most, found)
 
 
-def batches(tensor: Tensor) -> Iterator[np.ndarray]:
-    """Yields all ids, or rows, of a tensor of numbers in order: int64, for a few MB at a time."""
-    step = max(_CHUNK // max(tensor.row_bytes, 1), 1)
+def batches(tensor: Tensor, most: int = _CHUNK) -> Iterator[np.ndarray]:
+    """Yields all ids, or rows, of a tensor of numbers in order: int64, for `most` bytes at a time.
+    """
+    step = max(most // max(tensor.row_bytes, 1), 1)
     for first in range(0, tensor.rows if tensor.row_bytes else 0, step):
         yield np.arange(first, min(first + step, tensor.rows), dtype=np.int64)
 
