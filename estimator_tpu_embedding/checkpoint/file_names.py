@@ -23,7 +23,7 @@ from __future__ import annotations
 import os
 import re
 import secrets
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from ..errors import shown
@@ -44,7 +44,6 @@ _REPLACEMENT = '.ete-replaces-'
 _NOTE = '.etpe-note-'
 _STEP = re.compile(r'-(0|[1-9][0-9]{0,18})\Z')
 _DATA = re.compile(r'(.+)\.data-[0-9]{5}-of-[0-9]{5}', re.DOTALL)
-_OF_FORMAT_V1 = re.compile(r'(.+?)(?:-[0-9]{5}-of-[0-9]{5})?', re.DOTALL)
 _UNFINISHED = re.compile(
     r'checkpoint\.tmp(-[0-9a-f]{8})?'
     r'|(graph\.pbtxt|checkpoint(_input\w*)?)\.tmp[0-9a-f]{32}'
@@ -143,30 +142,17 @@ def beginning_of_files(checkpoint: str) -> str:
 def by_checkpoint(files: Iterable[str]) -> dict[str, list[str]]:
     """Returns the names of the files of each checkpoint, sorted, by its name.
 
-    Files of TensorFlow's old format V1 have no suffix. They count if another file of the
-    checkpoint is there, or if they have names as a job gives them. A `PARTIAL` never counts.
+    A `PARTIAL` does not count.
 
-    >>> by_checkpoint(['a.index', 'model.ckpt-3', 'events'])
-    {'a': ['a.index'], 'model.ckpt-3': ['model.ckpt-3']}
+    >>> by_checkpoint(['a.index', 'model.ckpt-3.meta', 'events'])
+    {'a': ['a.index'], 'model.ckpt-3': ['model.ckpt-3.meta']}
     """
     found: dict[str, list[str]] = {}
-    rest = []
     for file in sorted(files):
         part = parse(file)
-        if part is None:
-            rest.append(file)
-        elif part.kind != PARTIAL:
+        if part is not None and part.kind != PARTIAL:
             found.setdefault(part.checkpoint, []).append(file)
-    for file in rest:
-        match = _OF_FORMAT_V1.fullmatch(file)
-        if match is not None and (match[1] in found or is_of_a_job(match[1])):
-            found.setdefault(match[1], []).append(file)
     return found
-
-
-def is_of_format_v1(checkpoint: str, files: Collection[str]) -> bool:
-    """Whether a checkpoint with these files, as `by_checkpoint` finds them, has the format V1."""
-    return index_of(checkpoint) not in files and any(parse(file) is None for file in files)
 
 
 def new_stage(step: int) -> str:

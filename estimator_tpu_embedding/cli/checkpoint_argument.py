@@ -20,7 +20,7 @@ from ..core.partition import Partition
 from ..core.vocabulary_digests import Vocabulary
 from ..errors import CorruptCheckpointError, Problem, UnreadableConfigError, shown
 from ..proto import reading
-from .etpe_checkpoint_ls import directory, names_in, require_readable_format
+from .etpe_checkpoint_ls import directory, names_in
 from .report import Report
 
 _MOST_NAMED = 5
@@ -60,9 +60,7 @@ class Chosen(NamedTuple):
 def chosen(path: str, options: CheckpointOptions) -> Chosen:
     """Finds the checkpoint that a path means; of a directory the one that a job would restore."""
     if not os.path.isdir(path):
-        prefix, = prefixes(path)
-        require_readable_format(prefix)
-        return Chosen(prefix)
+        return Chosen(*prefixes(path))
     from ..checkpoint import recover
     known = recover.Known()
     with _quiet():

@@ -284,17 +284,6 @@ def test_a_table_of_anything_but_floats_is_a_finding(etpe, tmp_path):
     assert 'floats of 11 x 3 in tensor "scope/t"' in finding['message']
 
 
-def test_v1_checkpoints_are_told_and_not_read(etpe, tmp_path):
-    for name in ('model.ckpt-3', 'model.ckpt-4-00000-of-00002', 'a', 'a.meta'):
-        (tmp_path / name).write_bytes(b'x')
-    report = etpe.json('checkpoint', 'ls', tmp_path, status=1)
-    assert [(one['name'], one['state']) for one in report['checkpoints']] == [
-        ('a', 'v1'), ('model.ckpt-3', 'v1'), ('model.ckpt-4', 'v1')]
-    assert etpe('checkpoint', 'ls', tmp_path, status=1).count('V1 format, not read here') == 3
-    assert 'V1 format' in etpe('checkpoint', 'show', tmp_path / 'model.ckpt-3', status=2)
-    assert 'V1 format' in etpe('checkpoint', 'verify', tmp_path, status=1)
-
-
 def test_diff_of_tables_of_other_sizes_compares_the_ids_of_both(etpe, tmp_path):
     values = VALUES[:8].copy()
     values[3, 0] += .5
