@@ -28,7 +28,7 @@ from ..errors import CorruptCheckpointError, Problem, shown
 from ..proto import files
 from ..proto.files import Malformed, Wire
 from . import sstable
-from .file_names import data_of, index_of, label
+from .file_names import INDEX, data_of, label
 from .tensors import BFLOAT16, NO_ROW, STRING, Index, Piece, Tensor, number_of_shards
 
 if TYPE_CHECKING:  # Tools that only list tensors start without NumPy.
@@ -65,7 +65,7 @@ class Bundle:
             does not hold. Also if the bytes of a tensor are not there, or belong to two tensors.
         """
         base = os.path.basename(prefix)
-        index_file = index_of(base)
+        index_file = base + INDEX
         with opened(prefix, index_file) as file:
             size = files.size_of(file)
             if size > sstable.MAX_BYTES:

@@ -43,7 +43,7 @@ from ..errors import (
 )
 from . import file_names, pointer
 from .bundle import Bundle
-from .file_names import BASE, PARTIAL, index_of, manifest_path, partial_of
+from .file_names import BASE, INDEX, MANIFEST, PARTIAL
 from .integrity import scan
 from .manifest import Manifest, StoredFile, read_file
 from .recover import Known, Opened, is_whole
@@ -176,10 +176,10 @@ def publish(storage: Storage, staged: Staged,
         complete = _complete_manifest(
             storage.path(f'{staged.folder}/{staged.name}'), staged.step, last, manifest)
         _sync(storage, staged, complete)
-        for target in (manifest_path(staged.name), partial_of(staged.name), *complete.files):
+        for target in (staged.name + MANIFEST, staged.name + PARTIAL, *complete.files):
             _require_kind(storage, target, stat.S_ISREG)
         is_there = any(storage.status(file) is not None
-                       for file in (index_of(staged.name), manifest_path(staged.name)))
+                       for file in (staged.name + INDEX, staged.name + MANIFEST))
         (_replace if is_there else _move_in)(storage, staged.folder, staged.name)
     with _writing(storage, staged.step):
         left, released = retention.split(_in_order(saved, Saved(staged.step, time.monotonic())))
@@ -334,9 +334,9 @@ def mark(storage: Storage, names: Sequence[str]) -> list[str]:
     A checkpoint without a manifest is left alone. If this job is killed, the next one deletes all
     that is marked. So the file `checkpoint` may forget a checkpoint only after it is marked.
     """
-    marked = [name for name in names if storage.status(manifest_path(name)) is not None]
+    marked = [name for name in names if storage.status(name + MANIFEST) is not None]
     for name in marked:
-        storage.rename(manifest_path(name), partial_of(name))
+        storage.rename(name + MANIFEST, name + PARTIAL)
     if marked:
         storage.sync()
     return marked
@@ -344,8 +344,8 @@ def mark(storage: Storage, names: Sequence[str]) -> list[str]:
 
 def delete_marked(storage: Storage, name: str) -> None:
     """Deletes the files that the `.partial` of a checkpoint lists, and then the `.partial`."""
-    marker = partial_of(name)
-    if storage.status(manifest_path(name)) is None:
+    marker = name + PARTIAL
+    if storage.status(name + MANIFEST) is None:
         try:
             listed = read_file(storage.path(marker), name).files
         except CorruptCheckpointError as error:
@@ -383,12 +383,12 @@ def _move_in(storage: Storage, folder: str, name: str) -> None:
 
     It goes on where a killed job stopped, if the folder is that of a replacement.
     """
-    staged, marker = f'{folder}/{_STAGED_MANIFEST}', partial_of(name)
+    staged, marker = f'{folder}/{_STAGED_MANIFEST}', name + PARTIAL
     if storage.status(staged) is not None:  # Nothing was moved yet.
         mark(storage, [name])
         # TensorFlow takes whatever has an index for a checkpoint. So it goes first and comes last.
-        if storage.status(index_of(name)) is not None:
-            storage.remove(index_of(name))
+        if storage.status(name + INDEX) is not None:
+            storage.remove(name + INDEX)
         if storage.status(marker) is not None:
             delete_marked(storage, name)
         storage.sync()
@@ -396,10 +396,10 @@ def _move_in(storage: Storage, folder: str, name: str) -> None:
         storage.sync()
     if storage.status(marker) is not None:
         listed = read_file(storage.path(marker), name).files
-        for file in sorted(listed, key=lambda file: file == index_of(name)):
+        for file in sorted(listed, key=lambda file: file == name + INDEX):
             if storage.status(f'{folder}/{file}') is not None:
                 storage.rename(f'{folder}/{file}', file)
         storage.sync()
-        storage.rename(marker, manifest_path(name))
+        storage.rename(marker, name + MANIFEST)
         storage.sync()
     storage.remove_folder(folder)

@@ -15,16 +15,7 @@ from ..errors import (
     Problem,
     UnreadableConfigError,
 )
-from .file_names import (
-    INDEX,
-    MANIFEST,
-    beginning_of_files,
-    by_checkpoint,
-    index_of,
-    label,
-    manifest_path,
-    partial_of,
-)
+from .file_names import INDEX, MANIFEST, PARTIAL, beginning_of_files, by_checkpoint, label
 
 _T = TypeVar('_T')
 
@@ -62,8 +53,8 @@ def is_gone(checkpoint: str) -> bool:
     A job takes the manifest away first and puts it there last. A checkpoint without a manifest is
     there as long as its index is. A checkpoint that lacks other files is damaged, and not gone.
     """
-    return not os.path.lexists(manifest_path(checkpoint)) and (
-        os.path.lexists(partial_of(checkpoint)) or not os.path.lexists(index_of(checkpoint)))
+    return not os.path.lexists(checkpoint + MANIFEST) and (
+        os.path.lexists(checkpoint + PARTIAL) or not os.path.lexists(checkpoint + INDEX))
 
 
 def rotated_away(checkpoint: str) -> CheckpointError:
@@ -112,7 +103,7 @@ def watch(path: str) -> Callable[[], object]:
                 return sorted(name for name in os.listdir(path) if name.endswith((MANIFEST, INDEX)))
         now = signature(path)
         folder, name = os.path.split(path)
-        if is_gone(path) and (now != first or os.path.lexists(partial_of(path))
+        if is_gone(path) and (now != first or os.path.lexists(path + PARTIAL)
                               or name not in by_checkpoint(os.listdir(folder or '.'))):
             raise rotated_away(path)
         return now

@@ -104,26 +104,6 @@ def label(checkpoint: str) -> str:
     return f'checkpoint {shown(os.path.basename(checkpoint), 255)}'
 
 
-def index_of(checkpoint: str) -> str:
-    """Returns the name or path of its index."""
-    return checkpoint + INDEX
-
-
-def graph_of(checkpoint: str) -> str:
-    """Returns the name or path of its graph."""
-    return checkpoint + GRAPH
-
-
-def manifest_path(checkpoint: str) -> str:
-    """Returns the name or path of its manifest."""
-    return checkpoint + MANIFEST
-
-
-def partial_of(checkpoint: str) -> str:
-    """Returns the name or path of its manifest while it is being published or deleted."""
-    return checkpoint + PARTIAL
-
-
 def data_of(checkpoint: str, shards: int) -> list[str]:
     """Returns the names or paths of its data files, in the order of their numbers."""
     return [f'{checkpoint}.data-{shard:05d}-of-{shards:05d}' for shard in range(shards)]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 from ..errors import CorruptCheckpointError, Problem, shown
 from ..proto import files
 from .bundle import Bundle, corrupt, is_checkable, opened, shortened
-from .file_names import DATA, graph_of, label, parse
+from .file_names import DATA, GRAPH, label, parse
 from .manifest import StoredFile
 from .tensors import BFLOAT16, Piece, Tensor
 
@@ -57,8 +57,8 @@ def scan(bundle: Bundle) -> Scanned:
     """
     prefix, segments = bundle.prefix, bundle.segments()
     names = list(bundle.files)
-    if os.path.lexists(graph_of(prefix)):
-        names.append(graph_of(os.path.basename(prefix)))
+    if os.path.lexists(prefix + GRAPH):
+        names.append(os.path.basename(prefix) + GRAPH)
     nonfinite: collections.Counter[str] = collections.Counter()
     with _readers() as pool:
         scanned = list(pool.map(

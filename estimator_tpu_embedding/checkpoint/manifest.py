@@ -28,7 +28,7 @@ from ..core.vocabulary_digests import Vocabulary, Words
 from ..errors import CorruptCheckpointError, Problem, shown
 from ..proto import files
 from ..version import VERSION
-from .file_names import MANIFEST, PARTIAL, label, manifest_path, parse
+from .file_names import MANIFEST, PARTIAL, label, parse
 
 FORMAT = 3
 _OWN = 'sha256'
@@ -158,7 +158,7 @@ def tensors_of(variable: str, table: StoredTable) -> list[str]:
 
 def read_manifest(checkpoint: str) -> Manifest | None:
     """Reads the manifest beside a checkpoint; `None` if there is none, E611 if it is unreadable."""
-    path = manifest_path(checkpoint)
+    path = checkpoint + MANIFEST
     return read_file(path, os.path.basename(checkpoint)) if os.path.lexists(path) else None
 
 
@@ -183,7 +183,7 @@ def _must_be_readable(path: str, name: str) -> Iterator[None]:
 
 def digest(checkpoint: str) -> str:
     """Returns the SHA-256 of a manifest, which covers the hashes of all files; else E611."""
-    path = manifest_path(checkpoint)
+    path = checkpoint + MANIFEST
     with _must_be_readable(path, os.path.basename(checkpoint)):
         return hashlib.sha256(_content(path)).hexdigest()
 

@@ -23,7 +23,7 @@ from ..errors import CheckpointError, CheckpointWriteError, Problem, shown
 from ..proto import files
 from . import commit, file_names, pointer
 from .commit import Saved
-from .file_names import POINTER, index_of
+from .file_names import INDEX, POINTER
 from .options import CheckpointOptions
 from .recover import Known, Opened, recover
 from .storage import Storage, set_aside
@@ -84,7 +84,7 @@ def saved_in(directory: str, base: str) -> list[Saved]:
     named = pointer.read(directory)
     steps = {file_names.step_of(name) for name in (named.all if named is not None else ())
              if file_names.base_of(name) == base
-             and os.path.lexists(os.path.join(directory, index_of(name)))}
+             and os.path.lexists(os.path.join(directory, name + INDEX))}
     return [Saved(step) for step in sorted(step for step in steps if step is not None)]
 
 
@@ -103,7 +103,7 @@ def continue_from(directory: str, found: Opened) -> list[str]:
         return facts
     other = pointer.named_in(directory)
     if not facts and other and other != name and os.path.lexists(
-            index_of(os.path.join(directory, other))):
+            os.path.join(directory, other) + INDEX):
         facts.append(f'the file "checkpoint" names {shown(other)}, but {name} is restored, the '
                      f'newest that is whole; to go back, move those after {shown(other)} away')
     base = file_names.base_of(name)

@@ -21,7 +21,7 @@ from ..errors import CheckpointError, CorruptCheckpointError, Problem, shown
 from . import file_names, integrity, pointer
 from .bundle import Bundle
 from .concurrent_changes import MOST_TRIES, Signature, is_gone, rotated_away, signature, steady
-from .file_names import BASE, GRAPH, INDEX, MANIFEST, PARTIAL, index_of, label, manifest_path
+from .file_names import BASE, GRAPH, INDEX, MANIFEST, PARTIAL, label
 from .manifest import Manifest, StoredTable, digest, read_manifest, tensors_of
 from .options import CheckpointOptions
 
@@ -196,7 +196,7 @@ def verify(checkpoint: str, options: CheckpointOptions = CheckpointOptions(),
 
 def is_whole(checkpoint: str, known: Known | None = None) -> bool:
     """Whether a checkpoint is there and passes `verify`."""
-    if not (os.path.lexists(manifest_path(checkpoint)) or os.path.lexists(index_of(checkpoint))):
+    if not (os.path.lexists(checkpoint + MANIFEST) or os.path.lexists(checkpoint + INDEX)):
         return False
     try:
         return known is not None and known.has(checkpoint) or bool(verify(checkpoint))
@@ -231,7 +231,7 @@ def candidates(directory: str) -> list[str]:
     name = pointer.named_in(directory)
     if name and name not in names and (not names or not name.startswith(f'{BASE}-')
                                        and os.path.lexists(
-                                           file_names.index_of(os.path.join(directory, name)))):
+                                           os.path.join(directory, name) + file_names.INDEX)):
         names.append(name)
     return names
 
@@ -247,7 +247,7 @@ def _newest_whole(directory: str, names: Sequence[str], options: CheckpointOptio
             found.skipped = tuple(skipped)
             return found
         except CorruptCheckpointError as error:
-            if os.path.lexists(file_names.partial_of(prefix)):
+            if os.path.lexists(prefix + file_names.PARTIAL):
                 continue  # It is being published or deleted; some storage renames by copying.
             if error.code == _OTHER_DIGEST:
                 raise

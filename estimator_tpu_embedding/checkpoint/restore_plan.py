@@ -35,7 +35,7 @@ from ..errors import (
 )
 from ..proto import reading
 from ..proto.codec import STRATEGIES
-from .file_names import MANIFEST, base_of, graph_of, manifest_path, name_of, step_of
+from .file_names import GRAPH, MANIFEST, base_of, name_of, step_of
 from .manifest import Applied, Manifest, StoredTable, read_manifest, tensors_of
 from .options import CheckpointOptions, tables_meant, unknown_drops
 from .recover import Opened
@@ -483,8 +483,8 @@ def sign_of_mod(checkpoint: str) -> Sign | None:
     for other in _neighbours(checkpoint):
         with contextlib.suppress(CorruptCheckpointError):
             for table in tables_out_of_order(read_manifest(other)).values():
-                return Sign(table.hosts, shown(os.path.basename(manifest_path(other)), 255))
-    graph = graph_of(checkpoint)
+                return Sign(table.hosts, shown(os.path.basename(other + MANIFEST), 255))
+    graph = checkpoint + GRAPH
     with contextlib.suppress(UnreadableConfigError):  # There is none, or it says nothing.
         for config in (source.config for source in reading.read_file(graph, follow=False)):
             if config.sharding_strategy == STRATEGIES['mod'] and config.num_hosts > 1:

@@ -196,7 +196,7 @@ class CommittingSaver:
                 raise
             raise OSError(self._told(error)) from None  # The stacks of a graph say no more.
         if write_meta_graph and self._place_at is not None:
-            with session.graph.as_default(), created(file_names.graph_of(prefix)) as file:
+            with session.graph.as_default(), created(prefix + file_names.GRAPH) as file:
                 file.write(_without_devices(self._saver.export_meta_graph()).SerializeToString())
 
     def _require_sharded(self) -> None:

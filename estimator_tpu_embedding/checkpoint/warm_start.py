@@ -14,7 +14,7 @@ from ..errors import CorruptCheckpointError, IncompatibleCheckpointError, Proble
 from ..proto import files
 from . import recover
 from .bundle import Bundle
-from .file_names import index_of, manifest_path
+from .file_names import INDEX, MANIFEST
 from .manifest import Manifest, StoredTable, read_manifest, tensors_of
 from .options import CheckpointOptions
 from .restore import StreamedRows, variables_by_name
@@ -52,7 +52,7 @@ def checkpoint_of(source: str, options: CheckpointOptions) -> str | None:
     if os.path.isdir(source):
         found = recover.recover(source, options)
         return found.prefix if found is not None else None
-    if any(map(os.path.lexists, (index_of(source), manifest_path(source)))):
+    if any(map(os.path.lexists, (source + INDEX, source + MANIFEST))):
         recover.verify(source, options)
     elif os.path.exists(source):  # If not, TensorFlow says that it is missing.
         _require_file(source)

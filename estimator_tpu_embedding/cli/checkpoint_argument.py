@@ -60,7 +60,7 @@ class Chosen(NamedTuple):
 def chosen(path: str, options: CheckpointOptions) -> Chosen:
     """Finds the checkpoint that a path means; of a directory the one that a job would restore."""
     if not os.path.isdir(path):
-        return Chosen(*prefixes(path))
+        return Chosen(prefixes(path)[0])
     from ..checkpoint import recover
     known = recover.Known()
     with _quiet():

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from ..checkpoint import file_names, pointer
 from ..checkpoint.concurrent_changes import steady, steady_each
-from ..checkpoint.file_names import POINTER, manifest_path
+from ..checkpoint.file_names import MANIFEST, POINTER
 from ..checkpoint.manifest import Manifest, read_manifest
 from ..checkpoint.options import CheckpointOptions
 from ..errors import CorruptCheckpointError, Problem, bytes_text, counted, shown
@@ -118,7 +118,7 @@ def _pointer_state(path: str) -> object:
 def _partial(entries: Collection[str]) -> list[str]:
     parts = [part for part in map(file_names.parse, entries) if part is not None]
     return sorted(part.checkpoint for part in parts if part.kind == file_names.PARTIAL
-                  and manifest_path(part.checkpoint) not in entries)
+                  and part.checkpoint + MANIFEST not in entries)
 
 
 def _found(prefix: str) -> Found:

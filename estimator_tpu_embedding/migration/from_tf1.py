@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Container, Iterator, Mapping
 
 from ..checkpoint.bundle import Bundle
-from ..checkpoint.file_names import graph_of, label
+from ..checkpoint.file_names import GRAPH, label
 from ..checkpoint.manifest import Manifest, read_manifest
 from ..checkpoint.options import CheckpointOptions
 from ..checkpoint.recover import Opened, check_manifest
@@ -87,7 +87,7 @@ def _config(prefix: str, manifest: Manifest | None) -> Config | None:
     try:
         sources = (reading.read_bytes(manifest.config, label(prefix))
                    if manifest is not None and manifest.config
-                   else reading.read_file(graph_of(prefix), follow=False))
+                   else reading.read_file(prefix + GRAPH, follow=False))
     except UnreadableConfigError:
         return None
     return sources[0].config
