@@ -110,12 +110,13 @@ class CommittingSaver:
           of the disk are only logged until there are `max_save_failures` in a row.
         """
         path, base = os.path.split(save_path)
-        self._counting_failures(self._wait)
+        with self._counting_failures():
+            self._wait()
         if self._saved is None:
             self._saved = model_dir.saved_in(path, base)
-        self._counting_failures(functools.partial(
-            self._commit, path, base, int(global_step),
-            functools.partial(self._write, session, write_meta_graph, int(global_step))))
+        with self._counting_failures():
+            self._commit(path, base, int(global_step),
+                         functools.partial(self._write, session, write_meta_graph))
         return file_names.name_of(save_path, global_step)
 
     def finish(self) -> None:
@@ -128,10 +129,11 @@ class CommittingSaver:
         if self._background is not None:
             self._background.wait()
 
-    def _counting_failures(self, work: Callable[[], None]) -> None:
-        """Does work, and tolerates some failures of the disk in a row."""
+    @contextlib.contextmanager
+    def _counting_failures(self) -> Iterator[None]:
+        """Tolerates some failures of the disk in a row."""
         try:
-            work()
+            yield
         except CheckpointWriteError as error:
             self._failures += 1
             self._failure = error
@@ -182,13 +184,13 @@ class CommittingSaver:
                             reset_slots=tuple(self._options.reset_slots)),
             vocabularies=self._vocabularies)
 
-    def _write(self, session: tf.Session, write_meta_graph: bool, step: int, prefix: str) -> None:
+    def _write(self, session: tf.Session, write_meta_graph: bool, prefix: str) -> None:
         """Lets TensorFlow write the files of a checkpoint, and no file `checkpoint`."""
         self._require_sharded()
         try:
-            self._saver.save(session, file_names.base_of(prefix), global_step=step,
-                             write_meta_graph=write_meta_graph and self._place_at is None,
-                             write_state=False)
+            self._saver.save(session, file_names.base_of(prefix), write_state=False,
+                             global_step=file_names.step_of(prefix),
+                             write_meta_graph=write_meta_graph and self._place_at is None)
         except EteError:  # Such as the loss of a host, which TensorFlow's class makes unavailable.
             raise
         except _OF_THE_DISK as error:
