@@ -165,7 +165,7 @@ def read_manifest(checkpoint: str) -> Manifest | None:
 def read_file(path: str, name: str) -> Manifest:
     """Reads the manifest at a path, of the checkpoint of that name; E611 if it cannot."""
     with _must_be_readable(path, name):
-        return _from_json(_content(path), name)
+        return _parsed(files.content_of(path, _MAX_BYTES, follow=False), name)
 
 
 @contextlib.contextmanager
@@ -185,27 +185,13 @@ def digest(checkpoint: str) -> str:
     """Returns the SHA-256 of a manifest, which covers the hashes of all files; else E611."""
     path = checkpoint + MANIFEST
     with _must_be_readable(path, os.path.basename(checkpoint)):
-        return hashlib.sha256(_content(path)).hexdigest()
+        return hashlib.sha256(files.content_of(path, _MAX_BYTES, follow=False)).hexdigest()
 
 
-def _content(path: str) -> bytearray:
-    with files.open_regular(path, follow=False) as file:
-        content = files.read_at_most(file, _MAX_BYTES + 1)
-    if len(content) > _MAX_BYTES:
-        raise ValueError(f'more than {_MAX_BYTES} bytes')
-    return content
-
-
-def _from_json(content: bytearray, checkpoint: str) -> Manifest:
+def _parsed(content: bytearray, checkpoint: str) -> Manifest:
     fields = files.json_object(content, _MAX_VALUES)
     own = fields.pop(_OWN, None)
-    manifest = _checked(dict(fields), checkpoint)
-    if own != files.sha256_of_json(fields):
-        raise ValueError('its SHA-256 of itself is another one: it was damaged or edited')
-    return manifest
-
-
-def _checked(fields: dict[str, Any], checkpoint: str) -> Manifest:
+    is_unchanged = own == files.sha256_of_json(fields)
     version = fields.pop('format')
     if version != FORMAT:
         raise ValueError(f'format {version!r}, written by {shown(fields.get("created_by"))}; '
@@ -222,6 +208,8 @@ def _checked(fields: dict[str, Any], checkpoint: str) -> Manifest:
         raise ValueError(f'more than {limits.MAX_TABLES} tables or {_MAX_FILES} files')
     if len(fields['vocabularies']) > limits.MAX_FEATURES:
         raise ValueError(f'vocabularies of more than {limits.MAX_FEATURES} features')
+    if not is_unchanged:
+        raise ValueError('its SHA-256 of itself is another one: it was damaged or edited')
     return Manifest(**{
         **fields, 'config': base64.b64decode(fields['config'], validate=True),
         'applied': _applied(fields['applied']),

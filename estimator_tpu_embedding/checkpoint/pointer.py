@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from ..errors import CorruptCheckpointError, Problem, shown
-from ..proto import files, text
+from ..proto import files
 from .file_names import POINTER, new_staged_pointer
 from .storage import Storage
 
@@ -68,8 +68,8 @@ def require_harmless(directory: str) -> None:
             size = files.size_of(file)
             content = files.read_at_most(file, _MAX_BYTES)
         got = f'{size:,} bytes that name no checkpoint' if size > _MAX_BYTES else ''
-        if b'\\' * (text.MAX_BACKSLASHES + 1) in content:  # It takes the square of their number.
-            got = f'more than {text.MAX_BACKSLASHES} backslashes in a row'
+        if b'\\' * (files.MAX_BACKSLASHES + 1) in content:  # It takes the square of their number.
+            got = f'more than {files.MAX_BACKSLASHES} backslashes in a row'
     except OSError as error:
         got = shown(error.strerror or error)
     if got:
@@ -81,10 +81,10 @@ def require_harmless(directory: str) -> None:
 def _paths(content: bytearray) -> Iterator[tuple[bytes, str]]:
     """Yields (field, value) of the two fields of paths; ValueError if a string is garbled."""
     field = b''
-    for token in text.tokens(content):
+    for token in files.tokens(content):
         is_string = token[:1] in (b'"', b"'")
         if is_string and field in (_NEWEST, _ALL):
-            yield field, text.unescaped(token[1:-1]).decode()
+            yield field, files.unescaped(token[1:-1]).decode()
         field = b'' if is_string else token
 
 

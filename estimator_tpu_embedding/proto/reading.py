@@ -23,7 +23,7 @@ from google.protobuf.message import DecodeError
 
 from ..core import limits
 from ..errors import Problem, UnreadableConfigError, shown
-from . import files, text
+from . import files
 from .checkpoint_format_pb2 import Graph, MetaGraph, SavedModel
 from .codec import Config
 from .files import Malformed
@@ -152,7 +152,7 @@ def _kind_and_limit(head: bytearray) -> tuple[str, int]:
     """Returns the kind of the content, and how many bytes of it may be read."""
     if _CONTROLS.search(head):
         return 'binary content', MAX_BINARY_GRAPH
-    if text.first_word(head) in _WORDS_OF_GRAPHS:
+    if files.first_word(head) in _WORDS_OF_GRAPHS:
         return 'a text graph', MAX_TEXT_GRAPH
     return 'text', MAX_TEXT
 
@@ -160,10 +160,10 @@ def _kind_and_limit(head: bytearray) -> tuple[str, int]:
 def _from_text(content: bytearray, where: str) -> list[Source]:
     if not content or content.isspace():
         raise unreadable('E482', where, 'it must hold a config', 'nothing: it is empty')
-    if text.first_word(content) in _WORDS_OF_GRAPHS:
+    if files.first_word(content) in _WORDS_OF_GRAPHS:
         return _from_nodes(_carriers_in_text(content), where) or _none_in('a text graph', where)
-    if b'\\' * (text.MAX_BACKSLASHES + 1) in content:
-        raise Malformed(f'more than {text.MAX_BACKSLASHES} backslashes in a row')
+    if b'\\' * (files.MAX_BACKSLASHES + 1) in content:
+        raise Malformed(f'more than {files.MAX_BACKSLASHES} backslashes in a row')
     config = Config()
     try:
         text_format.Parse(content.removeprefix(_BOM).decode(), config)
@@ -333,5 +333,5 @@ def _carriers_in_text(content: bytes | bytearray) -> Iterator[_Carrier]:
             node, op = name or b'', operation
             function = function if is_in_function else b''
         elif config and _is_carrier(op):
-            yield _Carrier(function=text.unescaped(function), node=text.unescaped(node),
-                           config=text.unescaped(config))
+            yield _Carrier(function=files.unescaped(function), node=files.unescaped(node),
+                           config=files.unescaped(config))
