@@ -51,7 +51,6 @@ class Bundle:
     """
 
     def __init__(self, prefix: str, tensors: dict[str, Tensor], files: tuple[str, ...]):
-        """Takes the findings of `open`."""
         self.prefix = prefix
         self.tensors = tensors
         self.files = files

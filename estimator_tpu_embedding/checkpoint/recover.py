@@ -39,7 +39,6 @@ class Opened:
     """
 
     def __init__(self, bundle: Bundle, manifest: Manifest | None):
-        """Takes what was read."""
         self.bundle, self.manifest = bundle, manifest
         self.skipped: tuple[Problem, ...] = ()
         self.shapes = {name: tensor.shape for name, tensor in bundle.tensors.items()}

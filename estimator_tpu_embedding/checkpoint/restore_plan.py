@@ -37,7 +37,7 @@ from ..proto import reading
 from ..proto.codec import STRATEGIES
 from .file_names import GRAPH, MANIFEST, base_of, name_of, step_of
 from .manifest import Applied, Manifest, StoredTable, read_manifest, tensors_of
-from .options import CheckpointOptions, tables_meant, unknown_drops
+from .options import CheckpointOptions, TablesMeant, unknown_drops
 from .recover import Opened
 
 Shape = Sequence[int | None] | None
@@ -155,7 +155,7 @@ class _Comparison:
         stored = opened.manifest.tables if opened.manifest is not None else {
             name: None for name, shape in opened.shapes.items()
             if len(shape) == 2 and not is_slot(name, opened.shapes)}
-        self._choices = tables_meant(
+        self._choices = TablesMeant(
             options, stored.keys(), needed.tables.keys(),
             opened.manifest.applied if opened.manifest is not None else Applied())
         self._sources: dict[str, Source] = {}

@@ -29,7 +29,6 @@ class Storage:
     """
 
     def __init__(self, directory: str):
-        """Opens a directory, which must be there."""
         self._directory = directory
         self._descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
 
