@@ -131,10 +131,13 @@ def keep(storage: Storage, step: int, saved: Sequence[Saved], *, base: str = BAS
 
 
 def point(storage: Storage, step: int, saved: Sequence[Saved], base: str) -> list[Saved]:
-    """Makes the file `checkpoint` name the checkpoint of a step; returns as `publish`."""
+    """Makes the file `checkpoint` name a checkpoint, and all of `saved`; returns as `publish`."""
     ordered = _in_order(saved, Saved(step))
+    newest = file_names.name_of(base, step)
+    names = tuple(file_names.name_of(base, one.step) for one in ordered)
     with _writing(storage, step):
-        _point(storage, file_names.name_of(base, step), base, ordered)
+        if pointer.read(storage.path('')) != (newest, names):
+            pointer.write(storage, newest, names)
     return ordered
 
 
@@ -185,7 +188,7 @@ def publish(storage: Storage, staged: Staged,
         left, released = retention.split(_in_order(saved, Saved(staged.step, time.monotonic())))
         marked = mark(storage, [
             file_names.name_of(staged.base, one.step) for one in released])
-        _point(storage, staged.name, staged.base, left)
+        point(storage, staged.step, left, staged.base)
         for name in marked:
             delete_marked(storage, name)
     return left
@@ -207,13 +210,6 @@ def _sync(storage: Storage, staged: Staged, complete: Manifest) -> None:
     for name in (*complete.files, _STAGED_MANIFEST):
         storage.sync(f'{staged.folder}/{name}')
     storage.sync(staged.folder)
-
-
-def _point(storage: Storage, newest: str, base: str, saved: Sequence[Saved]) -> None:
-    """Makes the file `checkpoint` name the newest and all of `saved`, unless it does."""
-    names = tuple(file_names.name_of(base, one.step) for one in saved)
-    if pointer.read(storage.path('')) != (newest, names):
-        pointer.write(storage, newest, names)
 
 
 @contextlib.contextmanager

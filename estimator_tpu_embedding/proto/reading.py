@@ -174,15 +174,14 @@ def _from_text(content: bytearray, where: str) -> list[Source]:
         raise unreadable('E483', where, 'it must be the text of a TPUEmbeddingConfiguration',
                          shown(' '.join(str(error).split()), 160),
                          _ACCEPTED) from error
-    _check_counts(len(config.table_descriptor), len(config.feature_descriptor), where, 'a config')
-    return [_checked(config, where)]
+    return _checked([(where, config)], 'a config')
 
 
 def _from_binary(content: bytearray, where: str) -> list[Source]:
     """Returns the configs in a serialized graph, or the config that the content itself is."""
     carriers = _carriers_in_binary(bytes(content))
     if carriers is None:
-        return _parsed([(where, bytes(content))], 'a config')
+        return _checked(_messages([(where, bytes(content))], 'a config'), 'a config')
     return _from_nodes(carriers, where) or _none_in('a binary graph', where)
 
 
@@ -197,17 +196,17 @@ def _from_nodes(carriers: Iterable[_Carrier], where: str) -> list[Source]:
                              f'{MAX_CONFIGS} different configs', 'more')
     named = [(f'{where}: {_name_of(carrier)}' + (f' and {count - 1} more' if count > 1 else ''),
               content) for content, (carrier, count) in found.items()]
+    what = 'all configs of a graph together'
     try:
-        return _parsed(named, 'all configs of a graph together')
+        return _checked(_messages(named, what), what)
     except Malformed as error:
         raise unreadable('E489', where, 'what its nodes carry must be a TPUEmbeddingConfiguration',
                          str(error)) from error
 
 
-def _parsed(named: Iterable[tuple[str, bytes]], what: str) -> list[Source]:
-    """Returns the configs that serialized messages are; `what` names them together."""
-    sources = []
-    size = tables = features = 0
+def _messages(named: Iterable[tuple[str, bytes]], what: str) -> Iterator[tuple[str, Config]]:
+    """Yields the configs that serialized messages are; `what` names them together."""
+    size = 0
     for where, content in named:
         size += len(content)
         if size > MAX_CONFIG_BYTES:
@@ -219,29 +218,27 @@ def _parsed(named: Iterable[tuple[str, bytes]], what: str) -> list[Source]:
             raise Malformed('not a whole TPUEmbeddingConfiguration with names in UTF-8') from error
         if config.ByteSize() and not config.ListFields():  # All of its fields are unknown.
             raise Malformed('neither a TPUEmbeddingConfiguration nor a graph')
+        yield where, config
+
+
+def _checked(configs: Iterable[tuple[str, Config]], what: str) -> list[Source]:
+    """Returns configs that are not too large; `what` names them together."""
+    sources, tables, features = [], 0, 0
+    for where, config in configs:
         tables += len(config.table_descriptor)
         features += len(config.feature_descriptor)
-        _check_counts(tables, features, where, what)
-        sources.append(_checked(config, where))
-    return sources
-
-
-def _check_counts(tables: int, features: int, where: str, what: str) -> None:
-    for kind, count, most in (('tables', tables, limits.MAX_TABLES),
-                              ('features', features, limits.MAX_FEATURES)):
-        if count > most:
-            raise unreadable('E487', where, f'{what} must have at most {most:,} {kind}', 'more')
-
-
-def _checked(config: Config, where: str) -> Source:
-    for feature in config.feature_descriptor:
-        if len(feature.input_shape) > MAX_SHAPE:
+        for kind, count, most in (('tables', tables, limits.MAX_TABLES),
+                                  ('features', features, limits.MAX_FEATURES)):
+            if count > most:
+                raise unreadable('E487', where, f'{what} must have at most {most:,} {kind}', 'more')
+        if any(len(feature.input_shape) > MAX_SHAPE for feature in config.feature_descriptor):
             raise unreadable('E487', where, 'the input_shape of a feature must have at most '
                              f'{MAX_SHAPE} numbers', 'more')
-    if not config.ListFields():
-        raise unreadable('E482', where, 'it must hold a config', 'a message without any field',
-                         _ACCEPTED)
-    return Source(where=where, config=config)
+        if not config.ListFields():
+            raise unreadable('E482', where, 'it must hold a config', 'a message without any field',
+                             _ACCEPTED)
+        sources.append(Source(where=where, config=config))
+    return sources
 
 
 def _none_in(kind: str, where: str) -> list[Source]:
