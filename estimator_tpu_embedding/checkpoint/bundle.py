@@ -59,9 +59,8 @@ class Bundle:
     def open(cls, prefix: str) -> Bundle:
         """Reads the index of a checkpoint, such as `dir/model.ckpt-7`, and the sizes of its files.
 
-        Raises:
-          CorruptCheckpointError: E613, if a file is missing or a link, or a checksum in the index
-            does not hold. Also if the bytes of a tensor are not there, or belong to two tensors.
+        E613 if a file is missing or a link, or a checksum in the index does not hold. Also if the
+        bytes of a tensor are not there, or belong to two tensors.
         """
         base = os.path.basename(prefix)
         index_file = base + INDEX
@@ -87,11 +86,8 @@ class Bundle:
     def read(self, name: str, first: int, stop: int) -> np.ndarray:
         """Returns rows `first` to `stop` of a tensor of numbers, as they are stored.
 
-        Returns:
-          `[stop - first, ...]`; `[1]` for a single number. bfloat16 is returned as float32.
-
-        Raises:
-          CorruptCheckpointError: if they cannot be read as rows of numbers.
+        They are `[stop - first, ...]`; `[1]` for a single number. bfloat16 is returned as float32.
+        E613 if they cannot be read as rows of numbers.
         """
         import numpy as np
         tensor = self.tensors[name]

@@ -244,11 +244,6 @@ def _complete_manifest(prefix: str, step: int, last: str | None,
 
     Tables that the files do not hold are left out: a saver of the user may save a part of the
     model. `last` names the last good checkpoint in messages.
-
-    Raises:
-      NonFiniteCheckpointError: E620 if a number is not finite.
-      CheckpointWriteError: E621 if a slot of a table is missing, or a tensor has another shape.
-      CorruptCheckpointError: if a file cannot be read.
     """
     remedy = ('There is no checkpoint before it.' if last is None
               else f'{last} is the last good checkpoint.')

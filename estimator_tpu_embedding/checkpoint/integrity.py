@@ -154,12 +154,8 @@ def _is_finite(chunk: memoryview, code: str) -> bool:
 def check_crcs(bundle: Bundle) -> list[str]:
     """Compares the bytes of all tensors of a checkpoint with the checksums in the index.
 
-    Returns:
-      The names of the tensors whose checksum is not understood here, sorted.
-
-    Raises:
-      CorruptCheckpointError: E613 for each file that cannot be read, or whose bytes are not as they
-        were written, with the names of its damaged tensors.
+    It returns the names of the tensors whose checksum is not understood here, sorted. E613 has each
+    file whose bytes are not as they were written, with the names of its damaged tensors.
     """
     segments = bundle.segments()
     problems: list[Problem] = []
@@ -178,11 +174,9 @@ def check_crcs(bundle: Bundle) -> list[str]:
 def check_files(prefix: str, files: Mapping[str, StoredFile], how: str) -> Bundle:
     """Opens a checkpoint, and makes sure that its files are as its manifest lists them.
 
-    With `'crc32c'` the index must have its SHA-256, and the data the checksums in the index.
-
-    Raises:
-      CorruptCheckpointError: E618 with a problem for each file that is missing, a link or another
-        file. E613 if the files are as listed, but are no checkpoint.
+    With `'crc32c'` the index must have its SHA-256, and the data the checksums in the index. E618
+    has each file that is missing, a link or another file. E613 if the files are as listed, but are
+    no checkpoint.
     """
     names = sorted(files)
     quick = {name for name in names if (part := parse(name)) is not None and part.kind == DATA}

@@ -92,10 +92,7 @@ def continue_from(directory: str, found: Opened) -> list[str]:
     """Makes the file `checkpoint` name the checkpoint from which training continues.
 
     Newer ones are damaged. They stay until their step is saved again, and the retention no longer
-    counts them.
-
-    Returns:
-      Facts for the user: which ones are damaged, and whether `checkpoint` named another.
+    counts them. It returns facts for the user: which ones, and whether `checkpoint` named another.
     """
     folder, name = os.path.split(found.prefix)
     facts = [f'{problem}  {name} is restored instead.' for problem in found.skipped]
@@ -114,10 +111,7 @@ def continue_from(directory: str, found: Opened) -> list[str]:
 
 def settle(directory: str, options: CheckpointOptions, known: Known | None = None
            ) -> Opened | None:
-    """Makes the file `checkpoint` name the newest whole checkpoint, which it returns.
-
-    Raises as `recover`.
-    """
+    """Makes the file `checkpoint` name the newest whole checkpoint, which `recover` finds."""
     found = recover(directory, options, known)
     if found is not None:
         continue_from(directory, found)
@@ -144,12 +138,7 @@ def _unwritable(directory: str, error: OSError) -> Problem:
 
 @contextlib.contextmanager
 def _locked(directory: str) -> Iterator[None]:
-    """Holds the lock of a directory; no other process or thread can.
-
-    Raises:
-      CheckpointError: E622 if another job holds it; says which process, on which host, since when.
-      CheckpointWriteError: E621 if the file of the lock cannot be made.
-    """
+    """Holds the lock of a directory; no other process or thread can."""
     with _opened(directory) as file:
         if not _is_taken(file, directory):
             yield  # Some network file systems have no locks; there nothing can be promised.

@@ -121,11 +121,7 @@ class CheckpointOptions:
 
 
 def renames(texts: Iterable[str]) -> dict[str, str]:
-    """Returns the values of flags `--rename OLD=NEW` as a dict.
-
-    Raises:
-      ConfigError: E626 if a value has another form, or an OLD comes twice.
-    """
+    """Returns flags `--rename OLD=NEW` as a dict; E626 for another form, or for an OLD twice."""
     renamed: dict[str, str] = {}
     for text in texts:
         old, _, new = text.partition('=')

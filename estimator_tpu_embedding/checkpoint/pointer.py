@@ -95,10 +95,7 @@ def _can_be_path(path: str) -> bool:
 def write(storage: Storage, newest: str, others: Sequence[str]) -> None:
     """Replaces the file so that a crash leaves the old one or the new one.
 
-    Args:
-      storage: of its directory.
-      newest: the name of the newest checkpoint, such as `'model.ckpt-7'`.
-      others: the names of all that may be deleted later, with that one, in the order of steps.
+    `others` are the names of all that may be deleted later, with the newest, in the order of steps.
     """
     lines = [f'model_checkpoint_path: "{newest}"',
              *[f'all_model_checkpoint_paths: "{name}"' for name in others]]

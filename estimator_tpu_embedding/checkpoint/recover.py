@@ -79,10 +79,7 @@ def check_manifest(opened: Opened) -> None:
     """Makes sure that a manifest belongs to the checkpoint that it lies beside.
 
     It must say the step in the name. Every tensor of its tables and slots must be there, with the
-    shape that it says, and hold floats.
-
-    Raises:
-      CorruptCheckpointError: E614 with all that is not so.
+    shape that it says, and hold floats. E614 has all that is not so.
     """
     untrue = []
     for variable, table in sorted(opened.tables.items()):
@@ -168,9 +165,8 @@ def verify(checkpoint: str, options: CheckpointOptions = CheckpointOptions(),
            known: Known | None = None) -> Opened:
     """Opens a checkpoint, and makes sure that it is as it was committed.
 
-    Raises:
-      CorruptCheckpointError: with all problems. E611 and E614 are about its manifest, E618 and E613
-        about its files, E625 is about `expected_digest`.
+    E611 and E614 are about its manifest, E618 and E613 about its files, E625 is about
+    `expected_digest`.
     """
     known = known or Known()
     manifest, seen = read_manifest(checkpoint), signature(checkpoint)
@@ -292,10 +288,8 @@ class Following:
     def read(self, look: Callable[[Opened], None]) -> None:
         """Calls a function with the checkpoint, and again with a newer one if that is gone.
 
-        An error of the function counts if the checkpoint is still there.
-
-        Raises:
-          CheckpointError: E628 if the checkpoint was named and is gone, or each one is.
+        An error of the function counts if the checkpoint is still there. E628 if the checkpoint
+        was named and is gone, or each one is.
         """
         for _ in range(MOST_TRIES):
             try:
@@ -317,14 +311,9 @@ class Following:
 
 def chosen(directory: str, named: str | None, options: CheckpointOptions,
            known: Known | None = None) -> Following | None:
-    """Returns the named checkpoint, or the newest of a directory; it is verified in both cases.
+    """Returns the named checkpoint, or the newest of a directory, if there is any.
 
-    Returns:
-      `None` if there is none.
-
-    Raises:
-      CorruptCheckpointError: as `verify` or `recover`.
-      CheckpointError: E628 if the named one is missing, and newer ones are there.
+    It is verified in both cases. E628 if the named one is missing, and newer ones are there.
     """
     if not named:
         found = recover(directory, options, known)

@@ -86,11 +86,9 @@ def scaffold_for(scaffold: tf.train.Scaffold, checkpoint: str, plan: RestorePlan
                  ) -> tf.train.Scaffold:
     """Makes a scaffold restore a checkpoint as planned, and returns it.
 
-    It or the graph may have a saver of the user; otherwise `default` makes one. Another checkpoint
-    may take the place of one that is followed.
-
-    Raises:
-      IncompatibleCheckpointError: if a saver of the user cannot restore by the plan.
+    It or the graph may have a saver of the user; otherwise `default` makes one. E609 or E633 if the
+    user's cannot restore by the plan. Another one may take the place of a checkpoint that is
+    followed.
     """
     given = saver_of(scaffold)
     if plan is not None and (plan.is_plain or given is not None and plan.suits_tensorflow):

@@ -139,10 +139,7 @@ class RestorePlan:
 
 
 def compare(opened: Opened, needed: Needed, options: CheckpointOptions) -> RestorePlan:
-    """Plans where every value of a graph comes from.
-
-    Raises:
-      IncompatibleCheckpointError: with all other differences.
+    """Plans where every value of a graph comes from; an error has all differences that forbid it.
     """
     return _Comparison(opened, needed, options).plan()
 
@@ -383,10 +380,8 @@ def check_words(opened: Opened, words: Iterable[Words], options: CheckpointOptio
     """Warns of each feature whose words have other ids than in a checkpoint.
 
     A word with another id would get the row of another word, and no shape would show it. A feature
-    that only one of both has is no difference. The name of a file does not matter.
-
-    Raises:
-      IncompatibleCheckpointError: E641 for all such features, with `strict_vocabulary`.
+    that only one of both has is no difference. The name of a file does not matter. With
+    `strict_vocabulary` it raises E641 for all such features.
     """
     stored = opened.manifest.vocabularies if opened.manifest is not None else {}
     code = 'E641' if options.strict_vocabulary else 'W631'
@@ -426,9 +421,7 @@ def tables_out_of_order(manifest: Manifest | None) -> dict[str, StoredTable]:
 def check_order_of_ids(opened: Opened, options: CheckpointOptions) -> None:
     """Refuses a checkpoint from which training without the engine cannot continue.
 
-    Raises:
-      IncompatibleCheckpointError: E609 if a table in it is `mod` on several hosts; E608 if one
-        seems to be.
+    E609 if a table in it is `mod` on several hosts; E608 if one seems to be.
     """
     check_without_manifest(opened, options)
     problems = [
@@ -442,11 +435,7 @@ def check_order_of_ids(opened: Opened, options: CheckpointOptions) -> None:
 
 
 def check_without_manifest(opened: Opened, options: CheckpointOptions) -> None:
-    """Refuses a checkpoint without a manifest if anything says that its rows are in `mod` order.
-
-    Raises:
-      IncompatibleCheckpointError: E608 if something says it.
-    """
+    """Refuses (E608) a checkpoint without a manifest if anything says that its rows are `mod`."""
     if opened.manifest is not None:
         return
     order = options.assumed_order()
@@ -469,13 +458,14 @@ class Sign(NamedTuple):
 
 def unknown_order(code: str, where: str, tables: str, sign: Sign | None) -> Problem:
     """Returns the problem that nothing says how the rows of a table are ordered."""
+    hosts, meaning, got = 'H', 'H hosts', 'no manifest'
+    if sign is not None:
+        hosts, meaning = str(sign.hosts), 'that'
+        got += f', and {sign.where} says mod on {hosts} hosts'
     return Problem(
         code, where, f'the rows of {tables} mean ids only with the manifest that says how they '
-        'are ordered', 'no manifest' + (
-            f', and {sign.where} says mod on {sign.hosts} hosts' if sign is not None else ''),
-        f'If you know it: --assume mod:{sign.hosts if sign is not None else "H"} for '
-        f'{"that" if sign is not None else "H hosts"}, or --assume div; '
-        'CheckpointOptions(assume=...).')
+        'are ordered', got, f'If you know it: --assume mod:{hosts} for {meaning}, or --assume '
+        'div; CheckpointOptions(assume=...).')
 
 
 def sign_of_mod(checkpoint: str) -> Sign | None:

@@ -73,8 +73,8 @@ class CommittingSaver:
           config: see `Manifest`.
           options: `max_save_failures` and `keep_every_steps` count here.
           vocabularies: see `Manifest`.
-          lineage: the names of the checkpoints that the training has restored or saved; it gets
-            those that are saved. Another one of the same name is of another training, and is
+          lineage: the prefixes of the checkpoints that the training has restored or saved; it gets
+            those that are saved. One whose name is not among them is of another training, and is
             replaced.
           known: gets what is saved, and what it has is not read again.
           background: checks and publishes the files while training goes on; `None` does it before
@@ -100,14 +100,10 @@ class CommittingSaver:
 
     def save(self, session: tf.Session, save_path: str, global_step: int,
              write_meta_graph: bool = True) -> str:
-        """Saves `save_path-global_step`, unless this training has, and it is whole.
+        """Saves `save_path-global_step`, unless this training has, and it is whole; returns that.
 
-        Returns:
-          The prefix of the checkpoint.
-
-        Raises:
-          The errors of `commit.publish`; with a background, the errors of the save before. Errors
-          of the disk are only logged until there are `max_save_failures` in a row.
+        It raises the errors of `commit.publish`; with a background, those of the save before.
+        Errors of the disk are only logged until there are `max_save_failures` in a row.
         """
         path, base = os.path.split(save_path)
         with self._counting_failures():
@@ -147,7 +143,8 @@ class CommittingSaver:
         """Saves a step, or begins to, and leaves the rest to the background."""
         with Storage(path) as storage:
             kept = (commit.keep(storage, step, self._saved or [], base=base, known=self._known)
-                    if file_names.name_of(base, step) in self._lineage else None)
+                    if file_names.name_of(base, step) in map(os.path.basename, self._lineage)
+                    else None)
             if kept is not None:
                 self._succeed(kept)
                 return
@@ -169,7 +166,7 @@ class CommittingSaver:
                 storage, staged, functools.partial(self._manifest, staged.step),
                 saved=self._saved or [], retention=self._retention))
         prefix = os.path.join(path, staged.name)
-        self._lineage.add(staged.name)
+        self._lineage.add(prefix)
         self._known.add(prefix, signature(prefix), is_own=True)
 
     def _succeed(self, saved: list[Saved]) -> None:

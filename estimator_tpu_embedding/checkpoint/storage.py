@@ -154,10 +154,7 @@ def created(path: str) -> BinaryIO:
 
 
 def write_atomically(path: str, content: bytes) -> None:
-    """Writes a file so that a reader, or a crash at any instant, sees all of it or none.
-
-    The directory must exist.
-    """
+    """Writes a file so that a reader, or a crash at any instant, sees all of it or none."""
     directory, name = os.path.split(path)
     staged = f'{name}.{os.getpid()}.tmp'
     with Storage(directory or '.') as storage:

@@ -40,13 +40,8 @@ def resolved(settings: Any, options: CheckpointOptions) -> Any:
 def checkpoint_of(source: str, options: CheckpointOptions) -> str | None:
     """Returns the prefix of the checkpoint that a warm start names, after verifying it.
 
-    Of the options all count but `expected_digest`, which is about the job's own checkpoint.
-
-    Returns:
-      `None` if a directory has no checkpoint.
-
-    Raises:
-      CorruptCheckpointError: if it is not whole; E617 if it is a pipe or the like.
+    It is `None` if a directory has no checkpoint. Of the options all count but `expected_digest`,
+    which is about the job's own checkpoint. E617 if it is a pipe or the like.
     """
     options = dataclasses.replace(options, expected_digest=None)
     if os.path.isdir(source):
@@ -96,17 +91,10 @@ def start_warm(settings: Any, tables: Mapping[str, StoredTable], options: Checkp
                ) -> Callable[[tf.Session], None] | None:
     """Lets variables begin with the values that `WarmStartSettings` name.
 
-    `tf.train.warm_start` copies rows in the order in which they are stored. Afterwards rows that
-    have other places in the graph are put there.
-
-    Returns:
-      A function to call with a session once variables are initialized; `None` if there is nothing
-      left to do.
-
-    Raises:
-      IncompatibleCheckpointError: E610 if nothing says how rows are ordered, or if another
-        vocabulary reorders them as well.
-      CorruptCheckpointError: if the checkpoint cannot be read.
+    `tf.train.warm_start` copies rows in the order in which they are stored. Rows that have other
+    places in the graph are put there by the function that is returned, if any. It must be called
+    with a session once variables are initialized. E610 if nothing says how rows are ordered, or if
+    another vocabulary reorders them as well.
     """
     before = {id(one): one.initializer for one in tf.global_variables()}
     settings = resolved(settings, options)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import itertools
-import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -84,7 +83,7 @@ class WithoutTpu(_Estimator):
         if checkpoint is not None:
             check_words(checkpoint, job_settings.words_of(self._spec),
                         self._checkpoint_options())
-            self._lineage.add(os.path.basename(checkpoint.prefix))
+            self._lineage.add(checkpoint.prefix)
         try:
             yield
         finally:

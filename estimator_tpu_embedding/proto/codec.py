@@ -110,10 +110,7 @@ def _encode_optimizer(optimizer: Optimizer, parameters: Parameters) -> None:
 
 
 def decode_optimizer(parameters: Parameters) -> Optimizer:
-    """Returns the optimizer of a message, and does not check its numbers.
-
-    The caller has checked that its algorithm is one of `OPTIMIZERS`.
-    """
+    """Returns the optimizer of a message, unchecked; its algorithm must be one of `OPTIMIZERS`."""
     field = parameters.WhichOneof('parameters')
     assert field is not None, 'as the caller promises'
     message = getattr(parameters, field)

@@ -82,6 +82,11 @@ def read_at_most(stream: BinaryIO, most: int, begun: bytearray | None = None) ->
     return content
 
 
+def is_directory(path: str) -> bool:
+    """Whether `path` is a directory, or a link to one."""
+    return os.path.isdir(path)
+
+
 def content_of(path: str, most: int, *, follow: bool) -> bytearray:
     """Returns what a file holds, at most so many bytes; else ValueError, or as `open_regular`."""
     with open_regular(path, follow=follow) as file:

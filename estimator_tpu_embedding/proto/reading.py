@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import dataclasses
 import io
-import os
 import re
 import sys
 from collections.abc import Iterable, Iterator
@@ -63,26 +62,18 @@ class Source:
     config: Config
 
 
-def read_sources(source: str, *, stdin: BinaryIO | None = None) -> list[Source]:
-    """Returns the configs in a file, the directory of a SavedModel, or a stream.
+def read_sources(source: str) -> list[Source]:
+    """Returns the configs in a file, the directory of a SavedModel, or standard input (`-`).
 
-    Args:
-      source: a path, or `-` for standard input.
-      stdin: stream to read for `-`; the process's own if `None`.
-
-    Returns:
-      One entry or more. Equal configs of a graph are one entry, named after the first node.
-
-    Raises:
-      UnreadableConfigError: if there is no config.
+    They are one entry or more. Equal configs of a graph are one entry, named after the first node.
     """
     if source == '-':
-        stream = stdin or (sys.stdin.buffer if sys.stdin is not None else io.BytesIO())
+        stream = sys.stdin.buffer if sys.stdin is not None else io.BytesIO()
         try:
             return _read(stream, None, 'standard input')
         except OSError as error:
             raise _unopened('standard input', error) from error
-    if not os.path.isdir(source):
+    if not files.is_directory(source):
         return read_file(source)
     path = files.child(source, SAVED_MODELS)
     if path is None:
@@ -94,8 +85,7 @@ def read_sources(source: str, *, stdin: BinaryIO | None = None) -> list[Source]:
 def read_file(path: str, *, follow: bool = True) -> list[Source]:
     """Returns the configs in one file, which may be a link if `follow` is true.
 
-    Raises:
-      UnreadableConfigError: if there is no config. The code is `NO_CONFIG` if it is a graph.
+    UnreadableConfigError has the code `NO_CONFIG` if it is a graph without any.
     """
     try:
         with files.open_regular(path, follow=follow) as file:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -238,7 +237,7 @@ class _Recovery:
         prefix = self._newest() if self._begun else self._first
         self._begun = True
         if prefix is not None:
-            self._saving.lineage.add(os.path.basename(prefix))
+            self._saving.lineage.add(prefix)
         return prefix
 
     def _newest(self) -> str | None:
