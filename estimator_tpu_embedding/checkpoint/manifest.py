@@ -14,17 +14,15 @@ import json
 import math
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
-
-from absl import logging
 
 from ..core import limits
 from ..core.names import name_problems
 from ..core.partition import STRATEGIES, Partition
 from ..core.plan import Plan
 from ..core.specs import is_count
-from ..core.vocabulary_digests import Vocabulary, Words
+from ..core.vocabulary_digests import Vocabulary
 from ..errors import CorruptCheckpointError, Problem, shown
 from ..proto import files
 from ..version import VERSION
@@ -135,20 +133,6 @@ def stored_tables(plan: Plan, variable_names: dict[str, str]) -> dict[str, Store
         rows=table.vocabulary_size, width=table.dimension, strategy=plan.strategy,
         hosts=plan.topology.num_hosts,
         slots=tuple(slot.suffix for slot in plan.slots(table.name))) for table in plan.tables}
-
-
-def stored_words(words: Iterable[Words]) -> dict[str, Vocabulary]:
-    """Returns what a checkpoint of a job records of its words, by feature.
-
-    A file that cannot be read is left out; the look-up of its words reports it.
-    """
-    found = {}
-    for one in words:
-        try:
-            found[one.feature] = one.vocabulary()
-        except OSError as error:
-            logging.debug('%s: %s', one.source, error)
-    return found
 
 
 def tensors_of(variable: str, table: StoredTable) -> list[str]:

@@ -17,7 +17,7 @@ import dataclasses
 import difflib
 import functools
 import os
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from absl import logging
@@ -109,8 +109,7 @@ class Source(NamedTuple):
 
 
 def _hosts(order: Partition) -> int:
-    """Returns the number of hosts that have rows."""
-    return min(order.num_hosts, order.vocabulary_size)
+    return min(order.num_hosts, order.vocabulary_size)  # Others have no rows.
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,8 +138,7 @@ class RestorePlan:
 
 
 def compare(opened: Opened, needed: Needed, options: CheckpointOptions) -> RestorePlan:
-    """Plans where every value of a graph comes from; an error has all differences that forbid it.
-    """
+    """Plans where every value of a graph comes from; the error has all that forbids it."""
     return _Comparison(opened, needed, options).plan()
 
 
@@ -385,30 +383,35 @@ def check_words(opened: Opened, words: Iterable[Words], options: CheckpointOptio
     """
     stored = opened.manifest.vocabularies if opened.manifest is not None else {}
     code = 'E641' if options.strict_vocabulary else 'W631'
-    found = list(_other_words(code, opened.where, stored, words))
+    found = []
+    for one in words:
+        there = stored.get(one.feature)
+        here = None if there is None else _read(one, functools.partial(one.as_in, there))
+        if here not in (None, there):
+            found.append(Problem(
+                code, f'column "{shown(one.feature, 255)}"', 'its words must have the ids that '
+                f'they have in {opened.where}, or they get the rows of others',
+                f'{here}, by {one.source}, and there {there}',
+                'Restore the vocabulary it was trained with, or train in another model_dir.'))
     if found and options.strict_vocabulary:
         raise IncompatibleCheckpointError(*found)
     for problem in found:
         logging.warning('%s', problem)
 
 
-def _other_words(code: str, where: str, stored: dict[str, Vocabulary], words: Iterable[Words]
-                 ) -> Iterator[Problem]:
-    for one in words:
-        there = stored.get(one.feature)
-        if there is None:
-            continue
-        try:
-            here = one.as_in(there)
-        except OSError as error:
-            logging.debug('%s: %s', one.source, error)
-            continue
-        if here != there:
-            yield Problem(
-                code, f'column "{shown(one.feature, 255)}"',
-                f'its words must have the ids that they have in {where}, or they get the rows of '
-                'others', f'{here}, by {one.source}, and there {there}',
-                'Restore the vocabulary it was trained with, or train in another model_dir.')
+def stored_words(words: Iterable[Words]) -> dict[str, Vocabulary]:
+    """Returns what a checkpoint records of the words of a job, by feature, where it can be read."""
+    return {one.feature: found for one in words
+            if (found := _read(one, one.vocabulary)) is not None}
+
+
+def _read(one: Words, read: Callable[[], Vocabulary]) -> Vocabulary | None:
+    """Calls a method; `None` if a file cannot be read, which the look-up of its words reports."""
+    try:
+        return read()
+    except OSError as error:
+        logging.debug('%s: %s', one.source, error)
+        return None
 
 
 def tables_out_of_order(manifest: Manifest | None) -> dict[str, StoredTable]:

@@ -16,10 +16,9 @@ import tensorflow.compat.v1 as tf
 
 from .. import _legacy, _process, defaults
 from ..checkpoint import recover, restore, warm_start
-from ..checkpoint.manifest import stored_words
 from ..checkpoint.options import CheckpointOptions
 from ..checkpoint.recover import Following, Known, Opened
-from ..checkpoint.restore_plan import check_words
+from ..checkpoint.restore_plan import check_words, stored_words
 from ..checkpoint.saver import CommittingSaver
 from ..checkpoint.saver_builder import default_saver
 from ..checkpoint.storage import make_writable

@@ -11,8 +11,8 @@ import tensorflow.compat.v1 as tf
 
 from .. import _tf
 from ..checkpoint import model_dir, restore
-from ..checkpoint.manifest import stored_words
 from ..checkpoint.recover import Following, recover
+from ..checkpoint.restore_plan import stored_words
 from ..checkpoint.saver import CommittingSaver
 from ..checkpoint.saver_builder import default_saver
 from ..errors import Problem
