@@ -224,9 +224,9 @@ def candidates(directory: str) -> list[str]:
     complete = [key for key in begun if found[key] & {INDEX, MANIFEST}]
     names = [name for _, name in complete or begun]
     name = pointer.named_in(directory)
-    if name and name not in names and (not names or not name.startswith(f'{BASE}-')
-                                       and os.path.lexists(
-                                           os.path.join(directory, name) + file_names.INDEX)):
+    if name and name not in names and (
+            not names or not name.startswith(f'{BASE}-')
+            and os.path.lexists(os.path.join(directory, name + INDEX))):
         names.append(name)
     return names
 
@@ -242,7 +242,7 @@ def _newest_whole(directory: str, names: Sequence[str], options: CheckpointOptio
             found.skipped = tuple(skipped)
             return found
         except CorruptCheckpointError as error:
-            if os.path.lexists(prefix + file_names.PARTIAL):
+            if os.path.lexists(prefix + PARTIAL):
                 continue  # It is being published or deleted; some storage renames by copying.
             if error.code == _OTHER_DIGEST:
                 raise
@@ -297,13 +297,11 @@ class Following:
             except Exception as error:
                 if not is_gone(self.prefix):
                     raise
-                found = None if self._is_named else recover(
-                    self._directory, self._options)
+                found = None if self._is_named else recover(self._directory, self._options)
                 if found is None:
                     raise rotated_away(self.prefix) from error
                 logging.warning('%s', Problem(
-                    'W619', label(self.prefix),
-                    'a job deleted it before it was read',
+                    'W619', label(self.prefix), 'a job deleted it before it was read',
                     f'{shown(os.path.basename(found.prefix), 255)} takes its place'))
                 self.opened = found
         raise rotated_away(self.prefix)
