@@ -105,16 +105,11 @@ class Retention:
 
 
 class Staged(NamedTuple):
-    """Files that wait in the folder of a stage, of a checkpoint with this base and step."""
+    """Files that wait in the folder of a stage, of a checkpoint of this name and step."""
 
     folder: str
-    base: str
+    name: str
     step: int
-
-    @property
-    def name(self) -> str:
-        """The name of the checkpoint that the files will be."""
-        return file_names.name_of(self.base, self.step)
 
 
 def keep(storage: Storage, step: int, saved: Sequence[Saved], *, base: str = BASE,
@@ -146,7 +141,7 @@ def stage(storage: Storage, step: int, write: Callable[[str], None], *, base: st
 
     Raises as `publish`, and any error of `write` that is no OSError.
     """
-    staged = Staged(file_names.new_stage(step), base, step)
+    staged = Staged(file_names.new_stage(step), file_names.name_of(base, step), step)
     with _writing(storage, step, staged.folder):
         storage.make_folder(staged.folder)
         write(storage.path(f'{staged.folder}/{staged.name}'))
@@ -174,7 +169,8 @@ def publish(storage: Storage, staged: Staged,
       CheckpointError: if a link is in the way.
       After each of these the checkpoints are as before, and the stage is gone.
     """
-    last = file_names.name_of(staged.base, saved[-1].step) if saved else None
+    base = file_names.base_of(staged.name)
+    last = file_names.name_of(base, saved[-1].step) if saved else None
     with _writing(storage, staged.step, staged.folder):
         complete = _complete_manifest(
             storage.path(f'{staged.folder}/{staged.name}'), staged.step, last, manifest)
@@ -186,9 +182,8 @@ def publish(storage: Storage, staged: Staged,
         (_replace if is_there else _move_in)(storage, staged.folder, staged.name)
     with _writing(storage, staged.step):
         left, released = retention.split(_in_order(saved, Saved(staged.step, time.monotonic())))
-        marked = mark(storage, [
-            file_names.name_of(staged.base, one.step) for one in released])
-        point(storage, staged.step, left, staged.base)
+        marked = mark(storage, [file_names.name_of(base, one.step) for one in released])
+        point(storage, staged.step, left, base)
         for name in marked:
             delete_marked(storage, name)
     return left
