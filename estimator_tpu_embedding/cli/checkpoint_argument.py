@@ -13,13 +13,13 @@ from ..checkpoint import file_names
 from ..checkpoint.bundle import Bundle
 from ..checkpoint.concurrent_changes import signature, steady, watch
 from ..checkpoint.manifest import StoredTable, read_manifest, tensors_of
-from ..checkpoint.opened_checkpoint import Opened, check_manifest
 from ..checkpoint.options import CheckpointOptions, renames
+from ..checkpoint.recover import Opened, check_manifest
 from ..core.partition import Partition
 from ..core.vocabulary_digests import Vocabulary
 from ..errors import CorruptCheckpointError, Problem, UnreadableConfigError, shown
 from ..proto import reading
-from .etpe_checkpoint_ls import directory, names_in, require_readable_format
+from .etpe_checkpoint_ls import directory, names_in
 from .report import Report
 
 _MOST_NAMED = 5
@@ -59,9 +59,7 @@ class Chosen(NamedTuple):
 def chosen(path: str, options: CheckpointOptions) -> Chosen:
     """Finds the checkpoint that a path means; of a directory the one that a job would restore."""
     if not os.path.isdir(path):
-        prefix, = prefixes(path)
-        require_readable_format(prefix)
-        return Chosen(prefix)
+        return Chosen(prefixes(path)[0])
     from ..checkpoint import recover
     known = recover.Known()
     with _quiet():

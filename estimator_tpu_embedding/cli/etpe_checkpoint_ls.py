@@ -3,9 +3,9 @@
 The report in JSON has `directory`, as it was given; `pointer`, the name that the file `checkpoint`
 names, or `null`; `stages`, folders of saves that did not end; `partial`, names of checkpoints that
 a job publishes or deletes, or did when it was killed; `findings`, a `code` and a `message` each;
-and `checkpoints`. These have `name`, `step` and `bytes`; `state`, which is `committed`, `legacy`,
-`v1` (not read here) or `incomplete`; `why`, the reason for the last two; `tables`, their number,
-`null` without a manifest; and `created`, in seconds since 1970, or `null`.
+and `checkpoints`. These have `name`, `step` and `bytes`; `state`, which is `committed`, `legacy` or
+`incomplete`; `why`, the reason for the last one; `tables`, their number, `null` without a manifest;
+and `created`, in seconds since 1970, or `null`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from ..checkpoint import file_names, pointer
 from ..checkpoint.concurrent_changes import steady, steady_each
-from ..checkpoint.file_names import POINTER, label, manifest_path
+from ..checkpoint.file_names import MANIFEST, POINTER
 from ..checkpoint.manifest import Manifest, read_manifest
 from ..checkpoint.options import CheckpointOptions
 from ..errors import CorruptCheckpointError, Problem, bytes_text, counted, shown
@@ -26,10 +26,10 @@ from ..proto import reading
 from .input_argument import named_in_state
 from .report import Grid, Line, Report, as_command, as_data, as_lines, time_text
 
-COMMITTED, LEGACY, V1, INCOMPLETE = 'committed', 'legacy', 'v1', 'incomplete'
-"""The states of a checkpoint: whole and with a manifest of its files; whole without one; of the
-format V1, which is not read here; damaged."""
-_TONES = {COMMITTED: '', LEGACY: 'warn', V1: 'bad', INCOMPLETE: 'bad'}
+COMMITTED, LEGACY, INCOMPLETE = 'committed', 'legacy', 'incomplete'
+"""The states of a checkpoint: whole and with a manifest of its files; whole without one; damaged.
+"""
+_TONES = {COMMITTED: '', LEGACY: 'warn', INCOMPLETE: 'bad'}
 
 
 class Found(NamedTuple):
@@ -53,10 +53,10 @@ class Found(NamedTuple):
 
     @property
     def state(self) -> str:
-        """One of the four above."""
-        if self.problem is None:
-            return COMMITTED if self.manifest is not None else LEGACY
-        return V1 if file_names.is_of_format_v1(self.name, self.files) else INCOMPLETE
+        """One of the three above."""
+        if self.problem is not None:
+            return INCOMPLETE
+        return COMMITTED if self.manifest is not None else LEGACY
 
 
 class Directory(NamedTuple):
@@ -80,16 +80,6 @@ class Directory(NamedTuple):
 def directory(path: str) -> Directory:
     """Lists a directory; of data files it reads only the sizes."""
     return steady(lambda: _look(path), lambda: _pointer_state(path), lambda seen: seen.problem)
-
-
-def require_readable_format(prefix: str) -> None:
-    """Raises E613 if a checkpoint has the format V1."""
-    folder, name = os.path.split(prefix)
-    known = file_names.by_checkpoint(names_in(folder or '.'))
-    if file_names.is_of_format_v1(name, known.get(name, ())):
-        raise CorruptCheckpointError(Problem(
-            'E613', label(prefix), 'it must have the format V2', 'V1 format, not read here',
-            'Restore it with TensorFlow, and save it with write_version=tf.train.SaverDef.V2.'))
 
 
 def _look(path: str) -> Directory:
@@ -128,7 +118,7 @@ def _pointer_state(path: str) -> object:
 def _partial(entries: Collection[str]) -> list[str]:
     parts = [part for part in map(file_names.parse, entries) if part is not None]
     return sorted(part.checkpoint for part in parts if part.kind == file_names.PARTIAL
-                  and manifest_path(part.checkpoint) not in entries)
+                  and part.checkpoint + MANIFEST not in entries)
 
 
 def _found(prefix: str) -> Found:
@@ -140,7 +130,6 @@ def _found(prefix: str) -> Found:
         with contextlib.suppress(FileNotFoundError):  # Deleted since it was listed.
             sizes[file] = os.lstat(os.path.join(folder, file)).st_size
     try:
-        require_readable_format(prefix)
         manifest = read_manifest(prefix)
         recover.verify(prefix, CheckpointOptions(verify='size'))
     except CorruptCheckpointError as error:

@@ -11,9 +11,9 @@ import tensorflow.compat.v1 as tf
 
 from .. import _legacy, _tf
 from ..checkpoint import model_dir, restore
-from ..checkpoint.compare import stored_words
 from ..checkpoint.recover import Following, recover
-from ..checkpoint.saver import CommittingSaver, Lineage
+from ..checkpoint.restore_plan import stored_words
+from ..checkpoint.saver import CommittingSaver
 from ..checkpoint.saver_builder import default_saver
 from ..errors import Problem
 from ..hosts.placement import worker_at
@@ -255,7 +255,8 @@ class _Saves:
         """Saves by the saver of `scaffold`; `first` is restored by the first session, if given."""
         self.run, self.scaffold = run, scaffold
         self._listeners, self._background, self._first = listeners, background, first
-        self._lineage, self._begun = Lineage(), False
+        self._lineage: set[str] = set()
+        self._begun = False
 
     def hooks(self, cadence: Cadence, given: Sequence[tf.train.SessionRunHook]
               ) -> tuple[Hooks, Hooks]:
@@ -309,7 +310,7 @@ class _Saves:
         prefix = self._newest() if self._begun else self._first
         self._begun = True
         if prefix is not None:
-            self._lineage.add(prefix)
+            self._lineage.add(os.path.realpath(prefix))
         return prefix
 
     def _newest(self) -> str | None:
