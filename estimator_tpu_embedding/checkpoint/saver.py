@@ -73,8 +73,8 @@ class CommittingSaver:
           config: see `Manifest`.
           options: `max_save_failures` and `keep_every_steps` count here.
           vocabularies: see `Manifest`.
-          lineage: the real paths of the checkpoints that the training has restored or saved; it gets
-            those that are saved. One whose name is not among them is of another training, and is
+          lineage: the real paths of the checkpoints that the training has restored or saved; it
+            gets those that are saved. One that is not among them is of another training, and is
             replaced.
           known: gets what is saved, and what it has is not read again.
           background: checks and publishes the files while training goes on; `None` does it before
