@@ -73,8 +73,8 @@ class CommittingSaver:
           config: see `Manifest`.
           options: `max_save_failures` and `keep_every_steps` count here.
           vocabularies: see `Manifest`.
-          lineage: the real paths of the checkpoints that the training has restored or saved; it
-            gets those that are saved. One that is not among them is of another training, and is
+          lineage: the prefixes of the checkpoints that the training has restored or saved; it gets
+            those that are saved. One that is not among them is of another training, and is
             replaced.
           known: gets what is saved, and what it has is not read again.
           background: checks and publishes the files while training goes on; `None` does it before
@@ -144,7 +144,7 @@ class CommittingSaver:
         prefix = os.path.join(path, file_names.name_of(base, step))
         with Storage(path) as storage:
             kept = (commit.keep(storage, step, self._saved or [], base=base, known=self._known)
-                    if os.path.realpath(prefix) in self._lineage else None)
+                    if os.path.realpath(prefix) in map(os.path.realpath, self._lineage) else None)
             if kept is not None:
                 self._succeed(kept)
                 return
@@ -166,7 +166,7 @@ class CommittingSaver:
                 storage, staged, functools.partial(self._manifest, staged.step),
                 saved=self._saved or [], retention=self._retention))
         prefix = os.path.join(path, staged.name)
-        self._lineage.add(os.path.realpath(prefix))
+        self._lineage.add(prefix)
         self._known.add(prefix, signature(prefix), is_own=True)
 
     def _succeed(self, saved: list[Saved]) -> None:

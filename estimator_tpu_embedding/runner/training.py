@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -311,7 +310,7 @@ class _Saves:
         prefix = self._newest() if self._begun else self._first
         self._begun = True
         if prefix is not None:
-            self._lineage.add(os.path.realpath(prefix))
+            self._lineage.add(prefix)
         return prefix
 
     def _newest(self) -> str | None:
