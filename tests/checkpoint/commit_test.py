@@ -34,16 +34,23 @@ def test_a_pointer_to_nothing_or_to_an_older_format_is_no_reason_to_begin_anew(t
 
 
 def test_a_step_of_another_training_is_replaced_and_one_of_its_own_is_not(tmp_path):
+    here, there = tmp_path / 'here', tmp_path / 'there'
+    here.mkdir()
+    there.mkdir()
     with tf.Graph().as_default(), tf.Session() as session:
         value = tf.get_variable('v', [], initializer=tf.zeros_initializer())
         saver = default_saver(5, 0.)
         saver.build()
         session.run(value.initializer)
-        for number, lineage in ((1, set()), (2, shared := set()), (3, shared)):
+        shared = set()
+        # A training may save in two directories, and has saved step 7 in one of them only.
+        for number, lineage, folder in ((1, set(), here), (1, set(), there), (2, shared, here),
+                                      (3, shared, here), (4, shared, there)):
             value.load(number, session)
             CommittingSaver(saver, {}, b'', lineage=lineage).save(
-                session, str(tmp_path / 'model.ckpt'), 7)
-    assert tf.train.load_variable(str(tmp_path), 'v') == 2
+                session, str(folder / 'model.ckpt'), 7)
+    assert tf.train.load_variable(str(here), 'v') == 2
+    assert tf.train.load_variable(str(there), 'v') == 4
 
 
 def test_a_child_of_a_fork_does_not_keep_the_lock_of_a_job_that_has_ended(tmp_path):
