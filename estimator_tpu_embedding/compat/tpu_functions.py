@@ -20,7 +20,7 @@ from ..cluster.cluster import current
 from ..cluster.server import Target
 from ..errors import ConfigError, Problem, UnsupportedError, shown
 from ..estimator import replicate, tpu_addresses
-from ..estimator.tpu_context import tpu_topology
+from ..hosts.tpu_system import tpu_topology
 from ..midlevel.replicas import forget_initialized
 from ..runner import towers
 from ..runner.progress import announce

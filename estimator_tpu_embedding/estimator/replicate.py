@@ -18,11 +18,11 @@ import tensorflow.compat.v1 as tf
 from .. import defaults
 from ..errors import Problem, UnsupportedError
 from ..hosts.placement import on
+from ..hosts.tpu_system import tpu_topology
 from ..runner import towers
 from ..runner.gradient_capture import DUMMY_COLLECTION
 from ..runner.towers import Towers
 from . import tpu_addresses
-from .tpu_context import tpu_topology
 
 _TOWERS = ('estimator_tpu_embedding', 'towers')  # No string, so that no MetaGraph lists it.
 _SEPARATE = frozenset({
