@@ -45,12 +45,17 @@ def put_in_place() -> None:
     import_paths.put('tpu', import_paths.V1_ROOTS, cross_replica_sum=replicate.cross_replica_sum,
                      initialize_system=replicate.initialize_system,
                      shutdown_system=replicate.shutdown_system)
+    connect_nowhere()
+    _refuse_feeds()
+    open_sessions_here()
+
+
+def connect_nowhere() -> None:
+    """Makes connecting to a TPU do nothing, and lists the cores of the emulated system."""
     for path, functions in connecting().items():
         import_paths.put(path, **functions)
     for path in ('config', 'config.experimental'):
         import_paths.put(path, **devices_listed())
-    _refuse_feeds()
-    open_sessions_here()
 
 
 def contact_workers() -> None:
