@@ -110,6 +110,56 @@ def keras_module() -> Any:
     return keras
 
 
+def original_tpu_estimator(*, tpu_embedding: dict[str, Any], gradients: dict[str, Any],
+                           support: dict[str, Any], slot_names: Callable[..., Any], system: Any
+                           ) -> types.ModuleType:
+    """Imports the nightly's own `tpu_estimator`, which is the TPUEstimator of TensorFlow 2.15.
+
+    `sys.modules` keeps the stand-ins and our classes in them; who imports finds these, as before.
+
+    Args:
+      tpu_embedding: the names of `tensorflow.python.tpu.tpu_embedding`, which TensorFlow deleted.
+      gradients: those of `tpu_embedding_gradient`.
+      support: those of `session_support`.
+      slot_names: called with scope, name and parameters of a table, for the names of its slots.
+      system: has the two functions of `tpu_system_metadata` that find a TPU.
+    """
+    load()
+    folder = importlib.import_module('tensorflow.python.tpu')
+    deleted = {f'{folder.__name__}.{name}': names for name, names in (
+        ('tpu_embedding', tpu_embedding), ('tpu_embedding_gradient', gradients),
+        ('session_support', support))}
+    before = {path: module for path, module in sys.modules.items()
+              if path in deleted or path == _TPU or path.startswith(f'{_TPU}.')}
+    packages = [importlib.import_module(_TPU.rpartition('.')[0]), folder]
+    names_before = [dict(vars(package)) for package in packages]
+    for path in before:
+        del sys.modules[path]
+    try:
+        for path, names in deleted.items():
+            sys.modules[path] = types.ModuleType(path)
+            vars(sys.modules[path]).update(names)
+            setattr(folder, path.rpartition('.')[2], sys.modules[path])
+        module: Any = importlib.import_module(f'{_TPU}.tpu_estimator')
+    finally:
+        for path in [path for path in sys.modules
+                     if path in deleted or path.startswith(f'{_TPU}.')]:
+            del sys.modules[path]
+        sys.modules.update(before)
+        for package, names in zip(packages, names_before):
+            for name in vars(package).keys() - names.keys():
+                delattr(package, name)
+            vars(package).update(names)
+    module._tpu_estimator_embedding._get_slot_variable_names = slot_names
+    module.tpu_context.tpu_system_metadata_lib = system
+    return module
+
+
+def context_of_tpu_estimator(estimator: Any, mode: str) -> Any:
+    """Returns what the original's TPUEstimator knows of its system in a mode, as a context."""
+    return estimator._ctx.with_mode(mode)
+
+
 def check_model_fn(model_fn: Callable[..., Any] | None, params: Any) -> None:
     """Raises ValueError, in the original's words, unless an Estimator can call a model_fn."""
     module('estimator')._verify_model_fn_args(model_fn, params)

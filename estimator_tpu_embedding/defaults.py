@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from .checkpoint.options import CheckpointOptions
 from .cluster.worker_choice import ClusterChoice
-from .core.specs import ID_POLICIES, Kernels, System
+from .core.specs import BACKENDS, ID_POLICIES, Kernels, System
 from .errors import ConfigError, Problem
 
 
@@ -27,6 +27,9 @@ class Defaults:
       step_limit: the most steps that one call of `train()` makes, >= 1; `None` is no limit.
       cluster: the processes that are the hosts of jobs; with none all hosts are emulated.
       input_on_workers: whether those processes have the input of their hosts.
+      backend: `'emulated'`, or `'tpu'` for the operations of a real TPU.
+      graph_only: the directory where jobs for a TPU write their graphs, instead of running;
+        `None` runs them.
 
     >>> Defaults(id_policy='drop').step_limit is None
     True
@@ -39,6 +42,8 @@ class Defaults:
     step_limit: int | None = None
     cluster: ClusterChoice = ClusterChoice()
     input_on_workers: bool = False
+    backend: str = 'emulated'
+    graph_only: str | None = None
 
     def problems(self) -> Iterator[Problem]:
         """Yields every problem of these choices."""
@@ -50,6 +55,16 @@ class Defaults:
         if self.step_limit is not None and self.step_limit < 1:
             yield Problem('E416', 'steps', 'it must be at least 1', str(self.step_limit))
         yield from self.cluster.problems()
+        if self.backend not in BACKENDS:
+            yield Problem('E940', 'backend', f'it must be one of {", ".join(BACKENDS)}',
+                          repr(self.backend))
+        if self.graph_only is not None and self.backend != 'tpu':
+            yield Problem('E940', 'graph_only', 'only a job for a TPU has graphs to write',
+                          f'backend "{self.backend}"',
+                          'Add backend="tpu" (etpe run --backend tpu).')
+        if self.backend == 'tpu' and self.cluster.is_used:
+            yield Problem('E940', 'workers', 'they emulate a TPU', 'backend "tpu"',
+                          'Leave out one of the two.')
 
 
 _current = Defaults()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 _FROM_TASK = re.compile(r'From (/job:\S+/task:\d+):\n([^\n]+)')
@@ -118,6 +119,24 @@ def mark_unopened(session: Any) -> None:
     Its `__del__` asks for a handle that only `__init__` sets.
     """
     session._session = None
+
+
+@contextlib.contextmanager
+def instead_of_sessions(call: Callable[[Any], None]) -> Iterator[None]:
+    """Calls `call` with the graph of every session that would be opened; it must raise an error."""
+    cls = session_class()
+    original = cls.__init__
+
+    def start(self: Any, target: Any = '', graph: Any = None, config: Any = None) -> None:
+        import tensorflow.compat.v1 as tf
+        mark_unopened(self)
+        call(tf.get_default_graph() if graph is None else graph)
+
+    cls.__init__ = start
+    try:
+        yield
+    finally:
+        cls.__init__ = original
 
 
 def eager_mode() -> Any:

@@ -261,6 +261,8 @@ E928 saver that a scaffold changes
 E930 part of the original runner
 W930 session at the port of a TPU
 E938 model of Keras 3
+E939 no TPU
+E940 backend that cannot be chosen
 ''',
     'migrating': '''
 E651 map that cannot be read

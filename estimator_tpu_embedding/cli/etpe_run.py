@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Any
 
 from ..checkpoint.options import CheckpointOptions, renames
-from ..core.specs import ID_POLICIES, KERNELS, Kernels, System
+from ..core.specs import BACKENDS, ID_POLICIES, KERNELS, Kernels, System
 from ..errors import ConfigError, EteError
 
 _FLAG = {'action': 'store_true'}
@@ -37,7 +37,11 @@ _GENERAL: dict[str, dict[str, Any]] = {
                   'say it: native (compiled kernels of this package), stock (operations of '
                   'TensorFlow), or auto (native where they are installed)'},
     '--kernel-threads': {'type': int, 'metavar': 'N', 'help': 'threads of the compiled kernels; by '
-                         'default one per core'}}
+                         'default one per core'},
+    '--backend': {'choices': BACKENDS, 'default': 'emulated', 'help': 'tpu runs on a real TPU, of '
+                  'this machine or at the address that the script has; by default it is emulated'},
+    '--graph-only': {'metavar': 'DIR', 'help': 'with --backend tpu, build the graphs for H hosts '
+                     'of C cores, write them to DIR and run nothing'}}
 
 _CHECKPOINTS: dict[str, dict[str, Any]] = {
     '--grow': {**_MANY, 'help': '* T has more rows now; those that are new begin with initial '
@@ -157,7 +161,8 @@ def _prepared(parsed: argparse.Namespace, options: CheckpointOptions) -> Any:
                 kernels=parsed.kernels, kernel_threads=parsed.kernel_threads,
                 workers=parsed.workers, processes=parsed.processes, expose=parsed.expose,
                 input_on_workers=parsed.input_on_workers,
-                old_python=not parsed.no_old_python)
+                old_python=not parsed.no_old_python, backend=parsed.backend,
+                graph_only=parsed.graph_only)
     if parsed.module is not None:
         return script.module(parsed.module)
     if parsed.script.lower().endswith('.ipynb'):

@@ -6,6 +6,7 @@ Only `py:` runs code, and only because the user typed it.
 
 from __future__ import annotations
 
+import glob
 import importlib
 import operator
 import os
@@ -39,7 +40,8 @@ def load(source: str) -> list[Source]:
         return reading.read_sources(source)
     if not os.path.isdir(source):
         return _of_checkpoint(source, [], source)
-    graphs = [os.path.join(source, 'graph.pbtxt')]
+    graphs = [os.path.join(source, 'graph.pbtxt'),
+              *sorted(glob.glob(os.path.join(glob.escape(source), '*.graph.pb')))]
     return steady(lambda: _of_checkpoint(newest(source), graphs, source), watch(source),
                   lambda found: False)
 

@@ -18,7 +18,8 @@ def install(hosts: int | None = None, cores: int | None = None, ids: str | None 
             checkpoint: CheckpointOptions | None = None, kernels: str | None = None,
             kernel_threads: int | None = None, workers: str | Sequence[str] | None = None,
             processes: int | None = None, expose: bool = False,
-            input_on_workers: bool = False, old_python: bool = False) -> None:
+            input_on_workers: bool = False, old_python: bool = False,
+            backend: str = 'emulated', graph_only: str | None = None) -> None:
     """Makes TF1 TPUEstimator scripts importable and sizes the emulated TPU system.
 
     Call it before TensorFlow is imported. It restores these names, under every path that
@@ -64,6 +65,10 @@ def install(hosts: int | None = None, cores: int | None = None, ids: str | None 
         `RunConfig` does not say it. See `RunConfig`.
       old_python: whether to bring back what Python and NumPy dropped, such as
         `inspect.getargspec` and `np.float`. Nothing that exists is changed.
+      backend: `'tpu'` runs jobs on a real TPU: the functions of TensorFlow for TPUs stay as they
+        are, and a TPUEstimator is the original's.
+      graph_only: with `backend='tpu'`, a directory in which each run of a TPUEstimator writes its
+        graphs, for a system of `hosts` and `cores`, instead of running.
 
     Raises:
       SetupError: if TensorFlow was imported without the legacy-Keras switch, or a
@@ -102,13 +107,17 @@ def install(hosts: int | None = None, cores: int | None = None, ids: str | None 
         id_policy='error' if ids is None else ids,
         kernels=Kernels('auto' if kernels is None else kernels, kernel_threads),
         checkpoint=checkpoint or CheckpointOptions(), step_limit=steps,
-        input_on_workers=input_on_workers))
-    deleted_modules.put_in_place()
+        input_on_workers=input_on_workers, backend=backend, graph_only=graph_only))
+    deleted_modules.put_in_place(with_resolver=backend == 'emulated' or graph_only is not None)
     import_paths.put_aliases()
-    tpu_functions.put_in_place()
-    tf2.put_in_place()
-    tf2.tell_who_trains()
-    plain_training.put_in_place()
+    if backend == 'emulated':
+        tpu_functions.put_in_place()
+        tf2.put_in_place()
+        tf2.tell_who_trains()
+    elif graph_only is not None:
+        tpu_functions.connect_nowhere()
+    if graph_only is None:
+        plain_training.put_in_place()
     library.load()  # So that graphs of `.meta` files that use it can be imported.
     if old_python:
         from . import old_python as dropped

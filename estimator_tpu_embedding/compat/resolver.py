@@ -19,8 +19,8 @@ from ..cluster.addresses import split
 from ..core.specs import System
 from ..errors import ConfigError
 from ..estimator import tpu_addresses
-from ..estimator.tpu_context import tpu_topology
 from ..hosts.placement import HOST_JOB
+from ..hosts.tpu_system import tpu_topology
 from ..runner.progress import announce
 
 _last: Any = None

@@ -20,7 +20,7 @@ from ..cluster.cluster import current
 from ..cluster.server import Target
 from ..errors import ConfigError, Problem, UnsupportedError, shown
 from ..estimator import tf_tpu, tpu_addresses
-from ..estimator.tpu_context import tpu_topology
+from ..hosts.tpu_system import tpu_topology
 from ..midlevel.replicas import forget_initialized
 from ..runner import towers
 from ..runner.progress import announce
@@ -45,12 +45,17 @@ def put_in_place() -> None:
     import_paths.put('tpu', import_paths.V1_ROOTS, cross_replica_sum=tf_tpu.cross_replica_sum,
                      initialize_system=tf_tpu.initialize_system,
                      shutdown_system=tf_tpu.shutdown_system)
+    connect_nowhere()
+    _refuse_feeds()
+    open_sessions_here()
+
+
+def connect_nowhere() -> None:
+    """Makes connecting to a TPU do nothing, and lists the cores of the emulated system."""
     for path, functions in connecting().items():
         import_paths.put(path, **functions)
     for path in ('config', 'config.experimental'):
         import_paths.put(path, **devices_listed())
-    _refuse_feeds()
-    open_sessions_here()
 
 
 def contact_workers() -> None:

@@ -17,6 +17,7 @@ from .optimizers import Optimizer, Rate, is_number
 
 COMBINERS = ('sum', 'mean', 'sqrtn', None)
 ID_POLICIES = ('error', 'drop', 'clip', 'mod')
+BACKENDS = ('emulated', 'tpu')
 KERNELS = ('auto', 'native', 'stock')
 MAX_THREADS = 1024
 

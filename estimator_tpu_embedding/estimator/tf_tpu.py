@@ -18,10 +18,10 @@ import tensorflow.compat.v1 as tf
 from .. import defaults
 from ..errors import Problem, UnsupportedError
 from ..hosts.placement import on
+from ..hosts.tpu_system import tpu_topology
 from ..runner.replica_sums import cross_replica_sums
 from ..runner.towers import Towers
 from . import tpu_addresses
-from .tpu_context import tpu_topology
 
 _TOWERS = ('estimator_tpu_embedding', 'towers')  # No string, so that no MetaGraph lists it.
 

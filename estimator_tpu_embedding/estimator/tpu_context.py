@@ -16,6 +16,7 @@ from ..cluster.worker_choice import ClusterChoice
 from ..core.deployment import Deployment, Invocation, per_host
 from ..core.specs import System, Topology
 from ..errors import ConfigError, Problem, counted
+from ..hosts.tpu_system import tpu_topology
 from ..runner.progress import announce
 from .tpu_addresses import choice_of
 from .tpu_config import InputPipelineConfig, TPUConfig
@@ -25,14 +26,6 @@ _HOST_DEVICE = '/device:CPU:0'
 
 CORES_PER_TPU_HOST = 8
 """Cores of a host of the TPU v2 and v3 systems that TF1 jobs were written for."""
-
-
-def tpu_topology(system: Topology) -> Any:
-    """Returns the `tf.tpu.experimental.Topology`: core `c` of host `h` is at `(c, h, 0, 0)`."""
-    return tf.tpu.experimental.Topology(
-        mesh_shape=[system.cores_per_host, system.num_hosts, 1, 1],
-        device_coordinates=[[[core, host, 0, 0] for core in range(system.cores_per_host)]
-                            for host in range(system.num_hosts)])
 
 
 def topology_of(master: str | None, resolver: Any, num_shards: int | None,

@@ -84,18 +84,6 @@ def _check_tables(tables: Mapping[str, Any], features: Mapping[str, Any]) -> Non
                          f'`table_to_config_dict`: {unknown}.')
 
 
-def _system_of(master: str | None, device_config: DeviceConfig | None,
-               master_job_name: str | None) -> tuple[Topology, str]:
-    """Returns the topology, and the beginning of the device strings of its hosts."""
-    if device_config is None:
-        tpu_addresses.announce_addresses('TPUEmbedding', master=master)
-        return topology_of(master, None, None), f'/job:{master_job_name or "localhost"}'
-    hosts, cores = device_config.num_hosts, device_config.num_cores
-    if cores % hosts:
-        raise ValueError(f'num_hosts ({hosts}) should divide num_cores ({cores}) but does not.')
-    return Topology(num_hosts=hosts, cores_per_host=cores // hosts), device_config.job_name
-
-
 def _check_mode(mode: int, parameters: Any, tables: Mapping[str, TableConfig]) -> None:
     """Raises ValueError unless training has optimizers, and inference none for all tables."""
     if mode == INFERENCE:
@@ -139,6 +127,13 @@ class TPUEmbedding:
     (['watched'], '/job:worker/replica:0/task:3/device:CPU:0')
     """
 
+    def __new__(cls, *args: Any, **kwargs: Any) -> TPUEmbedding:
+        """Makes one of genuine operations if this process has chosen a real TPU."""
+        if cls is TPUEmbedding and defaults.current().backend == 'tpu':
+            from .tpu_ops_embedding import TpuOpsEmbedding
+            cls = TpuOpsEmbedding
+        return super().__new__(cls)
+
     def __init__(self, table_to_config_dict: Mapping[str, TableConfig],
                  feature_to_config_dict: Mapping[str, FeatureConfig], batch_size: int, mode: int,
                  master: str | None = None, optimization_parameters: Any = None,
@@ -170,19 +165,13 @@ class TPUEmbedding:
             raise ValueError('partition_strategy must be "div" or "mod". Received: '
                              f'{partition_strategy}.')
         _check_tables(table_to_config_dict, feature_to_config_dict)
-        topology, job = _system_of(master, device_config, master_job_name)
-        self._cluster = tpu_addresses.cluster_of_loop(master)
-        if self._cluster and (problem := self._cluster.choice.hosts_problem(topology.num_hosts)):
-            raise ConfigError(problem)
+        topology = self._find_system(master, cluster_def, device_config, master_job_name)
         if batch_size % topology.num_cores:
             raise ValueError('`batch_size` is not a multiple of number of cores. `batch_size`='
                              f'{batch_size}, `_num_cores`={topology.num_cores}.')
         _check_mode(mode, optimization_parameters, table_to_config_dict)
-        self._tables, self._features = table_to_config_dict, feature_to_config_dict
-        self._placement = Placement(
-            topology, is_remote=self._cluster is not None and self._cluster.is_remote)
-        self._hosts = [self._placement.host(host) or f'{job}/replica:0/task:{host}/device:CPU:0'
-                       for host in range(topology.num_hosts)]
+        self._table_to_config_dict = table_to_config_dict
+        self._feature_to_config_dict = feature_to_config_dict
         self.optimization_parameters = (StochasticGradientDescentParameters(1.0)
                                         if mode == INFERENCE else optimization_parameters)
         tables, features = configs_to_specs(table_to_config_dict, feature_to_config_dict)
@@ -202,6 +191,28 @@ class TPUEmbedding:
         self.batch_size_per_core = self.plan.batch_size_per_core
         self._engines: dict[tf.Graph, GraphEngine] = {}
 
+    def _find_system(self, master: str | None, cluster_def: Any,
+                     device_config: DeviceConfig | None, job: str | None) -> Topology:
+        """Returns the topology, and keeps the hosts and the processes that they are."""
+        if device_config is None:
+            tpu_addresses.announce_addresses('TPUEmbedding', master=master)
+            topology, job = topology_of(master, None, None), f'/job:{job or "localhost"}'
+        else:
+            hosts, cores = device_config.num_hosts, device_config.num_cores
+            if cores % hosts:
+                raise ValueError(f'num_hosts ({hosts}) should divide num_cores ({cores}) but does '
+                                 'not.')
+            topology = Topology(num_hosts=hosts, cores_per_host=cores // hosts)
+            job = device_config.job_name
+        self._cluster = tpu_addresses.cluster_of_loop(master)
+        if self._cluster and (problem := self._cluster.choice.hosts_problem(topology.num_hosts)):
+            raise ConfigError(problem)
+        self._placement = Placement(
+            topology, is_remote=self._cluster is not None and self._cluster.is_remote)
+        self._hosts = [self._placement.host(host) or f'{job}/replica:0/task:{host}/device:CPU:0'
+                       for host in range(topology.num_hosts)]
+        return topology
+
     @property
     def hosts(self) -> list[str]:
         """The device strings of the hosts; with workers those of their tasks, whatever the job."""
@@ -210,12 +221,12 @@ class TPUEmbedding:
     @property
     def table_to_config_dict(self) -> dict[str, TableConfig]:
         """The tables, sorted by name."""
-        return collections.OrderedDict(sorted(self._tables.items()))
+        return collections.OrderedDict(sorted(self._table_to_config_dict.items()))
 
     @property
     def feature_to_config_dict(self) -> dict[str, FeatureConfig]:
         """The features, sorted by name."""
-        return collections.OrderedDict(sorted(self._features.items()))
+        return collections.OrderedDict(sorted(self._feature_to_config_dict.items()))
 
     @property
     def table_to_features_dict(self) -> dict[str, list[str]]:
@@ -257,11 +268,8 @@ class TPUEmbedding:
           ValueError: if there are variables of such names.
           ConfigError: if the names of slots belong to another optimizer than the table's.
         """
-        names = {table.name: (embedding_variable_name_by_table[table.name]
-                              if embedding_variable_name_by_table else table.name)
-                 for table in self.plan.tables}
-        slot_names = {table.name: _slot_names_of(table, slot_variable_names_by_table)
-                      for table in self.plan.tables}
+        names, slot_names = self._variable_names(embedding_variable_name_by_table,
+                                                 slot_variable_names_by_table)
         engine = self.engine
         tables = engine.create_tables(names, slot_names)
         slots = {}
@@ -269,8 +277,7 @@ class TPUEmbedding:
             hosted = tables[table.name]
             parts = [self._one_per_host(name, values, table) for name, values in zip(
                 slot_names[table.name], hosted.slots.values())]
-            slots[table.name] = (SLOT_TUPLES[_name_of_tuple(type(table.optimizer))](*parts)
-                                 if table.optimizer is not None and parts else None)
+            slots[table.name] = self._slot_tuple(table, parts)
         count = len(self.plan.tables) * self.plan.topology.num_hosts
 
         def retrieve_ops() -> list[tf.Operation]:
@@ -282,6 +289,20 @@ class TPUEmbedding:
              for table in self.plan.tables}, slots,
             load_ops=lambda: [tf.no_op('load_tpu_embedding_parameters') for _ in range(count)],
             retrieve_ops=retrieve_ops)
+
+    def _variable_names(self, names: Mapping[str, str] | None, slots: Mapping[str, Any] | None
+                        ) -> tuple[dict[str, str], dict[str, list[str]]]:
+        """Returns the names of the variables of tables and of their slots, given or by default."""
+        return ({table.name: names[table.name] if names else table.name
+                 for table in self.plan.tables},
+                {table.name: _slot_names_of(table, slots) for table in self.plan.tables})
+
+    @staticmethod
+    def _slot_tuple(table: TableSpec, parts: Sequence[Any]) -> Any:
+        """Returns the tuple of a table's optimizer, or `None` without slots."""
+        if table.optimizer is None or not parts:
+            return None
+        return SLOT_TUPLES[_name_of_tuple(type(table.optimizer))](*parts)
 
     def _one_per_host(self, name: str, parts: Sequence[tf.Variable], table: TableSpec
                       ) -> list[tf.Variable]:
@@ -312,7 +333,7 @@ class TPUEmbedding:
           ValueError: as the original does.
           InputError: for ids, indices or weights whose type or shape is wrong.
         """
-        devices = enqueue.check_datas(enqueue_datas_list, list(self._features),
+        devices = enqueue.check_datas(enqueue_datas_list, list(self._feature_to_config_dict),
                                       self.num_cores_per_host)
         if mode_override not in (None, 'train', 'inference', 'unspecified'):
             raise ValueError(f'Unsupported value {mode_override} specified for mode_override.')
@@ -364,6 +385,9 @@ class TPUEmbedding:
             raise ValueError('There are dynamic learning rates but step is None.')
         gradients = {feature.name: feature_to_gradient_dict[feature.name]
                      for feature in self.plan.features}
+        return self._send(gradients, step)
+
+    def _send(self, gradients: dict[str, tf.Tensor], step: Any) -> tf.Operation:
         return self.engine.update(gradients, step)
 
 

@@ -19,6 +19,7 @@ from ..errors import ConfigError, Problem
 from ..runner.gradient_capture import DUMMY_COLLECTION, GradientCapture
 from ..runner.towers import current_core
 from .tpu_embedding import TPUEmbedding
+from .tpu_ops_embedding import TpuOpsEmbedding
 
 Tensors = dict[str, tf.Tensor]
 
@@ -50,6 +51,8 @@ def create_dummy_table_variables(tpu_embedding: TPUEmbedding
     Raises:
       ValueError: if they exist in this variable scope.
     """
+    if isinstance(tpu_embedding, TpuOpsEmbedding):
+        return _with_initializer(tpu_embedding.create_dummies())
     dummies = collections.OrderedDict(
         (table.name, tf.get_variable(
             f'{DUMMY}{table.name}', [1], tf.float32,
@@ -58,6 +61,10 @@ def create_dummy_table_variables(tpu_embedding: TPUEmbedding
     engine = tpu_embedding.engine
     if engine.capture is None:  # Later replicas get the variables of the first.
         engine.capture = GradientCapture(tpu_embedding.plan, dummies)
+    return _with_initializer(dummies)
+
+
+def _with_initializer(dummies: dict[str, tf.Variable]) -> tuple[Tensors, tf.Operation]:
     return dummies, tf.variables_initializer(
         list(dummies.values()), name='tpu_embedding_dummy_table_variables_init')
 
@@ -75,7 +82,8 @@ def hook_dummy_table_variables_to_activations(
     Raises:
       ConfigError: if `create_dummy_table_variables` was not called.
     """
-    del dummy_table_variables  # The capture holds them.
+    if isinstance(tpu_embedding, TpuOpsEmbedding):
+        return tpu_embedding.hook(activations, dummy_table_variables)
     return collections.OrderedDict(_capture(tpu_embedding).hook(current_core(), activations))
 
 
@@ -89,6 +97,8 @@ def get_gradients_through_dummy_table_variables(tpu_embedding: TPUEmbedding) -> 
     Raises:
       ConfigError: if `create_dummy_table_variables` was not called.
     """
+    if isinstance(tpu_embedding, TpuOpsEmbedding):
+        return tpu_embedding.gradients()
     capture = _capture(tpu_embedding)
     capture.finish()
     return collections.OrderedDict(capture.gradients(current_core()))

@@ -18,7 +18,7 @@ from ..core.deployment import Deployment
 from ..runner import inference, summaries, training
 from ..runner.job import Job
 from ..runner.training import StopAtStep
-from . import job_settings, tpu_addresses, user_functions
+from . import job_settings, original_runner, tpu_addresses, user_functions
 from .embedding_spec import EmbeddingConfigSpec
 from .tpu_config import (
     ExportSavedModelApiVersion,
@@ -123,7 +123,7 @@ class TPUEstimator(WithoutTpu):
         tf.logging.info('_TPUContext: eval_on_tpu %s', eval_on_tpu)
         if not use_tpu and eval_on_tpu:
             tf.logging.warning('eval_on_tpu ignored because use_tpu is False.')
-        if use_tpu:
+        if use_tpu and config.backend == 'emulated':
             job_settings.check_directories(self.model_dir, embedding_config_spec)
         self._session_config: tf.ConfigProto = job_settings.without_arithmetic_optimizer(
             self._session_config)
@@ -133,6 +133,13 @@ class TPUEstimator(WithoutTpu):
         self._export_to_tpu = export_to_tpu
         self._export_to_cpu = export_to_cpu
         self._spec = embedding_config_spec
+        self._on_tpu: Any = None
+        if config.backend == 'tpu' and use_tpu:
+            self._on_tpu = original_runner.estimator_of(
+                model_fn, model_dir=self.model_dir, config=config, params=params,
+                eval_on_tpu=eval_on_tpu, export_to_tpu=export_to_tpu, export_to_cpu=export_to_cpu,
+                batch_axis=batch_axis, warm_start_from=warm_start_from,
+                embedding_config_spec=embedding_config_spec, **self._batch_sizes)
         if export_saved_model_api_version not in (1, 2, *ExportSavedModelApiVersion):
             raise ValueError('export_saved_model_api_version should be 1 or 2; got '
                              f'{export_saved_model_api_version}.')
@@ -161,6 +168,10 @@ class TPUEstimator(WithoutTpu):
           CheckpointError: if `model_dir` cannot be used, or its checkpoint cannot be restored.
         """
         _process.require_threads('train')
+        if self._on_tpu is not None:
+            original_runner.run(self._on_tpu, 'train', input_fn, hooks, steps, max_steps,
+                                saving_listeners)
+            return self
         if max_steps is not None and self.config.is_chief and os.path.isdir(self.model_dir):
             # The base class looks there for the step that is reached.
             with model_dir.claimed(self.model_dir):
@@ -209,6 +220,10 @@ class TPUEstimator(WithoutTpu):
           tf.errors.OutOfRangeError: if the data ends before the last step.
         """
         _process.require_threads('evaluate')
+        if self._on_tpu is not None:
+            on_tpu: dict[str, Any] = original_runner.run(
+                self._on_tpu, 'evaluate', input_fn, steps, hooks, checkpoint_path, name)
+            return on_tpu
         found = self._chosen(checkpoint_path)
         if not (self._use_tpu and self._eval_on_tpu):
             if self._use_tpu:
@@ -257,8 +272,14 @@ class TPUEstimator(WithoutTpu):
             raise TypeError('predict_keys must be a list of names of predictions, or None; got '
                             f'{predict_keys!r}.  predict takes no number of steps: it goes on to '
                             'the end of the data.')
+        if self._on_tpu is not None and self._spec is None:
+            yield from original_runner.run(self._on_tpu, 'predict', input_fn, predict_keys, hooks,
+                                           checkpoint_path, yield_single_examples)
+            return
+        if self._on_tpu is not None and original_runner.predicts_nowhere():
+            return
         found = self._chosen(checkpoint_path)
-        if not self._use_tpu:
+        if not self._use_tpu or self._on_tpu is not None:
             yield from self._predict_without_tpu(
                 found, input_fn, predict_keys, hooks, found and found.prefix,
                 yield_single_examples)

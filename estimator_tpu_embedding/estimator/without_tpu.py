@@ -117,6 +117,9 @@ class WithoutTpu(_Estimator):
         It gives what `predict` gives; its tables are in the order of ids.
         """
         _process.require_threads('export')
+        if defaults.current().graph_only is not None:
+            announce('export: nothing is written, since nothing was trained')
+            return None
         if not (self._export_to_cpu or self._export_to_tpu):
             raise ValueError('One of export_to_cpu and export_to_tpu must be true.')
         if not self._export_to_cpu:

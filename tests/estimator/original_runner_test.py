@@ -1,0 +1,95 @@
+"""Jobs for a real TPU: their graphs are the original's, and without a TPU they say so.
+
+No TPU was at hand, so nothing here runs on one.
+"""
+
+import json
+import textwrap
+
+import pytest
+from harness import tpu_graphs
+from harness.processes import ROOT, path_with_harness, run_harness, run_python
+
+GOLDENS = ROOT / 'tests' / 'golden' / 'tpu_graphs.json'
+JOB = '''
+    import tensorflow.compat.v1 as tf
+    from harness import tpu_jobs
+    tf.disable_v2_behavior()
+    tpu_jobs.train_and_evaluate('columns adagrad', {model_dir!r})
+    '''
+
+
+def run(tmp_path, *flags, deadline=60):
+    """Runs one of the jobs by `etpe run`."""
+    script = tmp_path / 'job.py'
+    script.write_text(textwrap.dedent(JOB.format(model_dir=str(tmp_path / 'model'))))
+    return run_python('-m', 'estimator_tpu_embedding', 'run', *flags, script,
+                      PYTHONPATH=path_with_harness(), deadline=deadline)
+
+
+def test_every_node_is_that_of_tensorflow_2_15():
+    theirs = tpu_graphs.unpacked(json.loads(GOLDENS.read_text()))
+    done = run_harness('tpu_graph_job')
+    assert done.returncode == 0
+    ours = json.loads(done.stdout.splitlines()[-1])
+    assert ours.keys() == theirs.keys() and len(ours) == 58
+    assert {name: different for name in ours
+            if (different := tpu_graphs.differences(ours[name], theirs[name]))} == {}
+
+
+def test_a_difference_in_one_node_is_seen():
+    graph = {'NoOp 12345678': 2, 'SendTPUEmbeddingGradients | N=4': 1}
+    other = {'NoOp 12345678': 2, 'SendTPUEmbeddingGradients | N=3': 1}
+    assert tpu_graphs.unpacked(json.loads(json.dumps(tpu_graphs.packed({'a': graph})))) == {
+        'a': graph}
+    assert tpu_graphs.differences(graph, graph) == {}
+    assert tpu_graphs.differences(graph, other) == {
+        'SendTPUEmbeddingGradients | N=3': (0, 1), 'SendTPUEmbeddingGradients | N=4': (1, 0)}
+
+
+def test_graph_only_writes_graphs_that_inspect_shows_and_trains_nothing(tmp_path):
+    directory = tmp_path / 'graphs'
+    done = run(tmp_path, '--backend', 'tpu', '--graph-only', directory, '--hosts', '2', '--cores',
+               '2')
+    assert done.returncode == 0
+    assert 'train: wrote the graph of ' in done.stderr and 'nothing ran' in done.stderr
+    assert sorted(path.name for path in directory.iterdir()) == [
+        'evaluate.config.pbtxt', 'evaluate.graph.pb', 'evaluate.system.pb',
+        'train.config.pbtxt', 'train.graph.pb', 'train.system.pb']
+    assert not list((tmp_path / 'model').glob('model.ckpt*'))
+    shown = run_python('-m', 'estimator_tpu_embedding', 'inspect', directory).stdout
+    assert 'training, global 16 = 2 hosts x 2 cores x 4, div' in shown and 'tbl_who' in shown
+
+
+def test_another_run_overwrites_no_graph(tmp_path):
+    for _ in range(2):
+        done = run(tmp_path, '--backend', 'tpu', '--graph-only', tmp_path / 'graphs')
+        assert done.returncode == 0
+    assert {path.name for path in (tmp_path / 'graphs').glob('train*.graph.pb')} == {
+        'train.graph.pb', 'train_2.graph.pb'}
+
+
+def test_without_a_tpu_a_job_ends_with_one_error_that_names_what_was_looked_for(tmp_path):
+    done = run(tmp_path, '--backend', 'tpu')
+    assert done.returncode == 1
+    assert "E939 backend \"tpu\": there must be a TPU at 'grpc://tpu:8470'" in done.stderr
+    assert not list((tmp_path / 'model').glob('model.ckpt*'))
+
+
+@pytest.mark.parametrize(('flags', 'said'), [
+    (('--graph-only', 'graphs'), 'only a job for a TPU has graphs to write'),
+    (('--backend', 'tpu', '--processes', '2'), 'they emulate a TPU')])
+def test_choices_that_exclude_each_other_are_refused(tmp_path, flags, said):
+    done = run(tmp_path, *flags)
+    assert done.returncode == 2 and said in done.stderr
+
+
+def test_a_process_that_emulates_a_tpu_refuses_a_job_for_a_real_one():
+    done = run_python('-c', textwrap.dedent('''
+        import estimator_tpu_embedding as ete
+        ete.install()
+        config = ete.RunConfig(backend='tpu')
+        ete.TPUEstimator(lambda features: None, config=config, train_batch_size=8)
+        '''))
+    assert done.returncode == 1
+    assert 'E940 RunConfig.backend: a real TPU needs the functions of TensorFlow' in done.stderr

@@ -1,0 +1,105 @@
+"""Summaries of TPU graphs, which tell what nodes there are by all that counts but their names.
+
+A node is described by its operation, attributes, device, inputs and control inputs. An input is
+described by the operation that makes it. TensorFlow 2.15 runs this file, too.
+"""
+
+import collections
+import hashlib
+import re
+
+from google.protobuf.message import DecodeError
+from tensorflow.core.protobuf.tpu import tpu_embedding_configuration_pb2
+
+_TPU = re.compile('TPU|feed|^CrossReplicaSum$')
+
+_LEFT_OUT = {'_class', 'bad_indices_policy', 'grad_a', 'grad_b', 'use_shardy_partitioner'}
+"""Attributes that name other nodes; and those that only later versions of TensorFlow have.
+
+The latter have their defaults in our graphs, which mean what TensorFlow 2.15 does.
+"""
+
+
+def of_graph(graph_def):
+    """Returns what `differences` compares: the number of nodes by description.
+
+    The nodes of embeddings, infeed, outfeed and replication are described in full, the others by
+    their operation and a hash of the rest.
+    """
+    nodes = {node.name: node for node in graph_def.node}
+    found = collections.Counter()
+    for node in graph_def.node:
+        text = _description(node, nodes)
+        found[text if _TPU.search(node.op) else f'{node.op} {_hash(text)}'] += 1
+    return dict(sorted(found.items()))
+
+
+def _hash(text):
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+def _description(node, nodes):
+    parts = [node.op, node.device or '-']
+    parts += [f'{key}={_value(value)}' for key, value in sorted(node.attr.items())
+              if key not in _LEFT_OUT]
+    inputs = [_producer(name, nodes) for name in node.input if not name.startswith('^')]
+    controls = sorted(nodes[name[1:]].op for name in node.input if name.startswith('^'))
+    return ' | '.join([*parts, f'inputs {_counted(inputs)}', f'after {_counted(controls)}'])
+
+
+def _value(value):
+    if value.WhichOneof('value') == 's':
+        text = _config(value.s) or re.sub(r'cluster\w*', 'cluster', value.s.decode('latin-1'))
+    else:
+        text = re.sub(r'\s*\n\s*|^\w+: ', ' ', str(value)).replace('list { }', '[]').strip()
+    return text if len(text) < 60 else f'hash {_hash(text)}'
+
+
+def _config(value):
+    """A config without the tags of rates, which TensorFlow 2.15 gives in the order of a set."""
+    config = tpu_embedding_configuration_pb2.TPUEmbeddingConfiguration()
+    try:
+        config.ParseFromString(value)
+    except DecodeError:
+        return ''
+    for table in config.table_descriptor:
+        table.optimization_parameters.learning_rate.dynamic.ClearField('tag')
+    return config.SerializeToString(deterministic=True).hex() if config.table_descriptor else ''
+
+
+def _producer(name, nodes):
+    name, _, output = name.partition(':')
+    return nodes[name].op + (f':{output}' if output else '')
+
+
+def _counted(operations):
+    """Equal neighbours become one, with their number."""
+    found = []
+    for operation in operations:
+        if found and found[-1][0] == operation:
+            found[-1][1] += 1
+        else:
+            found.append([operation, 1])
+    return '[' + ', '.join(f'{number} x {each}' for each, number in found) + ']'
+
+
+def packed(summaries):
+    """Returns summaries by name in a form without repetitions, for a file."""
+    texts = sorted({text for counts in summaries.values() for text in counts})
+    place = {text: index for index, text in enumerate(texts)}
+    return {'texts': texts, 'graphs': {
+        name: ' '.join(f'{place[text]}*{number}' for text, number in counts.items())
+        for name, counts in summaries.items()}}
+
+
+def unpacked(stored):
+    """The inverse of `packed`."""
+    return {name: {stored['texts'][int(place)]: int(number)
+                   for place, number in (pair.split('*') for pair in line.split())}
+            for name, line in stored['graphs'].items()}
+
+
+def differences(ours, theirs):
+    """Returns, by description, the numbers of nodes in two summaries where they differ."""
+    return {text: (ours.get(text, 0), theirs.get(text, 0))
+            for text in sorted({*ours, *theirs}) if ours.get(text) != theirs.get(text)}
