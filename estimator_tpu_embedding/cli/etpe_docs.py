@@ -11,12 +11,11 @@ JSON: `topic`, `title` and `text`; without a topic `topics`, a list of objects w
 from __future__ import annotations
 
 import argparse
-import importlib.resources
-from importlib.resources.abc import Traversable
+import pathlib
 
 from .report import Grid, Line, Report, as_command
 
-PACKAGE = importlib.resources.files(__package__.partition('.')[0])
+PACKAGE = pathlib.Path(__file__).parents[1]
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -27,12 +26,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     as_command(parser, _report)
 
 
-def topics() -> dict[str, Traversable]:
+def topics() -> dict[str, pathlib.Path]:
     """The file of each topic, by the name of the topic: the folder `docs/` comes first."""
-    return {_name(file.name): file
-            for folder in (PACKAGE / 'docs', PACKAGE)
-            for file in sorted(folder.iterdir(), key=lambda file: file.name)
-            if file.name.endswith('.md')}
+    return {_name(file.name): file for folder in (PACKAGE / 'docs', PACKAGE)
+            for file in sorted(folder.glob('*.md'))}
 
 
 def _name(file: str) -> str:
