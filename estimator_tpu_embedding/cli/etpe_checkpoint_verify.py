@@ -22,8 +22,7 @@ from ..checkpoint.manifest import StoredFile, read_manifest
 from ..checkpoint.opened_checkpoint import Opened, check_manifest
 from ..errors import CorruptCheckpointError, Problem, counted, shown
 from ..proto import reading
-from .checkpoint_argument import prefixes
-from .etpe_checkpoint_ls import require_readable_format
+from .checkpoint_argument import prefixes, require_readable_format
 from .report import Line, Report, as_command, as_data
 
 

@@ -65,7 +65,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def _checked(parsed: argparse.Namespace) -> Report:
     from ..migration.check_jobs import check
     given = checkpoint_argument.options(parsed)
-    prefix, prefix_b = (checkpoint_argument.chosen(path, given).prefix for path in (
+    prefix, prefix_b = (checkpoint_argument.Stored(path, given).prefix for path in (
         parsed.checkpoint, parsed.checkpoint_b or parsed.checkpoint))
     path = parsed.object_path if parsed.source_path is None else parsed.source_path
     try:

@@ -50,6 +50,7 @@ from ..migration.from_tf2 import Paths
 from ..migration.moves import Choices, Plan
 from ..migration.new_names import NOTHING
 from . import checkpoint_argument
+from .checkpoint_argument import Stored
 from .report import Grid, Line, Report, as_command, as_data, as_lines
 
 
@@ -152,8 +153,7 @@ def _like(parsed: argparse.Namespace, given: CheckpointOptions) -> Bundle | None
         return None
     from ..checkpoint import recover
     quick = dataclasses.replace(given, verify=VERIFY[1])
-    found = Bundle.open(checkpoint_argument.chosen(parsed.like, quick).prefix)
-    recover.verify(found.prefix, quick)
+    found = recover.verify(Stored(parsed.like, quick).prefix, quick).bundle
     if not checkpoint_contents.is_tf2(found):
         parsed.refuse('argument --like: it must be a checkpoint of TF2, such as dir/ckpt-1')
     return found
@@ -210,7 +210,7 @@ def _migrated(parsed: argparse.Namespace, way: CheckpointOptions, given: Checkpo
               ) -> Report:
     """Migrates the checkpoint that is chosen in one way, and verifies it as the user asks."""
     from ..checkpoint import recover
-    chosen = checkpoint_argument.chosen(parsed.src, way)
+    chosen = Stored(parsed.src, way)
     notes = [f'newer, but not whole: {name}' for name in chosen.newer]
     careful = given if given.verify == 'size' else dataclasses.replace(given, verify='crc32c')
     verify = functools.partial(recover.verify, chosen.prefix, careful, chosen.known)
