@@ -1,18 +1,4 @@
-"""`etpe checkpoint diff`: says how two checkpoints differ, comparing the rows of equal ids.
-
-The report in JSON has `a` and `b`, their paths; `notes`, `findings` and `skipped`, as in `show`;
-and `differences`, a list of objects. These have `name`, in `a` if it is there; `before` and
-`after`, type and shape, or `null`; `rows`, how many differ; `new`, how many more rows there are
-after; `most`, the largest absolute difference, or `"inf"`; `ids`, pairs of an id that differs and
-the largest difference in its row, 10 of them; and `kind`:
-
-- `added`, `removed`: only one of both has the tensor.
-- `changed`: its type or shape is another one.
-- `values`: rows differ.
-- `resized`: a table has more or fewer rows; the rows that both have are compared.
-- `content`: strings differ.
-- `unknown`: checksums differ, but the tensor was saved in slices that cannot be compared here.
-"""
+"""`etpe checkpoint diff`: says how two checkpoints differ, comparing the rows of equal ids."""
 
 from __future__ import annotations
 

@@ -1,12 +1,4 @@
-"""`etpe checkpoint export`: writes the rows of tables into files, in the order of ids.
-
-The report in JSON has these fields:
-
-- `where`: the checkpoint. `directory`: of the files. `format`: of the files.
-- `notes`, `skipped`: as in `show`.
-- `tables`: each with `name`, `rows`, `width`, `tensors` (each with `name`, `slot`, `dtype` and
-  `file`) and `bytes` of rows.
-"""
+"""`etpe checkpoint export`: writes the rows of tables into files, in the order of ids."""
 
 from __future__ import annotations
 

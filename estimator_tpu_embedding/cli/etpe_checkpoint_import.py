@@ -1,11 +1,4 @@
-"""`etpe checkpoint import`: makes a checkpoint of rows in files.
-
-The report in JSON has these fields:
-
-- `checkpoint`: the new one. `manifest_sha256`: of its manifest.
-- `notes`: facts for people.
-- `tables`: each with `name`, `rows` and `width`.
-"""
+"""`etpe checkpoint import`: makes a checkpoint of rows in files."""
 
 from __future__ import annotations
 

@@ -1,12 +1,4 @@
-"""`etpe checkpoint ls`: lists the checkpoints in a directory, and says which can be read.
-
-The report in JSON has `directory`, as it was given; `pointer`, the name that the file `checkpoint`
-names, or `null`; `stages`, folders of saves that did not end; `partial`, names of checkpoints that
-a job publishes or deletes, or did when it was killed; `findings`, a `code` and a `message` each;
-and `checkpoints`. These have `name`, `step` and `bytes`; `state`, which is `committed`, `legacy`,
-`v1` (not read here) or `incomplete`; `why`, the reason for the last two; `tables`, their number,
-`null` without a manifest; and `created`, in seconds since 1970, or `null`.
-"""
+"""`etpe checkpoint ls`: lists the checkpoints in a directory, and says which can be read."""
 
 from __future__ import annotations
 

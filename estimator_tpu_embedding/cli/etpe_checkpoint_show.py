@@ -1,17 +1,4 @@
-"""`etpe checkpoint show`: shows the tables and variables of one checkpoint.
-
-The report in JSON has these fields. Numbers that JSON lacks are strings.
-
-- `where`, `notes`: the path, and facts for people.
-- `step`, `created`, `created_by`, `plan_digest`, `manifest_sha256`: `null` without a manifest.
-- `findings`, `skipped`: its problems, and the problems of newer ones in its directory; each has a
-  `code` and a `message`.
-- `tables`: `name`, `rows`, `width`, `strategy`, `hosts`, `slots` and `bytes` (slots included).
-- `variables`: `name`, `type`, `shape` and `bytes`.
-- `vocabularies`: `feature`, `sha256` (of its words), `size`, `num_oov_buckets`, `default_value`.
-- `samples`: with `--sample`, `table`, `id`, `row` (as it is stored) and `values`.
-- `absent`: a `table`, its `rows`, and the `ids` that it lacks.
-"""
+"""`etpe checkpoint show`: shows the tables and variables of one checkpoint."""
 
 from __future__ import annotations
 

@@ -1,9 +1,6 @@
 """`etpe diff`: prints how two configs differ, and whether a checkpoint of the first fits the
 second.
 
-JSON: `a` and `b`, where the configs are; `differences`, objects with the members of `Difference`;
-`breaking` and `safe`, their numbers.
-
 A checkpoint holds the rows and slots of tables by name. A difference is breaking if a training
 could not restore the checkpoint without an option of `checkpoint/options.py`: a removed table,
 another shape, a missing slot. Learning rates, features, the number of hosts and all other

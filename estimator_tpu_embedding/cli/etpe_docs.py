@@ -3,9 +3,6 @@
 A topic is a Markdown file in `docs/` or at the top of the package, such as `CHANGELOG.md`. The
 name of a topic is the name of its file, in lower case and with `-` for `_`. Its title is the first
 line of the file. The name of the file, as texts link to it, is taken for the topic too.
-
-JSON: `topic`, `title` and `text`; without a topic `topics`, a list of objects with `topic` and
-`title`.
 """
 
 from __future__ import annotations

@@ -1,13 +1,4 @@
-"""`etpe doctor`: says what code needs to run, without running it.
-
-JSON: `"environment"`, a list of objects with `what` and `state`. `"findings"`, a list of objects
-with `code`, `severity`, `place`, `subject`, `written`, `message` and `verdict`; a
-place has `path`, `line`, `column`, `end_line`, `end_column` and `cell`, and is null for the
-environment. `"programs"`, with `path`, `command`, `reasons` and `stops`: the first 100 findings
-that may stop it. `"not_scanned"`, with `path` and `reason`. `"verdicts"` and `"ignored"` count uses
-of names and findings that were not selected. `"files"`, `"lines"`, `"errors"`, `"warnings"` and
-`"information"` are numbers.
-"""
+"""`etpe doctor`: says what code needs to run, without running it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""`etpe explain`: prints the title of a code, and the page of the documents that treats it.
-
-JSON: `code`, `severity`, `title` and `topic`; without a code `codes`, a list of such objects.
-"""
+"""`etpe explain`: prints the title of a code, and the page of the documents that treats it."""
 
 from __future__ import annotations
 

@@ -1,15 +1,4 @@
-"""`etpe inspect`: shows the tables and features of a config or a checkpoint.
-
-JSON: `configs`, one object per config: `where`; `kind`, which is `"config"`; `mode`, `hosts`,
-`cores`, `batch_size_per_core`, `strategy` and `settings` of the run; `bytes` and `padded_bytes` of
-all tables and slots; `strays`, features without a table; and `tables`. A table has `name`, `rows`,
-`dimension`, `padded_dimension`, `optimizer`, `settings`, `learning_rate`, `tag`, `slots`,
-`features`, `bytes` and `padded_bytes`. If its slots are unknown, `slots` is `null`, and the bytes
-count the table alone. Elsewhere `null` means "not stated".
-
-For a checkpoint there are also `checkpoint`, with the members of `checkpoint show`, and `findings`,
-which are its; `configs` may be empty.
-"""
+"""`etpe inspect`: shows the tables and features of a config or a checkpoint."""
 
 from __future__ import annotations
 

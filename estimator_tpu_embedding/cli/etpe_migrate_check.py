@@ -1,18 +1,4 @@
-"""`etpe migrate check`: trains two jobs from the same rows, and compares what they have saved.
-
-The report in JSON has these fields:
-
-- `a`, `b`, `steps`, `tolerance`: as given.
-- `checkpoint`, `checkpoint_b`: the prefixes from which the sides trained.
-- `equal`: whether all differences are within the tolerance.
-- `differences`: the tensors with others, after the first step after which there are any.
-- `largest`: the one of the rest with the largest difference; `null` if they are equal bit for bit.
-- `compared`: how many numbers, by kind, and `steps`, after how many steps.
-- `remarks`: texts about what was not compared, and about rows that hardly move.
-
-A difference has `step`, `kind`, `name`, `rows`, `most`, `row`, `column`, and the values `a` and
-`b`. Numbers that are not finite are texts.
-"""
+"""`etpe migrate check`: trains two jobs from the same rows, and compares what they have saved."""
 
 from __future__ import annotations
 

@@ -1,21 +1,4 @@
-"""`etpe migrate checkpoint`: takes a checkpoint to the other API.
-
-The report in JSON has these fields:
-
-- `source`, `destination`: paths; the destination is the prefix of the new checkpoint.
-- `to`: as given.
-- `step`: of the new checkpoint.
-- `moves`: all tensors: objects with `from`, `to`, `kind` (a type), `shape`, the orders of rows
-  `before` and `after`, and `reordered`.
-- `made`: variables that are computed, such as powers of Adam: objects with `name`, `kind`, `value`.
-- `left_out`: objects with `name` and `why`.
-- `unnamed`: variables without a new name, in a dry run.
-- `bytes`: of the tensors that go along.
-- `rows`: how many rows were compared afterwards; `null` if nothing was written.
-- `cleaned`: how many saves that did not end were removed from the destination.
-- `map`: the file of `--map-back`; `null` if none was written.
-- `notes`, `findings`: as in `etpe checkpoint show`.
-"""
+"""`etpe migrate checkpoint`: takes a checkpoint to the other API."""
 
 from __future__ import annotations
 

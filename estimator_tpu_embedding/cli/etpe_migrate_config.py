@@ -1,9 +1,4 @@
-"""`etpe migrate config`: writes a declaration for TF2, as Python source, or a config as text.
-
-JSON: `"to"`; `"where"`, the place of the input; `"text"`, the content of the file; `"file"`, its
-path, or null; and `"notes"`, a list of objects. Each has `where` (`job`, or the table or feature),
-`fact`, `remedy`, and `code`, which is empty for a mere remark.
-"""
+"""`etpe migrate config`: writes a declaration for TF2, as Python source, or a config as text."""
 
 from __future__ import annotations
 

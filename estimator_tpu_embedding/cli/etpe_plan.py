@@ -1,21 +1,4 @@
-"""`etpe plan`: shows the rows and bytes of each host, for the topology of a config or another one.
-
-JSON: `plans`, one object per config: `where`; `hosts`, `cores_per_host` and `strategy`;
-`batch_size`, which is global, or `null` if unknown; `tables`, with `name`, `rows` and
-`rows_per_host`; `rows_of_host`, `bytes_of_host` and `padded_bytes_of_host`, lists by host;
-`slots_unknown`, as in `etpe size`; `findings`, a list of messages; and `stats`, `null` without
-`--stats`. The rows of a config are at least the number of hosts, as TensorFlow writes them.
-
-`stats` has what `profile_data_directory` measured: `directory`; `tables`, those with a profile;
-`without_profile`, names of the other tables; `bytes_per_example_of_host`, the looked-up bytes, by
-strategy a list by host; `imbalance` of these by strategy, most over mean; and `recommended`, a
-strategy or `null`.
-
-A table in it has `name`; `first_step`, `last_step`, `steps` and `sampled_steps`, which were
-measured; `run`, with `hosts`, `cores_per_host`, `batch_size` and `strategy`; `ids_per_example`, a
-mean; `features`, with `name` and `ids_per_example`; and by strategy a `load`. That has `imbalance`
-of the ids per host, and `uncertain`, the part of the ids whose host is estimated.
-"""
+"""`etpe plan`: shows the rows and bytes of each host, for the topology of a config or another."""
 
 from __future__ import annotations
 

@@ -1,10 +1,4 @@
-"""`etpe size`: shows the bytes of tables and slots.
-
-JSON: `sizes`, one object per config: `where`; `tables`; `slots_unknown`, names of tables whose
-slots are not counted; `bytes` and `padded_bytes` of all tables. A table has `name`, `rows`,
-`dimension`, `padded_dimension` and `slots`; `table_bytes` and `slot_bytes`, padded, of one slot;
-`bytes` and `padded_bytes`, of the table and all slots.
-"""
+"""`etpe size`: shows the bytes of tables and slots."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""`etpe validate`: prints the errors and doubtful choices of a config, each with its code.
-
-JSON: `"errors"` and `"warnings"`, their numbers, and `"findings"`, a list of objects. Each has
-`where` (the input), `code`, `severity`, `object`, `rule`, `got` and `remedy`.
-"""
+"""`etpe validate`: prints the errors and doubtful choices of a config, each with its code."""
 
 from __future__ import annotations
 

@@ -1,12 +1,4 @@
-"""`etpe worker`: holds the shards of one host of a job, or shows which workers answer.
-
-The report of `etpe worker ls` in JSON has `workers`, one object per address: `address`, as it was
-given, and `why_not`, why it does not answer, or `''`. One that does also has `versions` of `etpe`,
-`TensorFlow`, `kernels` and `Python`; `pid` and `seconds` of its process; `memory`, bytes `used` by
-it and `available` on its machine; `listens`, the addresses on which it really listens; `tables`,
-with `name`, `rows` and `bytes` of its part; and `claim`, `null`, or `run`, `client`,
-`silent_seconds` and `seconds_left` of its client.
-"""
+"""`etpe worker`: holds the shards of one host of a job, or shows which workers answer."""
 
 from __future__ import annotations
 

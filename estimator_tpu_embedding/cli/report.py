@@ -2,8 +2,8 @@
 
 A terminal gets colours; `--format` chooses JSON. Every string from a file passes `printable`, so
 that no name can steer a terminal. A JSON report is one object. It has `"format"`, which is 1 until
-a member changes its meaning, `"command"`, and the members that the module of the command
-documents. New members may appear.
+a member changes its meaning, `"command"`, and the members that `docs/reports.md` has for the
+command. New members may appear.
 """
 
 from __future__ import annotations
