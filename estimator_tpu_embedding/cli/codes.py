@@ -8,11 +8,11 @@ is there, and no other.
 from __future__ import annotations
 
 import argparse
-import os
 import re
 from typing import NamedTuple
 
 from ..errors import did_you_mean
+from .etpe_docs import topics
 
 SEVERITIES = {'E': 'error', 'W': 'warning', 'I': 'information'}
 
@@ -30,14 +30,12 @@ class Entry(NamedTuple):
 
 
 def _read() -> dict[str, Entry]:
-    path = os.path.join(os.path.dirname(__file__), os.pardir, 'docs', 'errors.md')
     topic, found = '', {}
-    with open(path, encoding='utf-8') as file:
-        for line in file:
-            if heading := re.match(r'## \[.+\]\((.+)\.md\)', line):
-                topic = heading[1]
-            elif row := re.match(r'\| ([EWI]\d{3}) \| (.+) \|', line):
-                found[row[1]] = Entry(row[2], topic)
+    for line in topics()['errors'].read_text('utf-8').splitlines():
+        if heading := re.match(r'## \[.+\]\((.+)\.md\)', line):
+            topic = heading[1]
+        elif row := re.match(r'\| ([EWI]\d{3}) \| (.+) \|', line):
+            found[row[1]] = Entry(row[2], topic)
     return dict(sorted(found.items()))
 
 

@@ -1,4 +1,8 @@
-"""`etpe checkpoint diff`: says how two checkpoints differ, comparing the rows of equal ids."""
+"""Compares tables and variables by their names, and rows by their ids. A checkpoint is equal to a
+later one with the same values on another number of hosts, or with another strategy. If one is of
+TF1 and the other of TF2, names are taken as etpe migrate checkpoint gives them. Files are verified
+first. The exit status is 1 if checkpoints differ, or are damaged.
+"""
 
 from __future__ import annotations
 
@@ -26,12 +30,6 @@ _SIGNS = {'added': '+', 'removed': '-'}
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the command to its parser."""
-    parser.description = (
-        'Compares tables and variables by their names, and rows by their ids. A checkpoint is '
-        'equal to a later one with the same values on another number of hosts, or with another '
-        'strategy. If one is of TF1 and the other of TF2, names are taken as etpe migrate '
-        'checkpoint gives them. Files are verified first. The exit status is 1 if checkpoints '
-        'differ, or are damaged.')
     parser.add_argument('a', metavar='A')
     parser.add_argument('b', metavar='B')
     parser.add_argument('--rename', action='append', default=[], metavar='OLD=NEW', help='B calls '

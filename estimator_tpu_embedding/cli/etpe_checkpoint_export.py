@@ -1,4 +1,7 @@
-"""`etpe checkpoint export`: writes the rows of tables into files, in the order of ids."""
+"""Writes the rows of tables into files of DIR, in the order of ids. DIR must be empty or missing,
+and is there when all files are. Files of the checkpoint are verified first. --format names the
+files; --report is the form of the output.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +21,6 @@ if TYPE_CHECKING:  # The command alone needs NumPy.
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the command to its parser."""
-    parser.description = (
-        'Writes the rows of tables into files of DIR, in the order of ids. DIR must be empty or '
-        'missing, and is there when all files are. Files of the checkpoint are verified first. '
-        '--format names the files; --report is the form of the output.')
     parser.add_argument('path', metavar='CKPT', help='a checkpoint, or a model_dir')
     parser.add_argument('--table', metavar='T', action='append', default=[], help='a table, by '
                         'parts of its name that no other has; give it again for more tables. '

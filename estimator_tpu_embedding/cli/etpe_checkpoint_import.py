@@ -1,4 +1,7 @@
-"""`etpe checkpoint import`: makes a checkpoint of rows in files."""
+"""Makes a checkpoint that a job can start from, of the files in DIR that --table names. CKPT is the
+new checkpoint: a directory without checkpoints, or a name such as DIR2/model.ckpt-0. All files are
+checked first.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +24,6 @@ _NAMED = re.compile(r'(?P<table>[^=]+)=(?P<file>.+?\.(?:npy|safetensors|parquet)
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the command to its parser."""
-    parser.description = (
-        'Makes a checkpoint that a job can start from, of the files in DIR that --table names. '
-        'CKPT is the new checkpoint: a directory without checkpoints, or a name such as '
-        'DIR2/model.ckpt-0. All files are checked first.')
     parser.add_argument('dir', metavar='DIR', help='of the files')
     parser.add_argument('checkpoint', metavar='CKPT', help='the new checkpoint')
     parser.add_argument('--table', metavar='NAME=FILE[:COLUMN]', action='append', required=True,

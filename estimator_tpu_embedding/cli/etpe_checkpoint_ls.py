@@ -1,4 +1,4 @@
-"""`etpe checkpoint ls`: lists the checkpoints in a directory, and says which can be read."""
+"""Lists the checkpoints in a directory, and says which can be read."""
 
 from __future__ import annotations
 

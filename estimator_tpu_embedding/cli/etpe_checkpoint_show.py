@@ -1,4 +1,8 @@
-"""`etpe checkpoint show`: shows the tables and variables of one checkpoint."""
+"""Shows the tables that the manifest names, and all other variables.
+CheckpointOptions(expected_digest=...) takes the SHA-256 of the manifest. Files are verified first
+with --sample, and if PATH is a directory. The exit status is 1 if they are damaged, or if the
+manifest names something that is not there.
+"""
 
 from __future__ import annotations
 
@@ -29,11 +33,6 @@ _MOST_VALUES, _DIGITS = 8, 12
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the command to its parser."""
-    parser.description = (
-        'Shows the tables that the manifest names, and all other variables. '
-        'CheckpointOptions(expected_digest=...) takes the SHA-256 of the manifest. Files are '
-        'verified first with --sample, and if PATH is a directory. The exit status is 1 if they '
-        'are damaged, or if the manifest names something that is not there.')
     parser.add_argument('path', metavar='PATH')
     parser.add_argument('--sample', metavar='ID', nargs='+', type=_id, default=[],
                         help='show the rows of these ids in all tables')

@@ -1,4 +1,4 @@
-"""`etpe checkpoint verify`: reads all bytes of checkpoints, and reports damage."""
+"""Reads all bytes of checkpoints, and reports damage."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""`etpe docs`: prints the documentation that is installed with the package.
+"""Prints a topic of the documentation; without TOPIC, lists the topics.
 
-A topic is a Markdown file in `docs/` or at the top of the package, such as `CHANGELOG.md`. The
-name of a topic is the name of its file, in lower case and with `-` for `_`. Its title is the first
-line of the file. The name of the file, as texts link to it, is taken for the topic too.
+A topic is a Markdown file that is installed with the package. Its name is that of the file, in
+lower case and with hyphens. A link to the file, such as ../LOST_NAMES.md, is taken for it too.
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ PACKAGE = pathlib.Path(__file__).parents[1]
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the command to its parser."""
-    parser.description = 'Prints a topic of the documentation; without TOPIC, lists the topics.'
     parser.add_argument('topic', metavar='TOPIC', nargs='?', type=_name,
                         choices=sorted(topics()), help='such as checkpoints')
     as_command(parser, _report)

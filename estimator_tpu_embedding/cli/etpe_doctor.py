@@ -1,4 +1,6 @@
-"""`etpe doctor`: says what code needs to run, without running it."""
+"""Says which names, packages and flags the code of a project needs, and how to run it. The code is
+read and never run. The exit status is 1 if there are errors or warnings, or nothing to read.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +27,6 @@ _MEANINGS = {
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the command to its parser."""
-    parser.description = (
-        'Says which names, packages and flags the code of a project needs, and how to run it. '
-        'The code is read and never run. The exit status is 1 if there are errors or warnings, '
-        'or nothing to read.')
     parser.add_argument('paths', metavar='PATH', nargs='*', default=['.'], type=_path,
                         help='files and folders; without one, the working directory')
     codes.add_selection(parser)
@@ -89,7 +87,7 @@ def of_severity(findings: Iterable[Finding], letters: str) -> Sequence[Finding]:
 
 
 def data_of(diagnosis: Diagnosis) -> dict[str, Any]:
-    """Returns the members that this module documents."""
+    """Returns the report for programs."""
     return {
         'environment': [{'what': what, 'state': state} for what, state in diagnosis.environment],
         'findings': [finding_data(finding) for finding in diagnosis.findings],
@@ -106,9 +104,7 @@ def data_of(diagnosis: Diagnosis) -> dict[str, Any]:
 def finding_data(finding: Finding) -> dict[str, Any]:
     """Returns one of the objects in `findings`."""
     place = None if finding.place is None else finding.place._asdict()
-    return {'code': finding.code, 'severity': SEVERITIES[finding.code[0]], 'place': place,
-            'subject': finding.subject, 'written': finding.written, 'message': finding.message,
-            'verdict': finding.verdict}
+    return {**finding._asdict(), 'severity': SEVERITIES[finding.code[0]], 'place': place}
 
 
 def blocks_of(diagnosis: Diagnosis, most: int) -> list[Block]:

@@ -1,4 +1,8 @@
-"""`etpe inspect`: shows the tables and features of a config or a checkpoint."""
+"""Shows tables, features, topology and strategy, also of a config that is invalid. Bytes are those
+of a table and its slots; padded to a width that is a multiple of 8 floats, as the memory of the
+hardware holds them. A feature is shown with its shape on one core, and by its position if it has no
+name.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +26,6 @@ _HEAD = ('table', '>rows', '>dim', '>pad', 'optimizer', 'rate', '>slots', 'featu
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the command to its parser."""
-    parser.description = (
-        'Shows tables, features, topology and strategy, also of a config that is invalid. Bytes '
-        'are those of a table and its slots; padded to a width that is a multiple of 8 floats, '
-        'as the memory of the hardware holds them. A feature is shown with its shape on one '
-        'core, and by its position if it has no name.')
     as_command(parser, _report, 'INPUT')
 
 

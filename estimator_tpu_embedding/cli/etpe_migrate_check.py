@@ -1,4 +1,7 @@
-"""`etpe migrate check`: trains two jobs from the same rows, and compares what they have saved."""
+"""Trains two jobs for some steps from the rows of one checkpoint, each in a process of its own.
+Compares their tables, slots and other variables. If any differ, both train again for fewer steps,
+and the first step is named after which they do.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +28,6 @@ _SIDE = 'py:module:object of the {} job: a side of estimator_tpu_embedding.migra
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the command to its parser."""
-    parser.description = (
-        'Trains two jobs for some steps from the rows of one checkpoint, each in a process of its '
-        'own. Compares their tables, slots and other variables. If any differ, both train again '
-        'for fewer steps, and the first step is named after which they do.')
     parser.add_argument('a', metavar='A', help=_SIDE.format('old'))
     parser.add_argument('b', metavar='B', help=_SIDE.format('new'))
     parser.add_argument('--checkpoint', required=True, metavar='CKPT', help='of A: a model_dir, '

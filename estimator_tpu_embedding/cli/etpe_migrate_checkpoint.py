@@ -1,4 +1,7 @@
-"""`etpe migrate checkpoint`: takes a checkpoint to the other API."""
+"""Writes the tables, slots, step and other variables of SRC as a program of another API restores
+them, into the directory DST, and compares all rows by their ids. The exit status of a dry run is 1
+if variables have no new name.
+"""
 
 from __future__ import annotations
 
@@ -39,10 +42,6 @@ from .report import Grid, Line, Report, as_command, as_data, as_lines
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the command to its parser."""
-    parser.description = (
-        'Writes the tables, slots, step and other variables of SRC as a program of another API '
-        'restores them, into the directory DST, and compares all rows by their ids. The exit '
-        'status of a dry run is 1 if variables have no new name.')
     parser.add_argument('src', metavar='SRC', help='a model_dir, or a checkpoint such as '
                         'dir/model.ckpt-7 or dir/ckpt-7')
     parser.add_argument('dst', metavar='DST', help='a directory for the new checkpoint')

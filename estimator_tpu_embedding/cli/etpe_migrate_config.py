@@ -1,4 +1,6 @@
-"""`etpe migrate config`: writes a declaration for TF2, as Python source, or a config as text."""
+"""Writes the tables, features and optimizers of a job as Python source for an API of TF2, or as a
+config. What the API lacks becomes a comment.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +22,6 @@ from .report import Line, Report, as_command, printable
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the command to its parser."""
-    parser.description = (
-        'Writes the tables, features and optimizers of a job as Python source for an API of TF2, '
-        'or as a config. What the API lacks becomes a comment.')
     parser.add_argument('input', metavar='INPUT', help='a file with a config or a graph, a '
                         'SavedModel, a checkpoint, a model_dir, - for standard input, or '
                         'py:module:object: an EmbeddingConfigSpec, a TPUEmbedding of TF1, or a '

@@ -1,4 +1,7 @@
-"""`etpe plan`: shows the rows and bytes of each host, for the topology of a config or another."""
+"""Shows the rows and bytes of each host. What is not given is that of the config; the global batch
+stays. Tables of a config with fewer rows than hosts get a row for each, as in the config that
+TensorFlow writes for that many hosts. The exit status is 1 if the batch cannot be split.
+"""
 
 from __future__ import annotations
 
@@ -27,11 +30,6 @@ _MIN_GAIN = 0.1
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the command to its parser."""
-    parser.description = (
-        'Shows the rows and bytes of each host. What is not given is that of the config; the '
-        'global batch stays. Tables of a config with fewer rows than hosts get a row for each, as '
-        'in the config that TensorFlow writes for that many hosts. The exit status is 1 if the '
-        'batch cannot be split.')
     parser.add_argument('--hosts', type=int, metavar='H', help='number of hosts')
     parser.add_argument('--cores', type=int, metavar='C', help='cores per host')
     parser.add_argument('--strategy', choices=STRATEGIES, help='how rows are spread over hosts')

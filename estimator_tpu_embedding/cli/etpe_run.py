@@ -1,4 +1,9 @@
-"""`etpe run`: runs an unedited TPUEstimator script on an emulated TPU system."""
+"""Runs a script as "python SCRIPT ARGS..." would, a module as "python -m MODULE" would, or the code
+cells of a notebook in order, with the names in place that TensorFlow removed, on an emulated TPU
+system of H hosts with C cores each. With neither size given the system has one core, or as many as
+the script's TPUConfig(num_shards=...) says. What follows SCRIPT is handed to it untouched. The exit
+status is that of the script.
+"""
 
 from __future__ import annotations
 
@@ -70,13 +75,6 @@ _ALL = {**_GENERAL, **_CLUSTER, **_CHECKPOINTS}
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the command to its parser."""
     parser.usage = 'etpe run [OPTIONS] (SCRIPT | NOTEBOOK.ipynb | -m MODULE) [ARGS...]'
-    parser.description = (
-        'Runs a script as "python SCRIPT ARGS..." would, a module as "python -m MODULE" would, '
-        'or the code cells of a notebook in order, with the names in place '
-        'that TensorFlow removed, on an emulated TPU system of H hosts with C cores each. With '
-        'neither size given the system has one core, or as many as the script\'s '
-        'TPUConfig(num_shards=...) says. What follows SCRIPT is handed to it untouched. The '
-        'exit status is that of the script.')
     _add_options(parser)
     parser.add_argument('-m', dest='module', metavar='MODULE', help='run a module or package')
     parser.add_argument('script', metavar='SCRIPT', nargs='?', help='path of the script or '

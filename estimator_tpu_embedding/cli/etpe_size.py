@@ -1,4 +1,6 @@
-"""`etpe size`: shows the bytes of tables and slots."""
+"""Shows the bytes of each table and of its slots, padded to a width that is a multiple of 8 floats
+as the memory of the hardware holds them.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +16,6 @@ from .report import Grid, Line, Report, as_command, names_text
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the command to its parser."""
-    parser.description = (
-        'Shows the bytes of each table and of its slots, padded to a width that is a multiple '
-        'of 8 floats as the memory of the hardware holds them.')
     as_command(parser, _report, 'INPUT')
 
 

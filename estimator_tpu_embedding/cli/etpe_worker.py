@@ -1,4 +1,6 @@
-"""`etpe worker`: holds the shards of one host of a job, or shows which workers answer."""
+"""Holds the shards of one host of a job, until SIGTERM or Ctrl-C: etpe run --workers ... finds it.
+With "ls" it shows which workers answer.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +19,6 @@ _SECURITY = ('a stranger who reaches this port can run programs as this user: ke
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the command to its parser."""
-    parser.description = (
-        'Holds the shards of one host of a job, until SIGTERM or Ctrl-C: etpe run --workers ... '
-        'finds it. With "ls" it shows which workers answer.')
     parser.add_argument('--listen', metavar='HOST:PORT', help='where clients and other workers '
                         'reach it')
     parser.add_argument('--expose', action='store_true', help='listen although other machines can '
