@@ -104,17 +104,13 @@ def _cells(one: dict[str, Any]) -> list[str]:
     if one['why_not']:
         return [one['address'], 'no answer', *[''] * 6]
     try:
-        return _cells_of_answer(one)
+        tables, claim, memory = one['tables'], one['claim'], one['memory']
+        total = sum(table['bytes'] for table in tables)
+        return [
+            one['address'], str(one['pid']),
+            ', '.join(f'{name} {version}' for name, version in one['versions'].items()),
+            bytes_text(memory['used']), bytes_text(memory['available']), ', '.join(one['listens']),
+            f'{len(tables)}: {bytes_text(total)}' if tables else 'none',
+            f'{claim["client"]}, silent for {claim["silent_seconds"]} s' if claim else 'free']
     except (AttributeError, KeyError, TypeError):  # A stranger may have answered anything.
         return [one['address'], 'no answer of a worker', *[''] * 6]
-
-
-def _cells_of_answer(one: dict[str, Any]) -> list[str]:
-    tables, claim, memory = one['tables'], one['claim'], one['memory']
-    total = sum(table['bytes'] for table in tables)
-    return [
-        one['address'], str(one['pid']),
-        ', '.join(f'{name} {version}' for name, version in one['versions'].items()),
-        bytes_text(memory['used']), bytes_text(memory['available']), ', '.join(one['listens']),
-        f'{len(tables)}: {bytes_text(total)}' if tables else 'none',
-        f'{claim["client"]}, silent for {claim["silent_seconds"]} s' if claim else 'free']
