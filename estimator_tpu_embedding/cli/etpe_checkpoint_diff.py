@@ -48,16 +48,15 @@ def _report(parsed: argparse.Namespace) -> Report:
     damaged = [problem for one in {one.prefix: one for one in (a, b)}.values()
                for problem in one.damage()]
     if _is_across(a, b, parsed):
-        pairs, more = _paired(a, b, parsed, given)
+        pairs, more = _pairs_across_apis(a, b, parsed, given)
     else:
-        pairs, more = _pairs(a, b, given), _notes_on_order(a, b)
+        pairs, more = _pairs_of_one_api(a, b, given), _notes_on_order(a, b)
     notes = [*a.notes, *b.notes, *more, *_notes_on_words(a, b)]
     found = list(_differences(a, b, pairs))
     skipped = [*a.skipped, *b.skipped]
     data = {'a': a.where, 'b': b.where, 'notes': notes, 'differences': found,
             'findings': as_data(damaged), 'skipped': as_data(skipped)}
-    blocks = [*(Line(note, 'warn') for note in notes), *as_lines(skipped, 'warn'),
-              *_blocks(found), *as_lines(damaged)]
+    blocks = [*as_lines([*notes, *skipped], 'warn'), *_blocks(found), *as_lines(damaged)]
     return Report(blocks, data, status=1 if found or damaged else 0)
 
 
@@ -92,7 +91,7 @@ def _blocks(found: list[dict[str, Any]]) -> Iterator[Line | Grid]:
     yield Line(counted(len(found), 'difference'))
 
 
-def _pairs(a: Stored, b: Stored, given: CheckpointOptions) -> list[tuple[str, str]]:
+def _pairs_of_one_api(a: Stored, b: Stored, given: CheckpointOptions) -> list[tuple[str, str]]:
     """Returns what to compare: sorted pairs of tensors of `a` and `b`, `''` if one has none."""
     stored, here = (one.tables or one.bundle.tensors for one in (a, b))
     choices = tables_meant(given, stored, here)
@@ -121,9 +120,9 @@ def _is_across(a: Stored, b: Stored, parsed: argparse.Namespace) -> bool:
     return found
 
 
-def _paired(a: Stored, b: Stored, parsed: argparse.Namespace, given: CheckpointOptions
-           ) -> tuple[list[tuple[str, str]], list[str]]:
-    """As `_pairs`, by names of both APIs; lets both know how their rows are ordered. With notes."""
+def _pairs_across_apis(a: Stored, b: Stored, parsed: argparse.Namespace, given: CheckpointOptions
+                       ) -> tuple[list[tuple[str, str]], list[str]]:
+    """As `_pairs_of_one_api`, with notes. Lets both know how their rows are ordered."""
     map, places = read_map(parsed), paths(parsed.object_path, parsed.optimizer_path)
     of_a, of_b = (moves.read(one.prefix, places, names, given)
                   for one, names in ((a, map), (b, Map())))

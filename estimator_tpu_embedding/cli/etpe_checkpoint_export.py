@@ -47,7 +47,7 @@ def _report(parsed: argparse.Namespace) -> Report:
     written = rows_export.export(one.bundle, tables, parsed.format, parsed.output)
     data = {'where': one.where, 'directory': parsed.output, 'format': parsed.format,
             'notes': one.notes, 'skipped': as_data(one.skipped), 'tables': _data(written)}
-    return Report([*(Line(note, 'warn') for note in one.notes), *as_lines(one.skipped, 'warn'),
+    return Report([*as_lines([*one.notes, *one.skipped], 'warn'),
                    _grid(data['tables']), Line(f'written to {parsed.output}', 'good')], data)
 
 

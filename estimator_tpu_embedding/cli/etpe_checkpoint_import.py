@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ..checkpoint import manifest
 from ..errors import ConfigError, Problem, counted, shown
 from ..proto import reading
-from .report import Grid, Line, Report, as_command
+from .report import Grid, Line, Report, as_command, as_lines
 
 if TYPE_CHECKING:  # The command alone needs NumPy.
     from ..migration.rows_import import NamedFile
@@ -46,7 +46,7 @@ def _report(parsed: argparse.Namespace) -> Report:
     data = {'checkpoint': reading.label(prefix), 'manifest_sha256': manifest.digest(prefix),
             'notes': notes, 'tables': [{'name': name, 'rows': rows, 'width': width}
                                        for name, rows, width in shapes]}
-    return Report([*(Line(note, 'warn') for note in notes),
+    return Report([*as_lines(notes, 'warn'),
                    Grid(('table', '>rows', '>width'), [
                        (name, f'{rows:,}', str(width)) for name, rows, width in shapes]),
                    Line(f'committed as {prefix}', 'good')], data)

@@ -121,7 +121,7 @@ def _blocks(data: dict[str, Any]) -> Iterator[Line | Grid]:
     """Returns the report for people, from that for programs."""
     if data['manifest_sha256']:
         yield Line(f'SHA-256 of its manifest: {data["manifest_sha256"]}')
-    yield from (Line(note, 'warn') for note in data['notes'])
+    yield from as_lines(data['notes'], 'warn')
     grids = [
         (['table', '>rows', '>width', 'strategy', '>hosts', 'slots', '>bytes'],
          [[one['name'], f'{one["rows"]:,}', str(one['width']), one['strategy'], str(one['hosts']),

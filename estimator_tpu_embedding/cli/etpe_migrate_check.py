@@ -17,7 +17,7 @@ from ..migration.checkpoint_contents import TF2
 from ..migration.from_tf2 import Paths
 from . import checkpoint_argument
 from . import etpe_migrate_checkpoint as migration
-from .report import Grid, Line, Report, as_command, json_number
+from .report import Grid, Line, Report, as_command, as_lines, json_number
 
 if TYPE_CHECKING:  # It needs NumPy.
     from ..migration.check_jobs import Agreement, Difference
@@ -84,7 +84,7 @@ def _report(parsed: argparse.Namespace, checkpoint: str, checkpoint_b: str, foun
         'differences': list(map(_as_data, found.differences)),
         'largest': found.largest and _as_data(found.largest),
         'compared': {**found.numbers, 'steps': found.steps}, 'remarks': list(found.remarks)}
-    blocks: list[Line | Grid] = [Line(remark, 'warn') for remark in found.remarks]
+    blocks: list[Line | Grid] = [*as_lines(found.remarks, 'warn')]
     blocks.append(Grid(('compared', '>numbers'), [
         (kind, f'{count:,}') for kind, count in found.numbers.items()]))
     if found.largest is not None:

@@ -252,8 +252,7 @@ def _comments(parsed: argparse.Namespace, made: Plan) -> Iterator[str]:
 
 def _blocks(parsed: argparse.Namespace, made: Plan, data: dict[str, Any]
             ) -> Iterator[Line | Grid]:
-    for note in data['notes']:
-        yield Line(note, 'warn')
+    yield from as_lines(data['notes'], 'warn')
     yield from _plan_blocks(made, data)
     if data['cleaned']:
         yield Line(f'removed what {counted(data["cleaned"], "save")} that did not end '

@@ -94,9 +94,9 @@ def as_data(problems: Iterable[Problem]) -> list[dict[str, Any]]:
     return [{'code': problem.code, 'message': str(problem)} for problem in problems]
 
 
-def as_lines(problems: Iterable[Problem], tone: str = 'bad') -> list[Line]:
-    """Returns problems for people."""
-    return [Line(str(problem), tone) for problem in problems]
+def as_lines(said: Iterable[Problem | str], tone: str = 'bad') -> list[Line]:
+    """Returns problems and notes for people."""
+    return [Line(str(one), tone) for one in said]
 
 
 def time_text(seconds: float) -> str:
