@@ -23,8 +23,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
                         'reach it')
     parser.add_argument('--expose', action='store_true', help='listen although other machines can '
                         'reach this one; ' + _SECURITY)
-    parser.add_argument('--threads', type=int, metavar='N', help='threads that TensorFlow computes '
-                        'with; by default one per core')
     parser.add_argument('--lease', type=float, metavar='SECONDS', help=argparse.SUPPRESS)
     parser.add_argument('--parent', type=int, metavar='PID', help=argparse.SUPPRESS)
     parser.set_defaults(command=_serve, refuse=parser.error)
@@ -41,8 +39,6 @@ def _serve(parsed: argparse.Namespace) -> int:
     """Is a worker until it is ended."""
     if parsed.listen is None:
         parsed.refuse('the following arguments are required: --listen')
-    if parsed.threads is not None and parsed.threads < 1:
-        parsed.refuse(f'--threads must be at least 1, not {parsed.threads}')
     from ..cluster import addresses
     address = addresses.parsed(parsed.listen, lowest_port=0 if parsed.parent is not None else 1)
     if address is None:
@@ -55,8 +51,8 @@ def _serve(parsed: argparse.Namespace) -> int:
     lease = worker.LEASE_SECONDS if parsed.lease is None else parsed.lease
     tell = _tell if parsed.parent is None else _tell_parent
     try:
-        return worker.serve(address, tell, expose=parsed.expose, threads=parsed.threads,
-                            lease_seconds=lease, parent=parsed.parent)
+        return worker.serve(address, tell, expose=parsed.expose, lease_seconds=lease,
+                            parent=parsed.parent)
     except EteError as error:
         sys.stderr.write(''.join(f'etpe worker: {one}\n' for one in error.problems))
         return 2
