@@ -225,12 +225,7 @@ def _can_be_table(tensor: Tensor) -> bool:
 
 
 def report_of(paths: Sequence[str], look: Callable[[], Report]) -> Report:
-    """Returns a report, which is made again if a job deleted one of its checkpoints meanwhile.
-
-    Args:
-      paths: of checkpoints, or of directories in which one is chosen.
-      look: makes the report.
-    """
+    """Returns what `look` makes of these paths, anew if a job meanwhile deleted a checkpoint."""
     names = [path if os.path.isdir(path) or (part := file_names.parse(path)) is None
              else part.checkpoint for path in paths]
     states = [watch(name) for name in names if os.path.isdir(name) or signature(name)]

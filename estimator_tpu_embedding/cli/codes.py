@@ -18,15 +18,10 @@ SEVERITIES = {'E': 'error', 'W': 'warning', 'I': 'information'}
 
 
 class Entry(NamedTuple):
-    """What is known of a code.
+    """What is known of a code."""
 
-    Attributes:
-      title: a few words.
-      topic: of `etpe docs`.
-    """
-
-    title: str
-    topic: str
+    title: str  # A few words.
+    topic: str  # Of `etpe docs`.
 
 
 def _read() -> dict[str, Entry]:

@@ -24,19 +24,12 @@ _TONES = {COMMITTED: '', LEGACY: 'warn', V1: 'bad', INCOMPLETE: 'bad'}
 
 
 class Found(NamedTuple):
-    """A checkpoint in a directory.
-
-    Attributes:
-      name: in the directory.
-      files: bytes of its files, by name.
-      problem: why it cannot be read; `None` if it can.
-      manifest: if there is one that can be read.
-    """
+    """A checkpoint in a directory."""
 
     name: str
-    files: dict[str, int]
-    problem: Problem | None
-    manifest: Manifest | None
+    files: dict[str, int]  # The bytes of its files, by name.
+    problem: Problem | None  # Why it cannot be read.
+    manifest: Manifest | None  # If there is one that can be read.
 
     @property
     def step(self) -> int | None:

@@ -70,10 +70,7 @@ def where(place: Place | None) -> str:
 
 
 def _grouped(findings: Iterable[Finding]) -> list[tuple[Finding, int]]:
-    """Returns the first finding of each code and name, and how many there are.
-
-    The codes come in order, and of each the most frequent names first.
-    """
+    """Returns the first finding and the count of each code and name: frequent names first."""
     found: dict[tuple[str, str], list[Finding]] = collections.defaultdict(list)
     for finding in findings:
         found[finding.code, finding.subject].append(finding)
@@ -108,11 +105,8 @@ def finding_data(finding: Finding) -> dict[str, Any]:
 
 
 def blocks_of(diagnosis: Diagnosis, most: int) -> list[Block]:
-    """Returns the blocks of the report.
-
-    Args:
-      diagnosis: to be printed.
-      most: errors and warnings per program, and lines of each other kind; others are counted.
+    """Returns the report for people, with so many errors and warnings per program at most, and so
+    many lines of each other kind.
     """
     return [*(Line(f'{what}: {state}') for what, state in diagnosis.environment),
             *_findings(of_severity(diagnosis.findings, 'EW'),

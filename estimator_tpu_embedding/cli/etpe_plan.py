@@ -107,11 +107,7 @@ def _cells(table: TableView, hosts: int) -> tuple[str, ...]:
 
 
 def _imbalance(load: Sequence[float]) -> float:
-    """Returns most over mean; 1 is even.
-
-    >>> _imbalance([3, 1])
-    1.5
-    """
+    """Returns most over mean; 1 is even."""
     total = sum(load)
     return max(load) * len(load) / total if total else 1.0
 
@@ -133,13 +129,7 @@ def _partition(table: TableView, hosts: int) -> Partition:
 
 def per_host(tables: Iterable[TableView], hosts: int, weigh: Callable[[TableView], int]
              ) -> list[int]:
-    """Returns the sum over all tables for each host. It is the same under `div` and `mod`.
-
-    Args:
-      tables: of the config.
-      hosts: number of hosts that share the rows.
-      weigh: returns the weight of a row of a table: 1 for rows, its bytes for bytes.
-    """
+    """Returns the weights of the rows of all tables on each host: the same by `div` and `mod`."""
     least, steps = 0, [0] * hosts
     for table in tables:
         partition, weight = _partition(table, hosts), weigh(table)

@@ -49,11 +49,7 @@ GROUPS = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one command, and returns its exit status.
-
-    Args:
-      arguments: words after the program's name; if it is `None`, the words of this process.
-    """
+    """Runs a command, by these words or else by those of the process; returns its exit status."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     chosen = next((argument for argument in given if argument in COMMANDS), None)
     if arguments is None and chosen == 'doctor':

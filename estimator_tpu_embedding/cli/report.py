@@ -36,17 +36,11 @@ class Line(NamedTuple):
 
 
 class Grid(NamedTuple):
-    """A table.
+    """A table."""
 
-    Attributes:
-      head: titles of the columns; one that begins with `>` is aligned to the right.
-      rows: as many cells each as there are columns.
-      tones: of the rows, all `''` if left out.
-    """
-
-    head: Sequence[str]
+    head: Sequence[str]  # Titles of the columns; one that begins with `>` is aligned to the right.
     rows: Sequence[Sequence[str]]
-    tones: Sequence[str] = ()
+    tones: Sequence[str] = ()  # Of the rows, all `''` if left out.
 
 
 Block = Line | Grid | str
@@ -54,17 +48,11 @@ Block = Line | Grid | str
 
 
 class Report(NamedTuple):
-    """The result of a command.
+    """The result of a command."""
 
-    Attributes:
-      blocks: for people.
-      data: for programs.
-      status: exit status: 0, or 1 with findings or differences.
-    """
-
-    blocks: Sequence[Block]
-    data: Mapping[str, Any]
-    status: int = 0
+    blocks: Sequence[Block]  # For people.
+    data: Mapping[str, Any]  # For programs.
+    status: int = 0  # The exit status: 0, or 1 with findings or differences.
 
 
 def printable(text: str, most: int = MAX_LINE) -> str:
