@@ -197,8 +197,9 @@ class Stored:
 
     def problems(self) -> tuple[Problem, ...]:
         """Returns what its manifest says that is not so."""
+        manifest = self.manifest  # Before the index: a job deletes them in this order.
         try:
-            check_manifest(Opened(self.bundle, self.manifest))
+            check_manifest(Opened(self.bundle, manifest))
         except CorruptCheckpointError as error:
             return error.problems
         return ()
