@@ -133,7 +133,7 @@ def _findings(findings: Sequence[Finding], most: int) -> Iterator[Line]:
 
 
 def _line(finding: Finding) -> str:
-    parts = (where(finding.place), finding.code, ENTRIES[finding.code][0],
+    parts = (where(finding.place), finding.code, ENTRIES[finding.code].title,
              printable(finding.written or finding.subject, _MOST_WRITTEN), finding.message)
     return '  '.join(part for part in parts if part)
 

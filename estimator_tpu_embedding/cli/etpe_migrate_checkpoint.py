@@ -227,10 +227,19 @@ def _report(parsed: argparse.Namespace, made: Plan, notes: list[str],
         migrate_checkpoint.check_destination(made, parsed.dst, prefix, parsed.overwrite)
     data: dict[str, Any] = {
         'source': made.contents.bundle.prefix, 'destination': prefix, 'to': parsed.to,
-        **_as_data(made, parsed.drop_rest), 'rows': rows, 'cleaned': cleaned,
-        'map': parsed.map_back, 'notes': notes,
-        'findings': as_data(skipped)}
-    return Report([*as_lines(skipped, 'warn'), *_blocks(parsed, made, data)], data,
+        'step': made.step, 'moves': [
+            {'from': move.source, 'to': move.target, 'kind': move.tensor.kind,
+             'shape': list(move.tensor.shape), 'before': _order_text(move.before),
+             'after': _order_text(move.after), 'reordered': move.is_reordered}
+            for move in made.moves],
+        'made': [{'name': one.target, 'kind': KINDS[one.dtype][0], 'value': one.value}
+                 for one in made.made],
+        'left_out': [{'name': name, 'why': why} for name, why in made.left_out.items()],
+        'unnamed': [] if parsed.drop_rest else [
+            named.variable.name for named in made.nameless],
+        'bytes': made.bytes, 'rows': rows, 'cleaned': cleaned, 'map': parsed.map_back,
+        'notes': notes, 'findings': as_data(skipped)}
+    return Report([*as_lines(skipped, 'warn'), *_blocks(made, data)], data,
                   status=1 if data['unnamed'] and parsed.dry_run else 0)
 
 
@@ -250,39 +259,6 @@ def _comments(parsed: argparse.Namespace, made: Plan) -> Iterator[str]:
                                                 else [])])
 
 
-def _blocks(parsed: argparse.Namespace, made: Plan, data: dict[str, Any]
-            ) -> Iterator[Line | Grid]:
-    yield from as_lines(data['notes'], 'warn')
-    yield from _plan_blocks(made, data)
-    if data['cleaned']:
-        yield Line(f'removed what {counted(data["cleaned"], "save")} that did not end '
-                   'had left', 'warn')
-    size = bytes_text(data['bytes'])
-    if data['rows'] is None:
-        yield Line(f'dry run: {size} would go to {data["destination"]}', 'warn')
-    else:
-        yield Line(f'{data["destination"]}: {size}, {counted(data["rows"], "row")} '
-                   'compared with the source, all equal', 'good')
-        if data['map'] is not None:
-            yield Line(f'{data["map"]}: the map that leads back', 'good')
-
-
-def _as_data(plan: Plan, drops_rest: bool) -> dict[str, Any]:
-    """Returns a plan for programs; that of a dry run may lack names."""
-    return {
-        'step': plan.step,
-        'moves': [
-            {'from': move.source, 'to': move.target, 'kind': move.tensor.kind,
-             'shape': list(move.tensor.shape), 'before': _order_text(move.before),
-             'after': _order_text(move.after), 'reordered': move.is_reordered}
-            for move in plan.moves],
-        'made': [{'name': one.target, 'kind': KINDS[one.dtype][0], 'value': one.value}
-                 for one in plan.made],
-        'left_out': [{'name': name, 'why': why} for name, why in plan.left_out.items()],
-        'unnamed': [] if drops_rest else [named.variable.name for named in plan.nameless],
-        'bytes': plan.bytes}
-
-
 def _order_text(order: Partition | None) -> str:
     """Returns how rows are ordered, for people."""
     if order is None or order.stores_by_id:
@@ -290,8 +266,9 @@ def _order_text(order: Partition | None) -> str:
     return f'{order.strategy}:{order.num_hosts}'
 
 
-def _plan_blocks(plan: Plan, data: dict[str, Any]) -> Iterator[Line | Grid]:
-    """Yields a plan for people: a line for each tensor, those of tables first."""
+def _blocks(plan: Plan, data: dict[str, Any]) -> Iterator[Line | Grid]:
+    """Yields the report for people: a line for each tensor, those of tables first."""
+    yield from as_lines(data['notes'], 'warn')
     moves = sorted(plan.moves, key=lambda move: move.variable is None or (
         not move.variable.is_table))
     rows = [(plan.contents.text_of(move.source), str(move.place or move.target), move.tensor.kind,
@@ -311,3 +288,14 @@ def _plan_blocks(plan: Plan, data: dict[str, Any]) -> Iterator[Line | Grid]:
                    'bad')
         for one in (named.variable for named in plan.nameless):
             yield Line(map_file.line(one.name, map_file.UNKNOWN, one.is_table or one.may_be_table))
+    if data['cleaned']:
+        yield Line(f'removed what {counted(data["cleaned"], "save")} that did not end '
+                   'had left', 'warn')
+    size = bytes_text(data['bytes'])
+    if data['rows'] is None:
+        yield Line(f'dry run: {size} would go to {data["destination"]}', 'warn')
+    else:
+        yield Line(f'{data["destination"]}: {size}, {counted(data["rows"], "row")} '
+                   'compared with the source, all equal', 'good')
+        if data['map'] is not None:
+            yield Line(f'{data["map"]}: the map that leads back', 'good')
