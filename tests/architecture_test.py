@@ -98,7 +98,7 @@ HOMES = {
         names, {'STORED_BY_ID[]', 'partition.STORED_BY_ID[]'}, {'core/partition.py'}),
     'how messages call a checkpoint': (strings, {'checkpoint '}, {'checkpoint/file_names.py'}),
     'a manifest of another checkpoint': (
-        strings, {'E614'}, {'checkpoint/opened_checkpoint.py'}),
+        strings, {'E614'}, {'checkpoint/recover.py'}),
     'environment': (
         uses, {'os.environ', 'os.getenv', 'os.putenv'},
         {'compat/environment.py', 'cluster/local_workers.py', 'cluster/server.py'}),
@@ -152,7 +152,7 @@ UNSAFE = {  # modules and names that nothing may have
 
 STRATEGIES = {  # where something is compared with 'div' or 'mod'
     'core/partition.py',
-    'checkpoint/opened_checkpoint.py',  # the enum of a config
+    'checkpoint/restore_plan.py',  # the enum of a config
     'estimator/tpu_estimator.py',  # refuses mod without a TPU, as the original
     'doctor/traps.py'}  # reads what a script says
 

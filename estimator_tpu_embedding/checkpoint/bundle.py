@@ -28,7 +28,7 @@ from ..errors import CorruptCheckpointError, Problem, shown
 from ..proto import files
 from ..proto.files import Malformed, Wire
 from . import sstable
-from .file_names import data_of, index_of, label
+from .file_names import INDEX, data_of, label
 from .tensors import BFLOAT16, NO_ROW, STRING, Index, Piece, Tensor, number_of_shards
 
 if TYPE_CHECKING:  # Tools that only list tensors start without NumPy.
@@ -51,7 +51,6 @@ class Bundle:
     """
 
     def __init__(self, prefix: str, tensors: dict[str, Tensor], files: tuple[str, ...]):
-        """Takes the findings of `open`."""
         self.prefix = prefix
         self.tensors = tensors
         self.files = files
@@ -60,12 +59,11 @@ class Bundle:
     def open(cls, prefix: str) -> Bundle:
         """Reads the index of a checkpoint, such as `dir/model.ckpt-7`, and the sizes of its files.
 
-        Raises:
-          CorruptCheckpointError: E613, if a file is missing or a link, or a checksum in the index
-            does not hold. Also if the bytes of a tensor are not there, or belong to two tensors.
+        E613 if a file is missing or a link, or a checksum in the index does not hold. Also if the
+        bytes of a tensor are not there, or belong to two tensors.
         """
         base = os.path.basename(prefix)
-        index_file = index_of(base)
+        index_file = base + INDEX
         with opened(prefix, index_file) as file:
             size = files.size_of(file)
             if size > sstable.MAX_BYTES:
@@ -88,11 +86,8 @@ class Bundle:
     def read(self, name: str, first: int, stop: int) -> np.ndarray:
         """Returns rows `first` to `stop` of a tensor of numbers, as they are stored.
 
-        Returns:
-          `[stop - first, ...]`; `[1]` for a single number. bfloat16 is returned as float32.
-
-        Raises:
-          CorruptCheckpointError: if they cannot be read as rows of numbers.
+        They are `[stop - first, ...]`; `[1]` for a single number. bfloat16 is returned as float32.
+        E613 if they cannot be read as rows of numbers.
         """
         import numpy as np
         tensor = self.tensors[name]
@@ -159,14 +154,6 @@ class Bundle:
             except Malformed:
                 return False
         return sstable.masked(crc) == piece.crc
-
-    def chunks(self, name: str, most: int = 2**24) -> Iterator[tuple[int, np.ndarray]]:
-        """Yields (first row, rows) of all rows, as `read` gives them, some `most` bytes at once."""
-        tensor = self.tensors[name]
-        self._check_readable(tensor)
-        step = max(most // max(tensor.row_bytes, 1), 1)
-        for first in range(0, tensor.rows, step) if tensor.row_bytes else ():
-            yield first, self.read(name, first, min(first + step, tensor.rows))
 
     def segments(self) -> dict[str, list[tuple[Piece, Tensor]]]:
         """Returns the pieces in each data file, in their order in the file."""

@@ -12,7 +12,7 @@ import google_crc32c
 
 from ..proto.checkpoint_format_pb2 import BundleEntry, BundleHeader
 from . import sstable
-from .file_names import data_of, index_of
+from .file_names import INDEX, data_of
 from .storage import created
 from .tensors import KINDS, STRING, slice_key
 
@@ -131,7 +131,7 @@ class BundleWriter:
         content = sstable.content_of([
             (b'', header.SerializeToString()),
             *((key, entry.SerializeToString()) for key, entry in sorted(self._entries.items()))])
-        with created(index_of(self._prefix)) as file:
+        with created(self._prefix + INDEX) as file:
             file.write(content)
 
     def _reserve(self, key: bytes, dtype: int, shape: Sequence[int], size: int,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from ..errors import (
@@ -15,16 +15,7 @@ from ..errors import (
     Problem,
     UnreadableConfigError,
 )
-from .file_names import (
-    INDEX,
-    MANIFEST,
-    beginning_of_files,
-    by_checkpoint,
-    index_of,
-    label,
-    manifest_path,
-    partial_of,
-)
+from .file_names import INDEX, MANIFEST, PARTIAL, beginning_of_files, by_checkpoint, label
 
 _T = TypeVar('_T')
 
@@ -43,7 +34,17 @@ Signature = tuple[tuple[str, int, int, int, int], ...]
 
 def signature(checkpoint: str) -> Signature:
     """Returns a value that changes if a file of a checkpoint is replaced, written or deleted."""
-    return tuple(sorted(_stats(checkpoint)))
+    directory, base = os.path.split(checkpoint)
+    found = []
+    # The reader of a file says that it is missing.
+    with contextlib.suppress(FileNotFoundError), os.scandir(directory or '.') as entries:
+        for entry in entries:
+            if entry.name.startswith(beginning_of_files(base)):
+                with contextlib.suppress(FileNotFoundError):
+                    status = entry.stat(follow_symlinks=False)
+                    found.append((entry.name, status.st_dev, status.st_ino, status.st_size,
+                                  status.st_mtime_ns))
+    return tuple(sorted(found))
 
 
 def is_gone(checkpoint: str) -> bool:
@@ -52,8 +53,8 @@ def is_gone(checkpoint: str) -> bool:
     A job takes the manifest away first and puts it there last. A checkpoint without a manifest is
     there as long as its index is. A checkpoint that lacks other files is damaged, and not gone.
     """
-    return not os.path.lexists(manifest_path(checkpoint)) and (
-        os.path.lexists(partial_of(checkpoint)) or not os.path.lexists(index_of(checkpoint)))
+    return not os.path.lexists(checkpoint + MANIFEST) and (
+        os.path.lexists(checkpoint + PARTIAL) or not os.path.lexists(checkpoint + INDEX))
 
 
 def rotated_away(checkpoint: str) -> CheckpointError:
@@ -102,7 +103,7 @@ def watch(path: str) -> Callable[[], object]:
                 return sorted(name for name in os.listdir(path) if name.endswith((MANIFEST, INDEX)))
         now = signature(path)
         folder, name = os.path.split(path)
-        if is_gone(path) and (now != first or os.path.lexists(partial_of(path))
+        if is_gone(path) and (now != first or os.path.lexists(path + PARTIAL)
                               or name not in by_checkpoint(os.listdir(folder or '.'))):
             raise rotated_away(path)
         return now
@@ -122,15 +123,3 @@ def steady_each(checkpoints: Iterable[str], read: Callable[[str], _T],
                 raise
             deleted.append(checkpoint)
     return found, deleted
-
-
-def _stats(checkpoint: str) -> Iterator[tuple[str, int, int, int, int]]:
-    directory, base = os.path.split(checkpoint)
-    # The reader of a file says that it is missing.
-    with contextlib.suppress(FileNotFoundError), os.scandir(directory or '.') as entries:
-        for entry in entries:
-            if entry.name.startswith(beginning_of_files(base)):
-                with contextlib.suppress(FileNotFoundError):
-                    status = entry.stat(follow_symlinks=False)
-                    yield (entry.name, status.st_dev, status.st_ino, status.st_size,
-                           status.st_mtime_ns)

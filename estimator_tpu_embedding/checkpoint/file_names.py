@@ -23,7 +23,7 @@ from __future__ import annotations
 import os
 import re
 import secrets
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from ..errors import shown
@@ -33,8 +33,6 @@ BASE = 'model.ckpt'
 OBJECT_BASE = 'ckpt'
 """The base of the names that `tf.train.CheckpointManager` gives the checkpoints of TF2."""
 POINTER = 'checkpoint'
-STAGED_POINTER = f'{POINTER}.tmp'
-"""The name of the file `checkpoint` while it is being written."""
 
 INDEX, DATA, GRAPH, MANIFEST = '.index', '.data', '.meta', '.tables.json'
 """The kinds of files; but for `DATA` each is how the name of such a file ends."""
@@ -46,9 +44,8 @@ _REPLACEMENT = '.ete-replaces-'
 _NOTE = '.etpe-note-'
 _STEP = re.compile(r'-(0|[1-9][0-9]{0,18})\Z')
 _DATA = re.compile(r'(.+)\.data-[0-9]{5}-of-[0-9]{5}', re.DOTALL)
-_OF_FORMAT_V1 = re.compile(r'(.+?)(?:-[0-9]{5}-of-[0-9]{5})?', re.DOTALL)
 _UNFINISHED = re.compile(
-    re.escape(STAGED_POINTER) + r'(-[0-9a-f]{8})?'
+    r'checkpoint\.tmp(-[0-9a-f]{8})?'
     r'|(graph\.pbtxt|checkpoint(_input\w*)?)\.tmp[0-9a-f]{32}'
     r'|' + re.escape(_NOTE) + r'[0-9A-Za-z]{1,64}', re.ASCII)
 
@@ -107,26 +104,6 @@ def label(checkpoint: str) -> str:
     return f'checkpoint {shown(os.path.basename(checkpoint), 255)}'
 
 
-def index_of(checkpoint: str) -> str:
-    """Returns the name or path of its index."""
-    return checkpoint + INDEX
-
-
-def graph_of(checkpoint: str) -> str:
-    """Returns the name or path of its graph."""
-    return checkpoint + GRAPH
-
-
-def manifest_path(checkpoint: str) -> str:
-    """Returns the name or path of its manifest."""
-    return checkpoint + MANIFEST
-
-
-def partial_of(checkpoint: str) -> str:
-    """Returns the name or path of its manifest while it is being published or deleted."""
-    return checkpoint + PARTIAL
-
-
 def data_of(checkpoint: str, shards: int) -> list[str]:
     """Returns the names or paths of its data files, in the order of their numbers."""
     return [f'{checkpoint}.data-{shard:05d}-of-{shards:05d}' for shard in range(shards)]
@@ -145,30 +122,17 @@ def beginning_of_files(checkpoint: str) -> str:
 def by_checkpoint(files: Iterable[str]) -> dict[str, list[str]]:
     """Returns the names of the files of each checkpoint, sorted, by its name.
 
-    Files of TensorFlow's old format V1 have no suffix. They count if another file of the
-    checkpoint is there, or if they have names as a job gives them. A `PARTIAL` never counts.
+    A `PARTIAL` does not count.
 
-    >>> by_checkpoint(['a.index', 'model.ckpt-3', 'events'])
-    {'a': ['a.index'], 'model.ckpt-3': ['model.ckpt-3']}
+    >>> by_checkpoint(['a.index', 'model.ckpt-3.meta', 'events'])
+    {'a': ['a.index'], 'model.ckpt-3': ['model.ckpt-3.meta']}
     """
     found: dict[str, list[str]] = {}
-    rest = []
     for file in sorted(files):
         part = parse(file)
-        if part is None:
-            rest.append(file)
-        elif part.kind != PARTIAL:
+        if part is not None and part.kind != PARTIAL:
             found.setdefault(part.checkpoint, []).append(file)
-    for file in rest:
-        match = _OF_FORMAT_V1.fullmatch(file)
-        if match is not None and (match[1] in found or is_of_a_job(match[1])):
-            found.setdefault(match[1], []).append(file)
     return found
-
-
-def is_of_format_v1(checkpoint: str, files: Collection[str]) -> bool:
-    """Whether a checkpoint with these files, as `by_checkpoint` finds them, has the format V1."""
-    return index_of(checkpoint) not in files and any(parse(file) is None for file in files)
 
 
 def new_stage(step: int) -> str:
@@ -202,8 +166,8 @@ def replaced_by(name: str) -> str | None:
 
 
 def new_staged_pointer() -> str:
-    """Returns another name for the staged pointer, where something else has the usual one."""
-    return f'{STAGED_POINTER}-{secrets.token_hex(4)}'
+    """Returns a name for the file `checkpoint` while it is being written."""
+    return f'{POINTER}.tmp-{secrets.token_hex(4)}'
 
 
 def is_unfinished(file: str) -> bool:

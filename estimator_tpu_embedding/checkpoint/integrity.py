@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 from ..errors import CorruptCheckpointError, Problem, shown
 from ..proto import files
 from .bundle import Bundle, corrupt, is_checkable, opened, shortened
-from .file_names import DATA, graph_of, label, parse
+from .file_names import DATA, GRAPH, label, parse
 from .manifest import StoredFile
 from .tensors import BFLOAT16, Piece, Tensor
 
@@ -57,8 +57,8 @@ def scan(bundle: Bundle) -> Scanned:
     """
     prefix, segments = bundle.prefix, bundle.segments()
     names = list(bundle.files)
-    if os.path.lexists(graph_of(prefix)):
-        names.append(graph_of(os.path.basename(prefix)))
+    if os.path.lexists(prefix + GRAPH):
+        names.append(os.path.basename(prefix) + GRAPH)
     nonfinite: collections.Counter[str] = collections.Counter()
     with _readers() as pool:
         scanned = list(pool.map(
@@ -154,12 +154,8 @@ def _is_finite(chunk: memoryview, code: str) -> bool:
 def check_crcs(bundle: Bundle) -> list[str]:
     """Compares the bytes of all tensors of a checkpoint with the checksums in the index.
 
-    Returns:
-      The names of the tensors whose checksum is not understood here, sorted.
-
-    Raises:
-      CorruptCheckpointError: E613 for each file that cannot be read, or whose bytes are not as they
-        were written, with the names of its damaged tensors.
+    It returns the names of the tensors whose checksum is not understood here, sorted. E613 has each
+    file whose bytes are not as they were written, with the names of its damaged tensors.
     """
     segments = bundle.segments()
     problems: list[Problem] = []
@@ -178,22 +174,20 @@ def check_crcs(bundle: Bundle) -> list[str]:
 def check_files(prefix: str, files: Mapping[str, StoredFile], how: str) -> Bundle:
     """Opens a checkpoint, and makes sure that its files are as its manifest lists them.
 
-    With `'crc32c'` the index must have its SHA-256, and the data the checksums in the index.
-
-    Raises:
-      CorruptCheckpointError: E618 with a problem for each file that is missing, a link or another
-        file. E613 if the files are as listed, but are no checkpoint.
+    With `'crc32c'` the index must have its SHA-256, and the data the checksums in the index. E618
+    has each file that is missing, a link or another file. E613 if the files are as listed, but are
+    no checkpoint.
     """
     names = sorted(files)
     quick = {name for name in names if (part := parse(name)) is not None and part.kind == DATA}
     ways = {name: 'size' if how == 'crc32c' and name in quick else how for name in names}
     with _readers() as pool:
         found = list(pool.map(
-            lambda name: list(_differences(prefix, name, files[name], ways[name])), names))
+            lambda name: _difference(prefix, name, files[name], ways[name]), names))
     problems = [Problem('E618', label(prefix),
                         f'its file {shown(name, 255)} must be as the manifest says', got,
                         'Use an older one, or restore the file from a copy.')
-                for name, differences in zip(names, found) for got in differences]
+                for name, got in zip(names, found) if got]
     if problems:
         raise CorruptCheckpointError(*problems)
     bundle = Bundle.open(prefix)
@@ -207,22 +201,20 @@ def check_files(prefix: str, files: Mapping[str, StoredFile], how: str) -> Bundl
     return bundle
 
 
-def _differences(prefix: str, name: str, stored: StoredFile, how: str) -> Iterator[str]:
-    """Yields how a file differs from its entry in the manifest; nothing if it does not."""
+def _difference(prefix: str, name: str, stored: StoredFile, how: str) -> str:
+    """Returns how a file differs from its entry in the manifest; `''` if it does not."""
     if not os.path.lexists(os.path.join(os.path.dirname(prefix), name)):
-        yield 'listed in manifest, not found'
-        return
+        return 'listed in manifest, not found'
     try:
         with opened(prefix, name) as file:
             if (size := files.size_of(file)) != stored.size:
-                yield f'{size:,} bytes, not {stored.size:,}'
-            elif how != 'size':
-                read = _Reader(prefix, name, file)
-                read.skip_to(None)
-                if read.digest.hexdigest() != stored.sha256:
-                    yield f'another SHA-256, {read.digest.hexdigest()}' + _culprits(prefix, name)
+                return f'{size:,} bytes, not {stored.size:,}'
+            if how == 'size':
+                return ''
+            found = hashlib.file_digest(file, 'sha256').hexdigest()  # type: ignore[arg-type]
     except CorruptCheckpointError as error:
-        yield error.problems[0].got
+        return error.problems[0].got
+    return '' if found == stored.sha256 else f'another SHA-256, {found}{_culprits(prefix, name)}'
 
 
 def _culprits(prefix: str, name: str) -> str:

@@ -107,4 +107,4 @@ def _has_state(prefix: str) -> bool:
                 f'its file {shown(name, 255)} must be a regular file that can be read',
                 shown(error.strerror or error), 'Remove it: the input then starts from another '
                 'state, or from its beginning.')) from error
-    return file_names.index_of(base) in names
+    return base + file_names.INDEX in names

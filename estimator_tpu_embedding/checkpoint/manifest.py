@@ -26,7 +26,7 @@ from ..core.vocabulary_digests import Vocabulary
 from ..errors import CorruptCheckpointError, Problem, shown
 from ..proto import files
 from ..version import VERSION
-from .file_names import MANIFEST, PARTIAL, label, manifest_path, parse
+from .file_names import MANIFEST, PARTIAL, label, parse
 
 FORMAT = 3
 _OWN = 'sha256'
@@ -142,14 +142,14 @@ def tensors_of(variable: str, table: StoredTable) -> list[str]:
 
 def read_manifest(checkpoint: str) -> Manifest | None:
     """Reads the manifest beside a checkpoint; `None` if there is none, E611 if it is unreadable."""
-    path = manifest_path(checkpoint)
+    path = checkpoint + MANIFEST
     return read_file(path, os.path.basename(checkpoint)) if os.path.lexists(path) else None
 
 
 def read_file(path: str, name: str) -> Manifest:
     """Reads the manifest at a path, of the checkpoint of that name; E611 if it cannot."""
     with _must_be_readable(path, name):
-        return _from_json(_content(path), name)
+        return _parsed(files.content_of(path, _MAX_BYTES, follow=False), name)
 
 
 @contextlib.contextmanager
@@ -167,29 +167,15 @@ def _must_be_readable(path: str, name: str) -> Iterator[None]:
 
 def digest(checkpoint: str) -> str:
     """Returns the SHA-256 of a manifest, which covers the hashes of all files; else E611."""
-    path = manifest_path(checkpoint)
+    path = checkpoint + MANIFEST
     with _must_be_readable(path, os.path.basename(checkpoint)):
-        return hashlib.sha256(_content(path)).hexdigest()
+        return hashlib.sha256(files.content_of(path, _MAX_BYTES, follow=False)).hexdigest()
 
 
-def _content(path: str) -> bytearray:
-    with files.open_regular(path, follow=False) as file:
-        content = files.read_at_most(file, _MAX_BYTES + 1)
-    if len(content) > _MAX_BYTES:
-        raise ValueError(f'more than {_MAX_BYTES} bytes')
-    return content
-
-
-def _from_json(content: bytearray, checkpoint: str) -> Manifest:
+def _parsed(content: bytearray, checkpoint: str) -> Manifest:
     fields = files.json_object(content, _MAX_VALUES)
     own = fields.pop(_OWN, None)
-    manifest = _checked(dict(fields), checkpoint)
-    if own != files.sha256_of_json(fields):
-        raise ValueError('its SHA-256 of itself is another one: it was damaged or edited')
-    return manifest
-
-
-def _checked(fields: dict[str, Any], checkpoint: str) -> Manifest:
+    is_unchanged = own == files.sha256_of_json(fields)
     version = fields.pop('format')
     if version != FORMAT:
         raise ValueError(f'format {version!r}, written by {shown(fields.get("created_by"))}; '
@@ -206,6 +192,8 @@ def _checked(fields: dict[str, Any], checkpoint: str) -> Manifest:
         raise ValueError(f'more than {limits.MAX_TABLES} tables or {_MAX_FILES} files')
     if len(fields['vocabularies']) > limits.MAX_FEATURES:
         raise ValueError(f'vocabularies of more than {limits.MAX_FEATURES} features')
+    if not is_unchanged:
+        raise ValueError('its SHA-256 of itself is another one: it was damaged or edited')
     return Manifest(**{
         **fields, 'config': base64.b64decode(fields['config'], validate=True),
         'applied': _applied(fields['applied']),

@@ -21,13 +21,12 @@ from absl import logging
 
 from ..errors import CheckpointError, CheckpointWriteError, Problem, shown
 from ..proto import files
-from . import commit, file_names, pointer, removal
-from .file_names import POINTER, index_of
-from .opened_checkpoint import Opened
+from . import commit, file_names, pointer
+from .commit import Saved
+from .file_names import INDEX, POINTER
 from .options import CheckpointOptions
-from .recover import Known, recover
-from .retention import Saved
-from .storage import Storage, make_writable, set_aside
+from .recover import Known, Opened, recover
+from .storage import Storage, set_aside
 
 LOCK = '.ete-lock'
 _MOST_BYTES = 4096
@@ -57,7 +56,7 @@ def claimed(directory: str) -> Iterator[int]:
     except OSError as error:
         raise CheckpointWriteError(_unwritable(directory, error)) from error
     with _locked(directory), Storage(directory) as storage:
-        count = _tidy(storage)
+        count = commit.clean(storage)
         status = storage.status(POINTER)
         if status is not None and not (stat.S_ISREG(status.st_mode)
                                        or stat.S_ISLNK(status.st_mode)):
@@ -73,26 +72,7 @@ def tidy(directory: str) -> None:
     make no file: its stage is gone, and the next stage has another name.
     """
     with Storage(directory) as storage:
-        _tidy(storage)
-
-
-def _tidy(storage: Storage) -> int:
-    """Ends or deletes what saves and deletions left; returns how many."""
-    removal.finish_replacements(storage)
-    count = removal.clean(storage)
-    if count:
-        logging.info('%s: removed what %d saves or deletions that did not end had left.',
-                     storage.path(''), count)
-    return count
-
-
-def require_writable(directory: str) -> None:
-    """Makes a directory of this machine if it is missing; E621 if it cannot be written to."""
-    try:
-        if '://' not in directory:
-            make_writable(directory)
-    except OSError as error:
-        raise CheckpointWriteError(_unwritable(directory, error)) from error
+        commit.clean(storage)
 
 
 def saved_in(directory: str, base: str) -> list[Saved]:
@@ -104,7 +84,7 @@ def saved_in(directory: str, base: str) -> list[Saved]:
     named = pointer.read(directory)
     steps = {file_names.step_of(name) for name in (named.all if named is not None else ())
              if file_names.base_of(name) == base
-             and os.path.lexists(os.path.join(directory, index_of(name)))}
+             and os.path.lexists(os.path.join(directory, name + INDEX))}
     return [Saved(step) for step in sorted(step for step in steps if step is not None)]
 
 
@@ -112,10 +92,7 @@ def continue_from(directory: str, found: Opened) -> list[str]:
     """Makes the file `checkpoint` name the checkpoint from which training continues.
 
     Newer ones are damaged. They stay until their step is saved again, and the retention no longer
-    counts them.
-
-    Returns:
-      Facts for the user: which ones are damaged, and whether `checkpoint` named another.
+    counts them. It returns facts for the user: which ones, and whether `checkpoint` named another.
     """
     folder, name = os.path.split(found.prefix)
     facts = [f'{problem}  {name} is restored instead.' for problem in found.skipped]
@@ -123,7 +100,7 @@ def continue_from(directory: str, found: Opened) -> list[str]:
         return facts
     other = pointer.named_in(directory)
     if not facts and other and other != name and os.path.lexists(
-            index_of(os.path.join(directory, other))):
+            os.path.join(directory, other) + INDEX):
         facts.append(f'the file "checkpoint" names {shown(other)}, but {name} is restored, the '
                      f'newest that is whole; to go back, move those after {shown(other)} away')
     base = file_names.base_of(name)
@@ -134,10 +111,7 @@ def continue_from(directory: str, found: Opened) -> list[str]:
 
 def settle(directory: str, options: CheckpointOptions, known: Known | None = None
            ) -> Opened | None:
-    """Makes the file `checkpoint` name the newest whole checkpoint, which it returns.
-
-    Raises as `recover`.
-    """
+    """Makes the file `checkpoint` name the newest whole checkpoint, which `recover` finds."""
     found = recover(directory, options, known)
     if found is not None:
         continue_from(directory, found)
@@ -164,12 +138,7 @@ def _unwritable(directory: str, error: OSError) -> Problem:
 
 @contextlib.contextmanager
 def _locked(directory: str) -> Iterator[None]:
-    """Holds the lock of a directory; no other process or thread can.
-
-    Raises:
-      CheckpointError: E622 if another job holds it; says which process, on which host, since when.
-      CheckpointWriteError: E621 if the file of the lock cannot be made.
-    """
+    """Holds the lock of a directory; no other process or thread can."""
     with _opened(directory) as file:
         if not _is_taken(file, directory):
             yield  # Some network file systems have no locks; there nothing can be promised.
@@ -191,15 +160,14 @@ def _locked(directory: str) -> Iterator[None]:
 @contextlib.contextmanager
 def _opened(directory: str) -> Iterator[FileIO]:
     """Opens the file of the lock; child processes do not keep it open when this one has ended."""
-    path = os.path.join(directory, LOCK)
     try:
-        descriptor = _descriptor(path)
+        opened = FileIO(os.path.join(directory, LOCK), 'r+', opener=_descriptor)
     except OSError as error:
         raise CheckpointWriteError(Problem(
             'E621', f'model_dir {directory}', f'the file {LOCK} of its lock must be a regular '
             'file that can be written', shown(error.strerror or error), 'Use a directory that '
             f'this process may write to; if {LOCK} is no regular file, remove it.')) from error
-    with FileIO(descriptor, 'r+') as file:
+    with opened as file:
         _open.add(file)
         try:
             yield file
@@ -207,7 +175,7 @@ def _opened(directory: str) -> Iterator[FileIO]:
             _open.discard(file)
 
 
-def _descriptor(path: str) -> int:
+def _descriptor(path: str, flags: int) -> int:
     """Opens the file, or makes it; a pipe or the like in its place, which may hang, is refused."""
     with contextlib.suppress(FileNotFoundError):
         files.require_regular(os.stat(path, follow_symlinks=False))

@@ -10,7 +10,7 @@ import dataclasses
 import difflib
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..core import limits
 from ..core.partition import STRATEGIES
@@ -121,11 +121,7 @@ class CheckpointOptions:
 
 
 def renames(texts: Iterable[str]) -> dict[str, str]:
-    """Returns the values of flags `--rename OLD=NEW` as a dict.
-
-    Raises:
-      ConfigError: E626 if a value has another form, or an OLD comes twice.
-    """
+    """Returns flags `--rename OLD=NEW` as a dict; E626 for another form, or for an OLD twice."""
     renamed: dict[str, str] = {}
     for text in texts:
         old, _, new = text.partition('=')
@@ -140,8 +136,12 @@ def _problem(field: str, rule: str, value: Any) -> Problem:
     return Problem('E626', f'CheckpointOptions.{field}', rule, shown(repr(value), 200))
 
 
-class Choices(NamedTuple):
-    """The options with names in full.
+class TablesMeant:
+    """The tables that options name, with names in full.
+
+    A job may be started again with the same options after it has carried them out. So a table
+    that is renamed already is no problem, nor one that is dropped already. Names that were swapped
+    are not swapped back.
 
     Attributes:
       grow: tables of the job that may have more rows than in the checkpoint.
@@ -151,68 +151,52 @@ class Choices(NamedTuple):
       renamed: the name of a table in the job -> its name in the checkpoint.
       done: options that the job of the checkpoint has carried out, for people.
       problems: names that mean no table, or several.
+
+    >>> found = TablesMeant(CheckpointOptions(grow=['weights'], rename={'old': 'new'}),
+    ...                 ['a/weights', 'old'], ['a/weights', 'new'])
+    >>> found.grow, found.renamed
+    ({'a/weights'}, {'new': 'old'})
     """
 
-    grow: frozenset[str]
-    reset: frozenset[str]
-    were_reset: frozenset[str]
-    drop: frozenset[str]
-    renamed: Mapping[str, str]
-    done: tuple[str, ...]
-    problems: tuple[Problem, ...]
+    def __init__(self, options: CheckpointOptions, stored: Collection[str],
+                 here: Collection[str], applied: Applied = Applied()):
+        """Finds them among those of the checkpoint, which has `applied` options, and of the job."""
+        self.problems: list[Problem] = []
+        self.done: list[str] = []
+        self.renamed: dict[str, str] = {}
+        names_here = {}
+        for old, new in options.rename.items():
+            source, target = _only(old, stored), _only(new, here)
+            if applied.rename.get(old) == new and target in stored:
+                names_here[old] = target
+                self.done.append(f'rename {shown(old, 200)}={shown(new, 200)}')
+            elif target is None:
+                self.problems += _unknown('rename', new, here, 'this job')
+            elif source is not None:
+                self.renamed[target] = source
+                names_here[source] = target
+            elif target not in stored:
+                self.problems += _unknown('rename', old, stored, 'the checkpoint')
+        found: dict[str, dict[str, str]] = {'grow': {}, 'reset_slots': {}}
+        for option, tables in found.items():
+            for name in getattr(options, option):
+                table = _only(name, here) or names_here.get(_only(name, names_here) or '')
+                if table is None:
+                    self.problems += _unknown(option, name, here, 'this job')
+                else:
+                    tables[name] = table
+        before = {name: table for name, table in found['reset_slots'].items()
+                  if name in applied.reset_slots and table in stored}
+        self.done += [f'reset_slots {shown(name, 200)}' for name in before]
+        self.grow, self.were_reset = set(found['grow'].values()), set(before.values())
+        self.reset = set(found['reset_slots'].values()) - self.were_reset
+        self.drop = {_only(name, stored) for name in options.drop}
 
     def source_of(self, table: str) -> str | None:
         """Returns the name of a table in the checkpoint; `None` if another one took that name."""
         if table in self.renamed:
             return self.renamed[table]
         return None if table in self.renamed.values() else table
-
-
-def tables_meant(options: CheckpointOptions, stored: Collection[str], here: Collection[str],
-                 applied: Applied = Applied()) -> Choices:
-    """Finds the tables that options name.
-
-    A job may be started again with the same options after it has carried them out. So a table
-    that is renamed already is no problem, nor one that is dropped already. Names that were swapped
-    are not swapped back.
-
-    >>> found = tables_meant(CheckpointOptions(grow=['weights'], rename={'old': 'new'}),
-    ...                      ['a/weights', 'old'], ['a/weights', 'new'])
-    >>> sorted(found.grow), found.renamed
-    (['a/weights'], {'new': 'old'})
-    """
-    problems: list[Problem] = []
-    done: list[str] = []
-    renamed, names_here = {}, {}
-    for old, new in options.rename.items():
-        source, target = _only(old, stored), _only(new, here)
-        if applied.rename.get(old) == new and target in stored:
-            names_here[old] = target
-            done.append(f'rename {shown(old, 200)}={shown(new, 200)}')
-        elif target is None:
-            problems += _unknown('rename', new, here, 'this job')
-        elif source is not None:
-            renamed[target] = source
-            names_here[source] = target
-        elif target not in stored:
-            problems += _unknown('rename', old, stored, 'the checkpoint')
-    chosen: dict[str, dict[str, str]] = {'grow': {}, 'reset_slots': {}}
-    for option, found in chosen.items():
-        for name in getattr(options, option):
-            table = _only(name, here) or names_here.get(_only(name, names_here) or '')
-            if table is None:
-                problems += _unknown(option, name, here, 'this job')
-            else:
-                found[name] = table
-    before = {name: table for name, table in chosen['reset_slots'].items()
-              if name in applied.reset_slots and table in stored}
-    done += [f'reset_slots {shown(name, 200)}' for name in before]
-    drop = {_only(name, stored) for name in options.drop}
-    return Choices(
-        grow=frozenset(chosen['grow'].values()),
-        reset=frozenset(chosen['reset_slots'].values()) - frozenset(before.values()),
-        were_reset=frozenset(before.values()), drop=frozenset(name for name in drop if name),
-        renamed=renamed, done=tuple(done), problems=tuple(problems))
 
 
 def unknown_drops(options: CheckpointOptions, left_over: Collection[str]) -> Iterator[Problem]:

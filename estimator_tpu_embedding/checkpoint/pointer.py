@@ -6,13 +6,12 @@ It is a hint for legacy tools. The manifests say which checkpoints are complete.
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from ..errors import CorruptCheckpointError, Problem, shown
-from ..proto import files, text
-from .file_names import POINTER, STAGED_POINTER, new_staged_pointer
+from ..proto import files
+from .file_names import POINTER, new_staged_pointer
 from .storage import Storage
 
 _MAX_BYTES = 2**20
@@ -69,8 +68,8 @@ def require_harmless(directory: str) -> None:
             size = files.size_of(file)
             content = files.read_at_most(file, _MAX_BYTES)
         got = f'{size:,} bytes that name no checkpoint' if size > _MAX_BYTES else ''
-        if b'\\' * (text.MAX_BACKSLASHES + 1) in content:  # It takes the square of their number.
-            got = f'more than {text.MAX_BACKSLASHES} backslashes in a row'
+        if b'\\' * (files.MAX_BACKSLASHES + 1) in content:  # It takes the square of their number.
+            got = f'more than {files.MAX_BACKSLASHES} backslashes in a row'
     except OSError as error:
         got = shown(error.strerror or error)
     if got:
@@ -82,10 +81,10 @@ def require_harmless(directory: str) -> None:
 def _paths(content: bytearray) -> Iterator[tuple[bytes, str]]:
     """Yields (field, value) of the two fields of paths; ValueError if a string is garbled."""
     field = b''
-    for token in text.tokens(content):
+    for token in files.tokens(content):
         is_string = token[:1] in (b'"', b"'")
         if is_string and field in (_NEWEST, _ALL):
-            yield field, text.unescaped(token[1:-1]).decode()
+            yield field, files.unescaped(token[1:-1]).decode()
         field = b'' if is_string else token
 
 
@@ -96,19 +95,8 @@ def _can_be_path(path: str) -> bool:
 def write(storage: Storage, newest: str, others: Sequence[str]) -> None:
     """Replaces the file so that a crash leaves the old one or the new one.
 
-    Args:
-      storage: of its directory.
-      newest: the name of the newest checkpoint, such as `'model.ckpt-7'`.
-      others: the names of all that may be deleted later, with that one, in the order of steps.
+    `others` are the names of all that may be deleted later, with the newest, in the order of steps.
     """
     lines = [f'model_checkpoint_path: "{newest}"',
              *[f'all_model_checkpoint_paths: "{name}"' for name in others]]
-    staged, status = STAGED_POINTER, storage.status(STAGED_POINTER)
-    if status is not None and not stat.S_ISREG(status.st_mode):  # It is left alone.
-        staged = new_staged_pointer()
-    elif status is not None:  # Of a process that was killed here.
-        storage.remove(STAGED_POINTER)
-    storage.create(staged, ('\n'.join(lines) + '\n').encode())
-    storage.sync(staged)
-    storage.rename(staged, POINTER)
-    storage.sync()
+    storage.replace(POINTER, ('\n'.join(lines) + '\n').encode(), new_staged_pointer())

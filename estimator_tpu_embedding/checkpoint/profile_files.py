@@ -130,8 +130,7 @@ def read_all(directory: str) -> Iterator[TableProfile]:
 
 def _read(path: str) -> tuple[TableProfile, int]:
     """Returns the profile in a file, and its size; OSError or ValueError if there is none."""
-    with files.open_regular(path, follow=False) as file:
-        content = files.read_at_most(file, MAX_BYTES_OF_ONE + 1)
+    content = files.content_of(path, MAX_BYTES_OF_ONE, follow=False)
     return decoded(content), len(content)
 
 
@@ -140,8 +139,6 @@ def decoded(content: bytearray) -> TableProfile:
 
     ValueError if it is none, or contradicts itself.
     """
-    if len(content) > MAX_BYTES_OF_ONE:
-        raise ValueError(f'more than {MAX_BYTES_OF_ONE:,} bytes')
     try:
         found = files.json_object(content, _MAX_VALUES)
         if (format := found.pop('format', None)) != FORMAT:

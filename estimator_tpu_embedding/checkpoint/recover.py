@@ -1,4 +1,4 @@
-"""Finds the newest checkpoint of a directory whose files are undamaged, for a job to restore.
+"""Opens a checkpoint for a job: the newest one of a directory whose files are undamaged.
 
 The manifests tell which checkpoints are complete, and the size and hash of each file. The file
 `checkpoint` is a hint for legacy tools. It counts only if it names a checkpoint in another
@@ -21,12 +21,80 @@ from ..errors import CheckpointError, CorruptCheckpointError, Problem, shown
 from . import file_names, integrity, pointer
 from .bundle import Bundle
 from .concurrent_changes import MOST_TRIES, Signature, is_gone, rotated_away, signature, steady
-from .file_names import BASE, GRAPH, INDEX, MANIFEST, PARTIAL, index_of, label, manifest_path
-from .manifest import digest, read_manifest
-from .opened_checkpoint import Opened, check_manifest
+from .file_names import BASE, GRAPH, INDEX, MANIFEST, PARTIAL, label
+from .manifest import Manifest, StoredTable, digest, read_manifest, tensors_of
 from .options import CheckpointOptions
 
 _OTHER_DIGEST = 'E625'
+
+
+class Opened:
+    """What an opened checkpoint holds: its index and its manifest, read once and passed on.
+
+    Attributes:
+      bundle: its tensors.
+      manifest: the one beside it; `None` if there is none.
+      shapes: of all its tensors, by name.
+      skipped: the problems of newer ones, if it was chosen in their place.
+    """
+
+    def __init__(self, bundle: Bundle, manifest: Manifest | None):
+        self.bundle, self.manifest = bundle, manifest
+        self.skipped: tuple[Problem, ...] = ()
+        self.shapes = {name: tensor.shape for name, tensor in bundle.tensors.items()}
+
+    @classmethod
+    def open(cls, checkpoint: str) -> Opened:
+        """Reads index and manifest; raises CorruptCheckpointError if it cannot."""
+        return cls(Bundle.open(checkpoint), read_manifest(checkpoint))
+
+    @property
+    def prefix(self) -> str:
+        """Its path without a suffix."""
+        return self.bundle.prefix
+
+    @property
+    def step(self) -> int | None:
+        """The step that its name says; `None` if it says none."""
+        return file_names.step_of(self.prefix)
+
+    @property
+    def where(self) -> str:
+        """The checkpoint, as messages call it."""
+        return label(self.prefix)
+
+    @property
+    def tables(self) -> dict[str, StoredTable]:
+        """The tables of its manifest, by variable name; none without a manifest."""
+        return self.manifest.tables if self.manifest is not None else {}
+
+    def lacking(self, variable: str, table: StoredTable) -> list[str]:
+        """Returns the tensors of a table and its slots that are not there, or have another form."""
+        return [name for name in tensors_of(variable, table)
+                if self.shapes.get(name) != (table.rows, table.width)
+                or not self.bundle.tensors[name].is_float]
+
+
+def check_manifest(opened: Opened) -> None:
+    """Makes sure that a manifest belongs to the checkpoint that it lies beside.
+
+    It must say the step in the name. Every tensor of its tables and slots must be there, with the
+    shape that it says, and hold floats. E614 has all that is not so.
+    """
+    untrue = []
+    for variable, table in sorted(opened.tables.items()):
+        lacking = opened.lacking(variable, table)
+        if lacking:
+            form = f'{table.rows} x {table.width}'
+            tensors = ' and '.join(f'tensor "{shown(name)}"' for name in lacking)
+            untrue.append(f'table "{shown(variable)}" of {form}, with floats of {form} in '
+                          f'{tensors}')
+    if opened.manifest is not None and opened.step != opened.manifest.step:
+        untrue.append(f'step {opened.manifest.step}')
+    if untrue:
+        raise CorruptCheckpointError(Problem(
+            'E614', opened.where, 'its manifest must say what it holds', ', '.join(untrue),
+            'Restore both from the same copy.'))
 
 
 class Known:
@@ -93,20 +161,12 @@ def _recovered(directory: str, options: CheckpointOptions, known: Known) -> Open
                   lambda: candidates(directory), lambda found: found is not None and found.skipped)
 
 
-def newest_checkpoint(directory: str, options: CheckpointOptions = CheckpointOptions(),
-                      known: Known | None = None) -> str | None:
-    """Returns the prefix of the checkpoint that `recover` finds."""
-    found = recover(directory, options, known)
-    return found.prefix if found is not None else None
-
-
 def verify(checkpoint: str, options: CheckpointOptions = CheckpointOptions(),
            known: Known | None = None) -> Opened:
     """Opens a checkpoint, and makes sure that it is as it was committed.
 
-    Raises:
-      CorruptCheckpointError: with all problems. E611 and E614 are about its manifest, E618 and E613
-        about its files, E625 is about `expected_digest`.
+    E611 and E614 are about its manifest, E618 and E613 about its files, E625 is about
+    `expected_digest`.
     """
     known = known or Known()
     manifest, seen = read_manifest(checkpoint), signature(checkpoint)
@@ -131,7 +191,7 @@ def verify(checkpoint: str, options: CheckpointOptions = CheckpointOptions(),
 
 def is_whole(checkpoint: str, known: Known | None = None) -> bool:
     """Whether a checkpoint is there and passes `verify`."""
-    if not (os.path.lexists(manifest_path(checkpoint)) or os.path.lexists(index_of(checkpoint))):
+    if not (os.path.lexists(checkpoint + MANIFEST) or os.path.lexists(checkpoint + INDEX)):
         return False
     try:
         return known is not None and known.has(checkpoint) or bool(verify(checkpoint))
@@ -164,9 +224,9 @@ def candidates(directory: str) -> list[str]:
     complete = [key for key in begun if found[key] & {INDEX, MANIFEST}]
     names = [name for _, name in complete or begun]
     name = pointer.named_in(directory)
-    if name and name not in names and (not names or not name.startswith(f'{BASE}-')
-                                       and os.path.lexists(
-                                           file_names.index_of(os.path.join(directory, name)))):
+    if name and name not in names and (
+            not names or not name.startswith(f'{BASE}-')
+            and os.path.lexists(os.path.join(directory, name + INDEX))):
         names.append(name)
     return names
 
@@ -182,7 +242,7 @@ def _newest_whole(directory: str, names: Sequence[str], options: CheckpointOptio
             found.skipped = tuple(skipped)
             return found
         except CorruptCheckpointError as error:
-            if os.path.lexists(file_names.partial_of(prefix)):
+            if os.path.lexists(prefix + PARTIAL):
                 continue  # It is being published or deleted; some storage renames by copying.
             if error.code == _OTHER_DIGEST:
                 raise
@@ -228,10 +288,8 @@ class Following:
     def read(self, look: Callable[[Opened], None]) -> None:
         """Calls a function with the checkpoint, and again with a newer one if that is gone.
 
-        An error of the function counts if the checkpoint is still there.
-
-        Raises:
-          CheckpointError: E628 if the checkpoint was named and is gone, or each one is.
+        An error of the function counts if the checkpoint is still there. E628 if the checkpoint
+        was named and is gone, or each one is.
         """
         for _ in range(MOST_TRIES):
             try:
@@ -239,13 +297,11 @@ class Following:
             except Exception as error:
                 if not is_gone(self.prefix):
                     raise
-                found = None if self._is_named else recover(
-                    self._directory, self._options)
+                found = None if self._is_named else recover(self._directory, self._options)
                 if found is None:
                     raise rotated_away(self.prefix) from error
                 logging.warning('%s', Problem(
-                    'W619', label(self.prefix),
-                    'a job deleted it before it was read',
+                    'W619', label(self.prefix), 'a job deleted it before it was read',
                     f'{shown(os.path.basename(found.prefix), 255)} takes its place'))
                 self.opened = found
         raise rotated_away(self.prefix)
@@ -253,14 +309,9 @@ class Following:
 
 def chosen(directory: str, named: str | None, options: CheckpointOptions,
            known: Known | None = None) -> Following | None:
-    """Returns the named checkpoint, or the newest of a directory; it is verified in both cases.
+    """Returns the named checkpoint, or the newest of a directory, if there is any.
 
-    Returns:
-      `None` if there is none.
-
-    Raises:
-      CorruptCheckpointError: as `verify` or `recover`.
-      CheckpointError: E628 if the named one is missing, and newer ones are there.
+    It is verified in both cases. E628 if the named one is missing, and newer ones are there.
     """
     if not named:
         found = recover(directory, options, known)

@@ -23,11 +23,11 @@ from ..core.names import is_of_dummy
 from ..core.partition import Partition
 from ..errors import ConfigError, IncompatibleCheckpointError, Problem, quoted
 from .bundle import Bundle
-from .compare import Needed, RestorePlan, Source, compare, is_slot
 from .manifest import StoredTable
-from .opened_checkpoint import Opened, check_without_manifest
 from .options import CheckpointOptions, may_mean
-from .recover import Following
+from .recover import Following, Opened
+from .restore_plan import Needed, RestorePlan, Source, check_without_manifest, compare, is_slot
+from .stored_rows import batches
 
 OBJECT_SAVERS = (tf.train.Checkpoint, tf.compat.v2.train.Checkpoint)
 """Savers that a scaffold may have, and which name what they save by objects."""
@@ -86,11 +86,9 @@ def scaffold_for(scaffold: tf.train.Scaffold, checkpoint: str, plan: RestorePlan
                  ) -> tf.train.Scaffold:
     """Makes a scaffold restore a checkpoint as planned, and returns it.
 
-    It or the graph may have a saver of the user; otherwise `default` makes one. Another checkpoint
-    may take the place of one that is followed.
-
-    Raises:
-      IncompatibleCheckpointError: if a saver of the user cannot restore by the plan.
+    It or the graph may have a saver of the user; otherwise `default` makes one. E609 or E633 if the
+    user's cannot restore by the plan. Another one may take the place of a checkpoint that is
+    followed.
     """
     given = saver_of(scaffold)
     if plan is not None and (plan.is_plain or given is not None and plan.suits_tensorflow):
@@ -103,7 +101,7 @@ def scaffold_for(scaffold: tf.train.Scaffold, checkpoint: str, plan: RestorePlan
         tf.add_to_collection(tf.GraphKeys.SAVERS, saver)  # Hooks look for savers there.
     elif plan is not None:
         _check_saver(given, plan)
-    return with_saver(scaffold, _RestoringSaver(
+    return keep_saver(scaffold, _RestoringSaver(
         saver, checkpoint, plan, following, is_users=given is not None))
 
 
@@ -143,15 +141,13 @@ def _check_saver(saver: Any, plan: RestorePlan) -> None:
             'Leave the saver of the scaffold out until the next checkpoint is written.'))
 
 
-def with_saver(scaffold: tf.train.Scaffold, saver: Any) -> tf.train.Scaffold:
-    """Gives the scaffold another saver, which its `finalize` must leave there (E928)."""
-    _tf.arrange_scaffold(scaffold, saver=saver)
-    keep_saver(scaffold)
-    return scaffold
+def keep_saver(scaffold: tf.train.Scaffold, saver: Any = None) -> tf.train.Scaffold:
+    """Gives the scaffold another saver if there is one.
 
-
-def keep_saver(scaffold: tf.train.Scaffold) -> None:
-    """Makes `finalize` raise E928 if it changes the saver of the scaffold, or of the graph."""
+    `finalize` then raises E928 if it changes the saver of the scaffold, or of the graph.
+    """
+    if saver is not None:
+        _tf.arrange_scaffold(scaffold, saver=saver)
     finalize = scaffold.finalize
 
     def checked() -> tf.train.Scaffold:
@@ -166,6 +162,7 @@ def keep_saver(scaffold: tf.train.Scaffold) -> None:
         return scaffold
 
     scaffold.finalize = checked
+    return scaffold
 
 
 def with_start(scaffold: tf.train.Scaffold, start: Callable[[tf.Session], None]
@@ -192,10 +189,9 @@ def finalized_once(scaffold: tf.train.Scaffold) -> tf.train.Scaffold:
     graphs: list[tf.Graph] = []
 
     def once() -> tf.train.Scaffold:
-        graph = tf.get_default_graph()
-        if not any(graph is other for other in graphs):
+        if tf.get_default_graph() not in graphs:
             finalize()
-            graphs.append(graph)
+            graphs.append(tf.get_default_graph())
         return scaffold
 
     scaffold.finalize = once
@@ -259,9 +255,14 @@ class _RestoringSaver:
             self._following.read(lambda opened: self._restore_alike(session, opened))
 
     def _restore_alike(self, session: tf.Session, opened: Opened) -> None:
-        """Restores the checkpoint that was planned for, or the one that took its place."""
-        assert self._planned is not None
-        _require_alike(self._planned, opened)
+        """Restores the checkpoint that was planned for, or one like it that took its place."""
+        first = self._planned
+        assert first is not None
+        if first.shapes != opened.shapes or first.tables != opened.tables:
+            raise IncompatibleCheckpointError(Problem(
+                'E629', opened.where, f'the checkpoint that took the place of {first.where}, which '
+                'a job deleted meanwhile, must hold what that held', 'other variables or tables',
+                'Start again: it is compared with the model then.'))
         self._restore_by_plan(session, opened.prefix)
 
     def _restore_by_plan(self, session: tf.Session, checkpoint: str) -> None:
@@ -273,15 +274,6 @@ class _RestoringSaver:
             bundle = Bundle.open(checkpoint)
             for table in self._tables:
                 table.restore(session, bundle)
-
-
-def _require_alike(first: Opened, later: Opened) -> None:
-    """Makes sure that the plan for a checkpoint suits the one that took its place."""
-    if first.shapes != later.shapes or first.tables != later.tables:
-        raise IncompatibleCheckpointError(Problem(
-            'E629', later.where, f'the checkpoint that took the place of {first.where}, which a '
-            'job deleted meanwhile, must hold what that held', 'other variables or tables',
-            'Start again: it is compared with the model then.'))
 
 
 class StreamedRows:
@@ -305,8 +297,10 @@ class StreamedRows:
         source = self._source
         for part in self._parts:
             session.run(part.begin)
-        for first, rows in bundle.chunks(source.tensor, _CHUNK_BYTES):
-            ids = source.stored.ids_of_stored_rows(first, first + len(rows))
+        for stored in batches(bundle.tensors[source.tensor], _CHUNK_BYTES):
+            first, stop = int(stored[0]), int(stored[-1]) + 1
+            rows = bundle.read(source.tensor, first, stop)
+            ids = source.stored.ids_of_stored_rows(first, stop)
             hosts, places = source.here.locate(ids, np.maximum)
             for host in np.unique(hosts).tolist():
                 chosen = hosts == host

@@ -18,11 +18,11 @@ from ..core.vocabulary_digests import Vocabulary
 from ..errors import CheckpointWriteError, ConfigError, EteError, Problem, shown
 from ..version import VERSION
 from . import commit, file_names, model_dir
+from .commit import Retention, Saved
 from .concurrent_changes import signature
 from .manifest import Applied, Manifest, StoredFile, StoredTable
 from .options import CheckpointOptions
 from .recover import Known
-from .retention import Retention, Saved, retention_of
 from .storage import Storage, created, free_bytes
 
 _OF_THE_DISK = (
@@ -52,20 +52,6 @@ def graph_written(directory: str) -> Iterator[None]:
             'What was saved before is as it was.')) from error
 
 
-class Lineage:
-    """The checkpoints that a training has restored or saved."""
-
-    def __init__(self) -> None:
-        self._prefixes: set[str] = set()
-
-    def add(self, prefix: str) -> None:
-        """Adds the prefix of a checkpoint."""
-        self._prefixes.add(os.path.realpath(prefix))
-
-    def __contains__(self, prefix: str) -> bool:
-        return os.path.realpath(prefix) in self._prefixes
-
-
 class CommittingSaver:
     """Stands for a `tf.train.Saver` in `tf.train.CheckpointSaverHook(saver=...)`.
 
@@ -76,7 +62,7 @@ class CommittingSaver:
     def __init__(self, saver: tf.train.Saver, tables: dict[str, StoredTable], config: bytes, *,
                  options: CheckpointOptions = CheckpointOptions(),
                  vocabularies: Mapping[str, Vocabulary] | None = None,
-                 lineage: Lineage | None = None, known: Known | None = None,
+                 lineage: set[str] | None = None, known: Known | None = None,
                  background: Any = None,
                  place_at: Callable[[str], str] | None = None):
         """Wraps `saver`.
@@ -87,7 +73,9 @@ class CommittingSaver:
           config: see `Manifest`.
           options: `max_save_failures` and `keep_every_steps` count here.
           vocabularies: see `Manifest`.
-          lineage: of the training. A checkpoint of the same step of another training is replaced.
+          lineage: the prefixes of the checkpoints that the training has restored or saved; it gets
+            those that are saved. One whose name is not among them is of another training, and is
+            replaced.
           known: gets what is saved, and what it has is not read again.
           background: checks and publishes the files while training goes on; `None` does it before
             `save` returns. TensorFlow has written the files by then, so the snapshot needs no
@@ -100,7 +88,7 @@ class CommittingSaver:
         self._vocabularies = dict(vocabularies or {})
         self._options, self._background = options, background
         self._place_at = place_at
-        self._lineage = lineage if lineage is not None else Lineage()
+        self._lineage = lineage if lineage is not None else set()
         self._known = known if known is not None else Known()
         self._saved: list[Saved] | None = None
         self._retention: Retention | None = None
@@ -112,22 +100,19 @@ class CommittingSaver:
 
     def save(self, session: tf.Session, save_path: str, global_step: int,
              write_meta_graph: bool = True) -> str:
-        """Saves `save_path-global_step`, unless this training has, and it is whole.
+        """Saves `save_path-global_step`, unless this training has, and it is whole; returns that.
 
-        Returns:
-          The prefix of the checkpoint.
-
-        Raises:
-          The errors of `commit.commit`; with a background, the errors of the save before. Errors
-          of the disk are only logged until there are `max_save_failures` in a row.
+        It raises the errors of `commit.publish`; with a background, those of the save before.
+        Errors of the disk are only logged until there are `max_save_failures` in a row.
         """
         path, base = os.path.split(save_path)
-        self._counting_failures(self._wait)
+        with self._counting_failures():
+            self._wait()
         if self._saved is None:
             self._saved = model_dir.saved_in(path, base)
-        self._counting_failures(functools.partial(
-            self._commit, path, base, int(global_step),
-            functools.partial(self._write, session, write_meta_graph, int(global_step))))
+        with self._counting_failures():
+            self._commit(path, base, int(global_step),
+                         functools.partial(self._write, session, write_meta_graph))
         return file_names.name_of(save_path, global_step)
 
     def finish(self) -> None:
@@ -140,10 +125,11 @@ class CommittingSaver:
         if self._background is not None:
             self._background.wait()
 
-    def _counting_failures(self, work: Callable[[], None]) -> None:
-        """Does work, and tolerates some failures of the disk in a row."""
+    @contextlib.contextmanager
+    def _counting_failures(self) -> Iterator[None]:
+        """Tolerates some failures of the disk in a row."""
         try:
-            work()
+            yield
         except CheckpointWriteError as error:
             self._failures += 1
             self._failure = error
@@ -155,10 +141,10 @@ class CommittingSaver:
 
     def _commit(self, path: str, base: str, step: int, write: Callable[[str], None]) -> None:
         """Saves a step, or begins to, and leaves the rest to the background."""
-        prefix = os.path.join(path, file_names.name_of(base, step))
         with Storage(path) as storage:
             kept = (commit.keep(storage, step, self._saved or [], base=base, known=self._known)
-                    if prefix in self._lineage else None)
+                    if file_names.name_of(base, step) in map(os.path.basename, self._lineage)
+                    else None)
             if kept is not None:
                 self._succeed(kept)
                 return
@@ -171,8 +157,10 @@ class CommittingSaver:
 
     def _publish(self, path: str, staged: commit.Staged) -> None:
         if self._retention is None:
-            self._retention = retention_of(
-                self._saver.saver_def, self._options.keep_every_steps, time.monotonic())
+            asked = self._saver.saver_def
+            self._retention = Retention(
+                asked.max_to_keep, self._options.keep_every_steps,
+                asked.keep_checkpoint_every_n_hours, after=time.monotonic())
         with Storage(path) as storage:
             self._succeed(commit.publish(
                 storage, staged, functools.partial(self._manifest, staged.step),
@@ -193,13 +181,13 @@ class CommittingSaver:
                             reset_slots=tuple(self._options.reset_slots)),
             vocabularies=self._vocabularies)
 
-    def _write(self, session: tf.Session, write_meta_graph: bool, step: int, prefix: str) -> None:
+    def _write(self, session: tf.Session, write_meta_graph: bool, prefix: str) -> None:
         """Lets TensorFlow write the files of a checkpoint, and no file `checkpoint`."""
         self._require_sharded()
         try:
-            self._saver.save(session, file_names.base_of(prefix), global_step=step,
-                             write_meta_graph=write_meta_graph and self._place_at is None,
-                             write_state=False)
+            self._saver.save(session, file_names.base_of(prefix), write_state=False,
+                             global_step=file_names.step_of(prefix),
+                             write_meta_graph=write_meta_graph and self._place_at is None)
         except EteError:  # Such as the loss of a host, which TensorFlow's class makes unavailable.
             raise
         except _OF_THE_DISK as error:
@@ -207,7 +195,7 @@ class CommittingSaver:
                 raise
             raise OSError(self._told(error)) from None  # The stacks of a graph say no more.
         if write_meta_graph and self._place_at is not None:
-            with session.graph.as_default(), created(file_names.graph_of(prefix)) as file:
+            with session.graph.as_default(), created(prefix + file_names.GRAPH) as file:
                 file.write(_without_devices(self._saver.export_meta_graph()).SerializeToString())
 
     def _require_sharded(self) -> None:

@@ -29,7 +29,6 @@ class Storage:
     """
 
     def __init__(self, directory: str):
-        """Opens a directory, which must be there."""
         self._directory = directory
         self._descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
 
@@ -77,6 +76,18 @@ class Storage:
             file = os.open(base, _CREATE, 0o666, dir_fd=descriptor)
             with os.fdopen(file, 'wb') as stream:
                 stream.write(content)
+
+    def replace(self, name: str, content: bytes, staged: str) -> None:
+        """Writes a file, as `staged` first, so that a crash leaves the old content or the new."""
+        try:
+            self.create(staged, content)
+            self.sync(staged)
+            self.rename(staged, name)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                self.remove(staged)
+            raise
+        self.sync()
 
     def sync(self, name: str = '') -> None:
         """Makes the content of a file durable, or the names in a folder; `''` is the directory."""
@@ -143,24 +154,13 @@ def created(path: str) -> BinaryIO:
 
 
 def write_atomically(path: str, content: bytes) -> None:
-    """Writes a file so that a reader, or a crash at any instant, sees all of it or none.
-
-    The directory must exist.
-    """
+    """Writes a file so that a reader, or a crash at any instant, sees all of it or none."""
     directory, name = os.path.split(path)
     staged = f'{name}.{os.getpid()}.tmp'
     with Storage(directory or '.') as storage:
         with contextlib.suppress(OSError):
             storage.remove(staged)  # Of a process with this number that was killed here.
-        try:
-            storage.create(staged, content)
-            storage.sync(staged)
-            storage.rename(staged, name)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                storage.remove(staged)
-            raise
-        storage.sync()
+        storage.replace(name, content, staged)
 
 
 def make_writable(directory: str) -> None:

@@ -34,7 +34,6 @@ class Ordered:
     """A tensor whose rows are read by their ids; without a partition they are in that order."""
 
     def __init__(self, bundle: Bundle, name: str, partition: Partition | None):
-        """Takes the checkpoint and the name of the tensor."""
         self.bundle = bundle
         self.name = name
         self._partition = partition
@@ -105,9 +104,10 @@ def difference(a: Ordered, b: Ordered, most_ids: int, tolerance: float = 0.) -> 
     return Difference(count, most, found)
 
 
-def batches(tensor: Tensor) -> Iterator[np.ndarray]:
-    """Yields all ids, or rows, of a tensor of numbers in order: int64, for a few MB at a time."""
-    step = max(_CHUNK // max(tensor.row_bytes, 1), 1)
+def batches(tensor: Tensor, most: int = 0) -> Iterator[np.ndarray]:
+    """Yields all ids, or rows, of a tensor of numbers in order: int64, for so many bytes at a time.
+    """
+    step = max((most or _CHUNK) // max(tensor.row_bytes, 1), 1)
     for first in range(0, tensor.rows if tensor.row_bytes else 0, step):
         yield np.arange(first, min(first + step, tensor.rows), dtype=np.int64)
 

@@ -130,7 +130,6 @@ class Index:
     """The entries of an index without the header, and the data files that they must fit."""
 
     def __init__(self, entries: Mapping[bytes, bytes], sizes: Mapping[str, int]):
-        """Takes the entries and the sizes of the data files."""
         self._entries = entries
         self._files = list(sizes.items())
         self._used: set[bytes] = set()

@@ -14,12 +14,11 @@ from ..errors import CorruptCheckpointError, IncompatibleCheckpointError, Proble
 from ..proto import files
 from . import recover
 from .bundle import Bundle
-from .compare import Source
-from .file_names import index_of, manifest_path
-from .manifest import Manifest, StoredTable, read_manifest, tensors_of
-from .opened_checkpoint import Sign, sign_of_mod, tables_out_of_order, unknown_order
+from .file_names import INDEX, MANIFEST
+from .manifest import StoredTable, read_manifest, tensors_of
 from .options import CheckpointOptions
 from .restore import StreamedRows, variables_by_name
+from .restore_plan import Sign, Source, sign_of_mod, tables_out_of_order, unknown_order
 
 _IN_EXPORTS = os.path.join('variables', 'variables')
 """The prefix of the variables in a SavedModel, whose tables are in the order of ids."""
@@ -41,18 +40,14 @@ def resolved(settings: Any, options: CheckpointOptions) -> Any:
 def checkpoint_of(source: str, options: CheckpointOptions) -> str | None:
     """Returns the prefix of the checkpoint that a warm start names, after verifying it.
 
-    Of the options all count but `expected_digest`, which is about the job's own checkpoint.
-
-    Returns:
-      `None` if a directory has no checkpoint.
-
-    Raises:
-      CorruptCheckpointError: if it is not whole; E617 if it is a pipe or the like.
+    It is `None` if a directory has no checkpoint. Of the options all count but `expected_digest`,
+    which is about the job's own checkpoint. E617 if it is a pipe or the like.
     """
     options = dataclasses.replace(options, expected_digest=None)
     if os.path.isdir(source):
-        return recover.newest_checkpoint(source, options)
-    if any(map(os.path.lexists, (index_of(source), manifest_path(source)))):
+        found = recover.recover(source, options)
+        return found.prefix if found is not None else None
+    if any(map(os.path.lexists, (source + INDEX, source + MANIFEST))):
         recover.verify(source, options)
     elif os.path.exists(source):  # If not, TensorFlow says that it is missing.
         _require_file(source)
@@ -96,32 +91,30 @@ def start_warm(settings: Any, tables: Mapping[str, StoredTable], options: Checkp
                ) -> Callable[[tf.Session], None] | None:
     """Lets variables begin with the values that `WarmStartSettings` name.
 
-    `tf.train.warm_start` copies rows in the order in which they are stored. Afterwards rows that
-    have other places in the graph are put there.
-
-    Returns:
-      A function to call with a session once variables are initialized; `None` if there is nothing
-      left to do.
-
-    Raises:
-      IncompatibleCheckpointError: E610 if nothing says how rows are ordered, or if another
-        vocabulary reorders them as well.
-      CorruptCheckpointError: if the checkpoint cannot be read.
+    `tf.train.warm_start` copies rows in the order in which they are stored. Rows that have other
+    places in the graph are put there by the function that is returned, if any. It must be called
+    with a session once variables are initialized. E610 if nothing says how rows are ordered, or if
+    another vocabulary reorders them as well.
     """
     before = {id(one): one.initializer for one in tf.global_variables()}
     settings = resolved(settings, options)
     checkpoint = settings.ckpt_to_initialize_from
     tf.train.warm_start(*settings)
-    manifest = read_manifest(checkpoint)
-    moved = []
-    for table_name, table in tables.items():
-        for name in tensors_of(table_name, table):
-            parts = variables_by_name()[name][1]
+    manifest, sign = read_manifest(checkpoint), _sign(checkpoint, options)
+    orders = {} if manifest is None else {
+        tensor: stored.partition for variable, stored in manifest.tables.items()
+        for tensor in tensors_of(variable, stored)}
+    is_by_id = manifest is not None or checkpoint.endswith(_IN_EXPORTS)
+    variables, moved = variables_by_name(), []
+    for variable, table in tables.items():
+        for name in tensors_of(variable, table):
+            parts = variables[name][1]
             if all(part.initializer is before[id(part)] for part in parts):
                 continue  # It is not to be started.
             tensor = settings.var_name_to_prev_var_name.get(name, name)
-            source = Source(tensor, _order_of(manifest, tensor, table, options, checkpoint),
-                            table.partition)
+            order = orders.get(tensor) or (Partition.by_id(table.rows) if is_by_id else _order_of(
+                tensor, table, options, checkpoint, sign))
+            source = Source(tensor, order, table.partition)
             if not source.lies_alike:
                 _check_vocabulary(name, settings, source)
                 moved.append(StreamedRows(name, parts, source))
@@ -143,20 +136,12 @@ def _check_vocabulary(name: str, settings: Any, source: Source) -> None:
             'Leave out its VocabInfo, or start with div.'))
 
 
-def _order_of(manifest: Manifest | None, tensor: str, table: StoredTable,
-              options: CheckpointOptions, checkpoint: str) -> Partition:
-    """Returns the order of rows in the tensor from which a table or slot starts."""
-    by_tensor = {} if manifest is None else {
-        name: stored for variable, stored in manifest.tables.items()
-        for name in tensors_of(variable, stored)}
-    if tensor in by_tensor:
-        return by_tensor[tensor].partition
-    by_id = Partition.by_id(table.rows)
-    if manifest is not None or checkpoint.endswith(_IN_EXPORTS):
-        return by_id
-    assumed, sign = options.assumed_order(), _sign(checkpoint, options)
+def _order_of(tensor: str, table: StoredTable, options: CheckpointOptions, checkpoint: str,
+              sign: Sign | None) -> Partition:
+    """Returns the order of rows in a tensor of which nothing states it for certain."""
+    assumed = options.assumed_order()
     if sign is not None or assumed is None and not table.partition.stores_by_id:
         raise IncompatibleCheckpointError(unknown_order(
             'E610', f'warm start from {checkpoint}', f'"{shown(tensor, 255)}"', sign))
-    return by_id if assumed is None else Partition(
+    return Partition.by_id(table.rows) if assumed is None else Partition(
         strategy=assumed[0], vocabulary_size=table.rows, num_hosts=assumed[1])

@@ -12,8 +12,8 @@ from ..checkpoint import file_names
 from ..checkpoint.bundle import Bundle
 from ..checkpoint.concurrent_changes import signature, steady, watch
 from ..checkpoint.manifest import Manifest, StoredTable, read_manifest, tensors_of
-from ..checkpoint.opened_checkpoint import Opened, check_manifest
 from ..checkpoint.options import CheckpointOptions, renames
+from ..checkpoint.recover import Opened, check_manifest
 from ..checkpoint.tensors import NO_ROW, Tensor
 from ..core.partition import Partition
 from ..core.vocabulary_digests import Vocabulary
@@ -71,7 +71,7 @@ def partial(names: Collection[str]) -> list[str]:
     """Returns the checkpoints that a job publishes or deletes, or did when it was killed."""
     parts = [part for part in map(file_names.parse, names) if part is not None]
     return sorted(part.checkpoint for part in parts if part.kind == file_names.PARTIAL
-                  and file_names.manifest_path(part.checkpoint) not in names)
+                  and part.checkpoint + file_names.MANIFEST not in names)
 
 
 def _age(checkpoint: str) -> tuple[int, str]:
@@ -87,17 +87,6 @@ def names_in(path: str) -> set[str]:
         raise reading.unreadable(
             'E645', reading.label(path) or '""', 'it must be a directory that can be read',
             shown(error.strerror), 'Name the directory that the checkpoints are in.') from error
-
-
-def require_readable_format(prefix: str) -> None:
-    """Raises E613 if a checkpoint has the format V1."""
-    folder, name = os.path.split(prefix)
-    known = file_names.by_checkpoint(names_in(folder or '.'))
-    if file_names.is_of_format_v1(name, known.get(name, ())):
-        raise CorruptCheckpointError(Problem(
-            'E613', file_names.label(prefix), 'it must have the format V2',
-            'V1 format, not read here',
-            'Restore it with TensorFlow, and save it with write_version=tf.train.SaverDef.V2.'))
 
 
 @contextlib.contextmanager
@@ -152,7 +141,6 @@ class Stored:
                 self.newer = [os.path.basename(one) for one in there if _age(one)[0] > step]
         else:
             self.prefix, = prefixes(path)
-            require_readable_format(self.prefix)
         self.where = reading.label(self.prefix)
         self.notes = [f'{self.where} is what a job would restore, not the newest that is there: '
                       + ', '.join(self.newer)] if self.newer else []

@@ -11,7 +11,7 @@ import dataclasses
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from ..checkpoint.options import CheckpointOptions, tables_meant
+from ..checkpoint.options import CheckpointOptions, TablesMeant
 from ..checkpoint.tensors import NO_ROW, Tensor
 from ..errors import ConfigError, CorruptCheckpointError, counted, shown
 from ..migration import checkpoint_contents, moves, new_names
@@ -94,7 +94,7 @@ def _blocks(found: list[dict[str, Any]]) -> Iterator[Line | Grid]:
 def _pairs_of_one_api(a: Stored, b: Stored, given: CheckpointOptions) -> list[tuple[str, str]]:
     """Returns what to compare: sorted pairs of tensors of `a` and `b`, `''` if one has none."""
     stored, here = (one.tables or one.bundle.tensors for one in (a, b))
-    choices = tables_meant(given, stored, here)
+    choices = TablesMeant(given, stored, here)
     if choices.problems:
         raise ConfigError(*(dataclasses.replace(problem, where='--rename')
                             for problem in choices.problems))

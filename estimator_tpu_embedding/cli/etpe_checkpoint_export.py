@@ -9,7 +9,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from ..checkpoint.file_names import label
-from ..checkpoint.opened_checkpoint import sign_of_mod, unknown_order
+from ..checkpoint.restore_plan import sign_of_mod, unknown_order
 from ..errors import CorruptCheckpointError, IncompatibleCheckpointError, bytes_text
 from . import checkpoint_argument
 from .checkpoint_argument import Stored

@@ -14,13 +14,13 @@ from ..checkpoint.manifest import Manifest, read_manifest
 from ..checkpoint.options import CheckpointOptions
 from ..errors import CorruptCheckpointError, Problem, bytes_text, counted, shown
 from ..proto import reading
-from .checkpoint_argument import listed, names_in, partial, report_of, require_readable_format
+from .checkpoint_argument import listed, names_in, partial, report_of
 from .report import Grid, Line, Report, as_command, as_data, as_lines, time_text
 
-COMMITTED, LEGACY, V1, INCOMPLETE = 'committed', 'legacy', 'v1', 'incomplete'
-"""The states of a checkpoint: whole and with a manifest of its files; whole without one; of the
-format V1, which is not read here; damaged."""
-_TONES = {COMMITTED: '', LEGACY: 'warn', V1: 'bad', INCOMPLETE: 'bad'}
+COMMITTED, LEGACY, INCOMPLETE = 'committed', 'legacy', 'incomplete'
+"""The states of a checkpoint: whole and with a manifest of its files; whole without one; damaged.
+"""
+_TONES = {COMMITTED: '', LEGACY: 'warn', INCOMPLETE: 'bad'}
 
 
 class Found(NamedTuple):
@@ -38,10 +38,10 @@ class Found(NamedTuple):
 
     @property
     def state(self) -> str:
-        """One of the four above."""
-        if self.problem is None:
-            return COMMITTED if self.manifest is not None else LEGACY
-        return V1 if file_names.is_of_format_v1(self.name, self.files) else INCOMPLETE
+        """One of the three above."""
+        if self.problem is not None:
+            return INCOMPLETE
+        return COMMITTED if self.manifest is not None else LEGACY
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -86,7 +86,6 @@ def _found(prefix: str) -> Found:
         with contextlib.suppress(FileNotFoundError):  # Deleted since it was listed.
             sizes[file] = os.lstat(os.path.join(folder, file)).st_size
     try:
-        require_readable_format(prefix)
         manifest = read_manifest(prefix)
         recover.verify(prefix, CheckpointOptions(verify='size'))
     except CorruptCheckpointError as error:

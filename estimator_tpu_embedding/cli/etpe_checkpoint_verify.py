@@ -12,10 +12,10 @@ from ..checkpoint.bundle import Bundle
 from ..checkpoint.concurrent_changes import MOST_TRIES, rotated_away, steady_each
 from ..checkpoint.file_names import label
 from ..checkpoint.manifest import StoredFile, read_manifest
-from ..checkpoint.opened_checkpoint import Opened, check_manifest
+from ..checkpoint.recover import Opened, check_manifest
 from ..errors import CorruptCheckpointError, Problem, counted, shown
 from ..proto import reading
-from .checkpoint_argument import prefixes, require_readable_format
+from .checkpoint_argument import prefixes
 from .report import Line, Report, as_command, as_data
 
 
@@ -64,7 +64,6 @@ def _verified(prefix: str) -> dict[str, Any]:
     result: dict[str, Any] = {'where': reading.label(prefix), 'by': 'crc32c', 'unchecked': []}
     problems: list[Problem] = []
     try:
-        require_readable_format(prefix)
         manifest = read_manifest(prefix)
         if manifest is not None:
             result['by'] = 'sha256'

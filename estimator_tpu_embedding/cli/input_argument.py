@@ -56,7 +56,7 @@ def _of_checkpoint(prefix: str | None, graphs: list[str], source: str) -> list[S
     """Each config of a checkpoint once: of its manifest, and of its graphs."""
     found: list[Source] = []
     if prefix is not None:
-        graphs = [file_names.graph_of(prefix), *graphs]
+        graphs = [prefix + file_names.GRAPH, *graphs]
         try:
             manifest = read_manifest(prefix)
         except CorruptCheckpointError as error:

@@ -114,7 +114,7 @@ def note(directory: str, name: str, action: str, text: str = '') -> dict[str, An
 def index(checkpoint: str) -> dict[str, Any]:
     """Returns the `sha256` of the index of a checkpoint, or the `problem` of reading it."""
     try:
-        return {'sha256': _sha256(os.path.abspath(file_names.index_of(checkpoint)))}
+        return {'sha256': _sha256(os.path.abspath(checkpoint + file_names.INDEX))}
     except OSError as error:
         return {'problem': error.strerror or str(error)}
 

@@ -1,9 +1,9 @@
 """The optimizers of tables: one frozen class each, with its hyper-parameters and slots.
 
 The update rules are in `ops/update_rules.py`. Each field of an algorithm's message in
-`protos/optimization_parameters.proto` is an attribute of its class, under the same name. A class
-may have further attributes, such as `initial_accumulator`, for which the message has no field.
-Slots are in the order in which the hardware's operations load and retrieve them.
+`protos/tpu_embedding_configuration.proto` is an attribute of its class, under the same name. A
+class may have further attributes, such as `initial_accumulator`, for which the message has no
+field. Slots are in the order in which the hardware's operations load and retrieve them.
 """
 
 from __future__ import annotations

@@ -12,8 +12,8 @@ import tensorflow.compat.v1 as tf
 
 from .. import _legacy, _process, _tf, defaults
 from ..checkpoint import model_dir
-from ..checkpoint.opened_checkpoint import check_order_of_ids
 from ..checkpoint.recover import Following, Known
+from ..checkpoint.restore_plan import check_order_of_ids
 from ..core.deployment import Deployment
 from ..runner import inference, summaries, training
 from ..runner.job import Job

@@ -15,16 +15,16 @@ from typing import Any, NamedTuple
 import tensorflow.compat.v1 as tf
 
 from .. import _legacy, _process, defaults
-from ..checkpoint import model_dir, recover, restore, warm_start
-from ..checkpoint.compare import check_words, stored_words
-from ..checkpoint.opened_checkpoint import Opened
+from ..checkpoint import recover, restore, warm_start
 from ..checkpoint.options import CheckpointOptions
-from ..checkpoint.recover import Following, Known
-from ..checkpoint.saver import CommittingSaver, Lineage
+from ..checkpoint.recover import Following, Known, Opened
+from ..checkpoint.restore_plan import check_words, stored_words
+from ..checkpoint.saver import CommittingSaver
 from ..checkpoint.saver_builder import default_saver
+from ..checkpoint.storage import make_writable
 from ..columns import columns_without_engine
 from ..core.budget import Need, require_fit
-from ..errors import CheckpointWriteError, Problem, UnsupportedError
+from ..errors import Problem, UnsupportedError
 from ..hosts import memory_limits
 from ..runner import summaries
 from ..runner.progress import announce
@@ -59,7 +59,7 @@ class WithoutTpu(_Estimator):
     _warm_start_settings: Any
     _batch_sizes: dict[str, int | None]
     _known: Known
-    _lineage: Lineage | None = None
+    _lineage: set[str] | None = None
     _reading = _Reading()
     _has_warned = False
 
@@ -78,7 +78,7 @@ class WithoutTpu(_Estimator):
         if self.config.cluster_spec or self._train_distribution is not None:
             yield
             return
-        self._lineage = Lineage()
+        self._lineage = set()
         if checkpoint is not None:
             check_words(checkpoint, job_settings.words_of(self._spec),
                         self._checkpoint_options())
@@ -92,8 +92,9 @@ class WithoutTpu(_Estimator):
         """Evaluates as the base class does, also where the event files cannot be written."""
         with contextlib.ExitStack() as stack:
             try:
-                model_dir.require_writable(output_dir)
-            except CheckpointWriteError as error:
+                if '://' not in output_dir:
+                    make_writable(output_dir)
+            except OSError as error:
                 summaries.warn(output_dir, error)
                 output_dir = stack.enter_context(tempfile.TemporaryDirectory())
             results: dict[str, Any] = super()._evaluate_run(output_dir=output_dir, **kwargs)
@@ -197,7 +198,7 @@ class WithoutTpu(_Estimator):
             return spec
         # Nobody asks here whether the last save failed.
         options = dataclasses.replace(self._checkpoint_options(), max_save_failures=1)
-        restore.with_saver(restore.finalized_once(spec.scaffold), CommittingSaver(
+        restore.keep_saver(restore.finalized_once(spec.scaffold), CommittingSaver(
             saver, {}, b'', options=options, lineage=self._lineage, known=self._known,
             vocabularies=stored_words(job_settings.words_of(self._spec))))
         return spec

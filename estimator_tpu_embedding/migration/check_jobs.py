@@ -334,7 +334,7 @@ def _problems(a: str, b: str, checkpoint: str, checkpoint_b: str | None, steps: 
             yield Problem('E681', where, 'it must be py:module:object', shown(source),
                           'For example py:jobs.census:side.')
     for where, prefix in (('checkpoint', checkpoint), ('checkpoint_b', checkpoint_b)):
-        if prefix is not None and not os.path.lexists(file_names.index_of(prefix)):
+        if prefix is not None and not os.path.lexists(prefix + file_names.INDEX):
             yield Problem('E681', where, 'it must be the prefix of a checkpoint, such as '
                           'model_dir/model.ckpt-300', shown(prefix, 300))
     if steps < 1:

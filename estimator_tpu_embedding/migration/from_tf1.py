@@ -7,10 +7,11 @@ import re
 from collections.abc import Collection, Container, Iterator, Mapping
 
 from ..checkpoint.bundle import Bundle
-from ..checkpoint.file_names import graph_of, label
+from ..checkpoint.file_names import GRAPH, label
 from ..checkpoint.manifest import Manifest, read_manifest
-from ..checkpoint.opened_checkpoint import Opened, check_manifest, sign_of_mod, unknown_order
 from ..checkpoint.options import CheckpointOptions
+from ..checkpoint.recover import Opened, check_manifest
+from ..checkpoint.restore_plan import sign_of_mod, unknown_order
 from ..checkpoint.tensors import NO_ROW, Tensor
 from ..core.partition import Partition
 from ..errors import IncompatibleCheckpointError, Problem, UnreadableConfigError, shown
@@ -86,7 +87,7 @@ def _config(prefix: str, manifest: Manifest | None) -> Config | None:
     try:
         sources = (reading.read_bytes(manifest.config, label(prefix))
                    if manifest is not None and manifest.config
-                   else reading.read_file(graph_of(prefix), follow=False))
+                   else reading.read_file(prefix + GRAPH, follow=False))
     except UnreadableConfigError:
         return None
     return sources[0].config

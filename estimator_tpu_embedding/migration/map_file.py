@@ -123,11 +123,7 @@ def read(path: str) -> Map:
       ConfigError: E651 with all lines that cannot be read.
     """
     try:
-        with files.open_regular(path, follow=True) as file:
-            content = bytes(files.read_at_most(file, _MOST_BYTES + 1))
-        if len(content) > _MOST_BYTES:
-            raise ValueError(f'more than {_MOST_BYTES:,} bytes')
-        text = content.decode('utf-8-sig')
+        text = files.content_of(path, _MOST_BYTES, follow=True).decode('utf-8-sig')
     except (OSError, ValueError) as error:
         raise ConfigError(Problem(
             'E651', f'map {shown(path, 300)}', 'it must be a readable text file in UTF-8',

@@ -198,7 +198,7 @@ def checkpoints_in(destination: str) -> set[str]:
     """Returns the names of the checkpoints in a directory, but of none that is half published."""
     files = os.listdir(destination) if os.path.isdir(destination) else []
     return {name for name in file_names.by_checkpoint(files)
-            if file_names.partial_of(name) not in files}
+            if name + file_names.PARTIAL not in files}
 
 
 def _require_free(plan: Plan, destination: str) -> None:

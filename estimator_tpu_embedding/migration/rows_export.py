@@ -17,11 +17,11 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 
 from ..checkpoint.bundle import Bundle
-from ..checkpoint.compare import is_slot, stored_slots
 from ..checkpoint.manifest import Manifest, StoredTable
 from ..checkpoint.object_graph import Place
-from ..checkpoint.opened_checkpoint import Opened
 from ..checkpoint.options import meant
+from ..checkpoint.recover import Opened
+from ..checkpoint.restore_plan import is_slot, stored_slots
 from ..checkpoint.storage import Storage, created, free_bytes
 from ..checkpoint.stored_rows import Ordered
 from ..checkpoint.tensors import NO_ROW, Tensor

@@ -216,7 +216,7 @@ def write(path: str, tables: Sequence[Incoming]) -> tuple[str, int]:
                     rows=one.column.shape[0], width=one.column.shape[1], strategy='div', hosts=1,
                     slots=()) for one in tables})
 
-        commit.commit(storage, step, write_files, manifest)
+        commit.publish(storage, commit.stage(storage, step, write_files), manifest)
     return os.path.join(folder, file_names.name_of(file_names.BASE, step)), cleaned
 
 

@@ -21,14 +21,13 @@ from ..core.optimizers import OPTIMIZERS, UNDOCUMENTED, Bounds, Optimizer
 from ..core.plan import Plan, problems_of, resolve
 from ..core.specs import FeatureSpec, Quantization, TableSpec, Topology
 from ..errors import ConfigError, Problem, UnsupportedError, shown
-from . import optimization_parameters_pb2 as parameters_pb2
 from . import tpu_embedding_configuration_pb2 as config_pb2
 
 Config = config_pb2.TPUEmbeddingConfiguration
-Parameters = parameters_pb2.OptimizationParameters
-Accumulation = parameters_pb2.GradientAccumulationStatus
-LowDimensionalPacking = parameters_pb2.LowDimensionalPackingStatus
-HotIds = parameters_pb2.HotIdReplicationConfiguration
+Parameters = config_pb2.OptimizationParameters
+Accumulation = config_pb2.GradientAccumulationStatus
+LowDimensionalPacking = config_pb2.LowDimensionalPackingStatus
+HotIds = config_pb2.HotIdReplicationConfiguration
 MODES = {'inference': Config.INFERENCE, 'training': Config.TRAINING}
 STRATEGIES = {'div': Config.DIV_DEFAULT, 'mod': Config.MOD}
 INFERENCE_OPTIMIZER = OPTIMIZERS['stochastic_gradient_descent'](learning_rate=1.0)
@@ -111,10 +110,7 @@ def _encode_optimizer(optimizer: Optimizer, parameters: Parameters) -> None:
 
 
 def decode_optimizer(parameters: Parameters) -> Optimizer:
-    """Returns the optimizer of a message, and does not check its numbers.
-
-    The caller has checked that its algorithm is one of `OPTIMIZERS`.
-    """
+    """Returns the optimizer of a message, unchecked; its algorithm must be one of `OPTIMIZERS`."""
     field = parameters.WhichOneof('parameters')
     assert field is not None, 'as the caller promises'
     message = getattr(parameters, field)
@@ -128,20 +124,20 @@ def decode_optimizer(parameters: Parameters) -> Optimizer:
         decay_times_rate=parameters.multiply_weight_decay_factor_by_learning_rate)
 
 
-def _decode_bounds(limits: parameters_pb2.ClippingLimits) -> Bounds:
+def _decode_bounds(limits: config_pb2.ClippingLimits) -> Bounds:
     return Bounds(lower=limits.lower.value if limits.HasField('lower') else None,
                   upper=limits.upper.value if limits.HasField('upper') else None)
 
 
 def _encode_quantization(quantization: Quantization,
-                         message: parameters_pb2.SimulatedQuantization) -> None:
+                         message: config_pb2.SimulatedQuantization) -> None:
     message.enabled = True
     message.num_buckets = quantization.num_buckets
     message.clipping_limits.lower.value = quantization.lower
     message.clipping_limits.upper.value = quantization.upper
 
 
-def _decode_quantization(message: parameters_pb2.SimulatedQuantization
+def _decode_quantization(message: config_pb2.SimulatedQuantization
                          ) -> Quantization | None:
     """Returns the quantization in a message, unchecked; `None` if it is not enabled."""
     if not message.enabled:

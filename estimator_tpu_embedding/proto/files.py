@@ -1,7 +1,8 @@
-"""Reads what strangers wrote: regular files, and never more bytes or values than asked for.
+"""Reads what strangers wrote: regular files, and JSON, numbers and texts of protos in them.
 
-A named pipe would block. A device may never end, or may do something. A link inside a directory
-may lead out of it. No other module of the package opens such files.
+It reads never more bytes or values than asked for. A named pipe would block. A device may never
+end, or may do something. A link inside a directory may lead out of it. No other module of the
+package opens such files.
 """
 
 from __future__ import annotations
@@ -10,13 +11,26 @@ import errno
 import hashlib
 import json
 import os
+import re
 import stat
+from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 NO_FILE = 'a pipe, socket or device'
 """The text of the error for a name that is not safe to read."""
 
+MAX_BACKSLASHES = 32
+"""The most backslashes in a row: protobuf takes a time that grows with their square."""
+
 _CHUNK = 2**20
+_MAX_STRING = 4 * 2**20
+
+_COMMENT = rb'#[^\n]*+'
+_STRING = rb'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"|\'[^\'\\\n]*+(?:\\.[^\'\\\n]*+)*+\''
+_TOKEN = re.compile(_COMMENT + rb'|(' + _STRING + rb'|[{}<>\[\]"\']|[\w.+-]++)')
+_FIRST_WORD = re.compile(rb'(?:\s++|#[^\n]*+\n)*+([A-Za-z_]\w*+)')
+_ESCAPE = re.compile(rb'\\(?:([0-7]{1,3})|[xX]([0-9a-fA-F]{1,2})|(.))', re.DOTALL)
+_CONTROLS = dict(zip(b'abfnrtv', b'\a\b\f\n\r\t\v'))
 
 
 def open_regular(path: str, *, follow: bool) -> BinaryIO:
@@ -68,6 +82,20 @@ def read_at_most(stream: BinaryIO, most: int, begun: bytearray | None = None) ->
     return content
 
 
+def is_directory(path: str) -> bool:
+    """Whether `path` is a directory, or a link to one."""
+    return os.path.isdir(path)
+
+
+def content_of(path: str, most: int, *, follow: bool) -> bytearray:
+    """Returns what a file holds, at most so many bytes; else ValueError, or as `open_regular`."""
+    with open_regular(path, follow=follow) as file:
+        content = read_at_most(file, most + 1)
+    if len(content) > most:
+        raise ValueError(f'more than {most:,} bytes')
+    return content
+
+
 def child(directory: str, names: tuple[str, ...]) -> str | None:
     """Returns the path of the first of `names` that is in a directory, or `None`.
 
@@ -75,11 +103,6 @@ def child(directory: str, names: tuple[str, ...]) -> str | None:
     """
     paths = [os.path.join(directory, name) for name in names]
     return next((path for path in paths if os.path.lexists(path)), None)
-
-
-def is_directory(path: str) -> bool:
-    """Whether `path` is a directory, or a link to one."""
-    return os.path.isdir(path)
 
 
 def json_object(content: bytearray, most: int) -> dict[str, Any]:
@@ -138,3 +161,37 @@ class Wire:
                 return value, at
             shift += 7
         raise Malformed(f'no whole number before byte {at}')
+
+
+def first_word(content: bytes | bytearray) -> str:
+    """Returns the name of the first field of a text proto; empty if there is none."""
+    found = _FIRST_WORD.match(content)
+    return found[1].decode() if found is not None else ''
+
+
+def tokens(content: bytes | bytearray) -> Iterator[bytes]:
+    """Yields strings, brackets and words of a text proto, without comments and punctuation."""
+    for found in _TOKEN.finditer(content):
+        token = found[1]
+        if token in (b'"', b"'"):
+            raise Malformed(f'a string without an end at byte {found.start()}')
+        if token is not None:
+            yield token
+
+
+def unescaped(content: bytes) -> bytes:
+    """Returns the bytes of a string of the text format, which is given without its quotes.
+
+    >>> unescaped(rb'\\n\\003\\x41\\"')
+    b'\\n\\x03A"'
+    """
+    if len(content) > _MAX_STRING:
+        raise Malformed(f'a string of more than {_MAX_STRING:,} bytes')
+    return _ESCAPE.sub(_character, content)
+
+
+def _character(escape: re.Match[bytes]) -> bytes:
+    octal, hexadecimal, other = escape.groups()
+    if other is not None:
+        return bytes([_CONTROLS.get(other[0], other[0])])
+    return bytes([(int(octal, 8) if octal is not None else int(hexadecimal, 16)) & 0xff])

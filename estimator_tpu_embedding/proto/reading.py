@@ -22,7 +22,7 @@ from google.protobuf.message import DecodeError
 
 from ..core import limits
 from ..errors import Problem, UnreadableConfigError, shown
-from . import files, text
+from . import files
 from .checkpoint_format_pb2 import Graph, MetaGraph, SavedModel
 from .codec import Config
 from .files import Malformed
@@ -62,21 +62,13 @@ class Source:
     config: Config
 
 
-def read_sources(source: str, *, stdin: BinaryIO | None = None) -> list[Source]:
-    """Returns the configs in a file, the directory of a SavedModel, or a stream.
+def read_sources(source: str) -> list[Source]:
+    """Returns the configs in a file, the directory of a SavedModel, or standard input (`-`).
 
-    Args:
-      source: a path, or `-` for standard input.
-      stdin: stream to read for `-`; the process's own if `None`.
-
-    Returns:
-      One entry or more. Equal configs of a graph are one entry, named after the first node.
-
-    Raises:
-      UnreadableConfigError: if there is no config.
+    They are one entry or more. Equal configs of a graph are one entry, named after the first node.
     """
     if source == '-':
-        stream = stdin or (sys.stdin.buffer if sys.stdin is not None else io.BytesIO())
+        stream = sys.stdin.buffer if sys.stdin is not None else io.BytesIO()
         try:
             return _read(stream, None, 'standard input')
         except OSError as error:
@@ -93,8 +85,7 @@ def read_sources(source: str, *, stdin: BinaryIO | None = None) -> list[Source]:
 def read_file(path: str, *, follow: bool = True) -> list[Source]:
     """Returns the configs in one file, which may be a link if `follow` is true.
 
-    Raises:
-      UnreadableConfigError: if there is no config. The code is `NO_CONFIG` if it is a graph.
+    UnreadableConfigError has the code `NO_CONFIG` if it is a graph without any.
     """
     try:
         with files.open_regular(path, follow=follow) as file:
@@ -151,7 +142,7 @@ def _kind_and_limit(head: bytearray) -> tuple[str, int]:
     """Returns the kind of the content, and how many bytes of it may be read."""
     if _CONTROLS.search(head):
         return 'binary content', MAX_BINARY_GRAPH
-    if text.first_word(head) in _WORDS_OF_GRAPHS:
+    if files.first_word(head) in _WORDS_OF_GRAPHS:
         return 'a text graph', MAX_TEXT_GRAPH
     return 'text', MAX_TEXT
 
@@ -159,10 +150,10 @@ def _kind_and_limit(head: bytearray) -> tuple[str, int]:
 def _from_text(content: bytearray, where: str) -> list[Source]:
     if not content or content.isspace():
         raise unreadable('E482', where, 'it must hold a config', 'nothing: it is empty')
-    if text.first_word(content) in _WORDS_OF_GRAPHS:
+    if files.first_word(content) in _WORDS_OF_GRAPHS:
         return _from_nodes(_carriers_in_text(content), where) or _none_in('a text graph', where)
-    if b'\\' * (text.MAX_BACKSLASHES + 1) in content:
-        raise Malformed(f'more than {text.MAX_BACKSLASHES} backslashes in a row')
+    if b'\\' * (files.MAX_BACKSLASHES + 1) in content:
+        raise Malformed(f'more than {files.MAX_BACKSLASHES} backslashes in a row')
     config = Config()
     try:
         text_format.Parse(content.removeprefix(_BOM).decode(), config)
@@ -173,15 +164,14 @@ def _from_text(content: bytearray, where: str) -> list[Source]:
         raise unreadable('E483', where, 'it must be the text of a TPUEmbeddingConfiguration',
                          shown(' '.join(str(error).split()), 160),
                          _ACCEPTED) from error
-    _check_counts(len(config.table_descriptor), len(config.feature_descriptor), where, 'a config')
-    return [_checked(config, where)]
+    return _checked([(where, config)], 'a config')
 
 
 def _from_binary(content: bytearray, where: str) -> list[Source]:
     """Returns the configs in a serialized graph, or the config that the content itself is."""
     carriers = _carriers_in_binary(bytes(content))
     if carriers is None:
-        return _parsed([(where, bytes(content))], 'a config')
+        return _checked(_messages([(where, bytes(content))], 'a config'), 'a config')
     return _from_nodes(carriers, where) or _none_in('a binary graph', where)
 
 
@@ -196,17 +186,17 @@ def _from_nodes(carriers: Iterable[_Carrier], where: str) -> list[Source]:
                              f'{MAX_CONFIGS} different configs', 'more')
     named = [(f'{where}: {_name_of(carrier)}' + (f' and {count - 1} more' if count > 1 else ''),
               content) for content, (carrier, count) in found.items()]
+    what = 'all configs of a graph together'
     try:
-        return _parsed(named, 'all configs of a graph together')
+        return _checked(_messages(named, what), what)
     except Malformed as error:
         raise unreadable('E489', where, 'what its nodes carry must be a TPUEmbeddingConfiguration',
                          str(error)) from error
 
 
-def _parsed(named: Iterable[tuple[str, bytes]], what: str) -> list[Source]:
-    """Returns the configs that serialized messages are; `what` names them together."""
-    sources = []
-    size = tables = features = 0
+def _messages(named: Iterable[tuple[str, bytes]], what: str) -> Iterator[tuple[str, Config]]:
+    """Yields the configs that serialized messages are; `what` names them together."""
+    size = 0
     for where, content in named:
         size += len(content)
         if size > MAX_CONFIG_BYTES:
@@ -218,29 +208,27 @@ def _parsed(named: Iterable[tuple[str, bytes]], what: str) -> list[Source]:
             raise Malformed('not a whole TPUEmbeddingConfiguration with names in UTF-8') from error
         if config.ByteSize() and not config.ListFields():  # All of its fields are unknown.
             raise Malformed('neither a TPUEmbeddingConfiguration nor a graph')
+        yield where, config
+
+
+def _checked(configs: Iterable[tuple[str, Config]], what: str) -> list[Source]:
+    """Returns configs that are not too large; `what` names them together."""
+    sources, tables, features = [], 0, 0
+    for where, config in configs:
         tables += len(config.table_descriptor)
         features += len(config.feature_descriptor)
-        _check_counts(tables, features, where, what)
-        sources.append(_checked(config, where))
-    return sources
-
-
-def _check_counts(tables: int, features: int, where: str, what: str) -> None:
-    for kind, count, most in (('tables', tables, limits.MAX_TABLES),
-                              ('features', features, limits.MAX_FEATURES)):
-        if count > most:
-            raise unreadable('E487', where, f'{what} must have at most {most:,} {kind}', 'more')
-
-
-def _checked(config: Config, where: str) -> Source:
-    for feature in config.feature_descriptor:
-        if len(feature.input_shape) > MAX_SHAPE:
+        for kind, count, most in (('tables', tables, limits.MAX_TABLES),
+                                  ('features', features, limits.MAX_FEATURES)):
+            if count > most:
+                raise unreadable('E487', where, f'{what} must have at most {most:,} {kind}', 'more')
+        if any(len(feature.input_shape) > MAX_SHAPE for feature in config.feature_descriptor):
             raise unreadable('E487', where, 'the input_shape of a feature must have at most '
                              f'{MAX_SHAPE} numbers', 'more')
-    if not config.ListFields():
-        raise unreadable('E482', where, 'it must hold a config', 'a message without any field',
-                         _ACCEPTED)
-    return Source(where=where, config=config)
+        if not config.ListFields():
+            raise unreadable('E482', where, 'it must hold a config', 'a message without any field',
+                             _ACCEPTED)
+        sources.append(Source(where=where, config=config))
+    return sources
 
 
 def _none_in(kind: str, where: str) -> list[Source]:
@@ -332,5 +320,5 @@ def _carriers_in_text(content: bytes | bytearray) -> Iterator[_Carrier]:
             node, op = name or b'', operation
             function = function if is_in_function else b''
         elif config and _is_carrier(op):
-            yield _Carrier(function=text.unescaped(function), node=text.unescaped(node),
-                           config=text.unescaped(config))
+            yield _Carrier(function=files.unescaped(function), node=files.unescaped(node),
+                           config=files.unescaped(config))

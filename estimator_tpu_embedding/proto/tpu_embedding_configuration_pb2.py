@@ -12,28 +12,96 @@ from google.protobuf.internal import builder as _builder
 _sym_db = _symbol_database.Default()
 
 
-from estimator_tpu_embedding.proto import optimization_parameters_pb2 as estimator__tpu__embedding_dot_proto_dot_optimization__parameters__pb2
+from google.protobuf import wrappers_pb2 as google_dot_protobuf_dot_wrappers__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n?estimator_tpu_embedding/proto/tpu_embedding_configuration.proto\x12\x17\x65stimator_tpu_embedding\x1a;estimator_tpu_embedding/proto/optimization_parameters.proto\"\x8a\t\n\x19TPUEmbeddingConfiguration\x12\\\n\x10table_descriptor\x18\x01 \x03(\x0b\x32\x42.estimator_tpu_embedding.TPUEmbeddingConfiguration.TableDescriptor\x12\x45\n\x04mode\x18\x02 \x01(\x0e\x32\x37.estimator_tpu_embedding.TPUEmbeddingConfiguration.Mode\x12\"\n\x1a\x62\x61tch_size_per_tensor_core\x18\x03 \x01(\x05\x12\x11\n\tnum_hosts\x18\x04 \x01(\x05\x12\x18\n\x10num_tensor_cores\x18\x05 \x01(\x05\x12^\n\x11sharding_strategy\x18\x06 \x01(\x0e\x32\x43.estimator_tpu_embedding.TPUEmbeddingConfiguration.ShardingStrategy\x12+\n#pipeline_execution_with_tensor_core\x18\x07 \x01(\x08\x12\x1e\n\x16profile_data_directory\x18\t \x01(\t\x12`\n\x12\x66\x65\x61ture_descriptor\x18\n \x03(\x0b\x32\x44.estimator_tpu_embedding.TPUEmbeddingConfiguration.FeatureDescriptor\x12V\n\rspmd_sharding\x18\x0b \x01(\x0b\x32?.estimator_tpu_embedding.TPUEmbeddingConfiguration.SpmdSharding\x1a\xb3\x01\n\x0fTableDescriptor\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x17\n\x0fvocabulary_size\x18\x02 \x01(\x03\x12\x11\n\tdimension\x18\x03 \x01(\x05\x12\x14\n\x0cnum_features\x18\x04 \x01(\x05\x12P\n\x17optimization_parameters\x18\x05 \x01(\x0b\x32/.estimator_tpu_embedding.OptimizationParameters\x1aH\n\x11\x46\x65\x61tureDescriptor\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x10\n\x08table_id\x18\x02 \x01(\x05\x12\x13\n\x0binput_shape\x18\x03 \x03(\x05\x1a\x7f\n\x0cSpmdSharding\x12\x0f\n\x07\x65nabled\x18\x01 \x01(\x08\x12\x1d\n\x15num_cores_per_replica\x18\x02 \x01(\x05\x12\x1f\n\x17use_manual_partitioning\x18\x03 \x01(\x08\x12\x1e\n\x16use_shardy_partitioner\x18\x04 \x01(\x08\"L\n\x04Mode\x12\x0f\n\x0bUNSPECIFIED\x10\x00\x12\r\n\tINFERENCE\x10\x01\x12\x0c\n\x08TRAINING\x10\x02\x12\x16\n\x12\x42\x41\x43KWARD_PASS_ONLY\x10\x03\",\n\x10ShardingStrategy\x12\x0f\n\x0b\x44IV_DEFAULT\x10\x00\x12\x07\n\x03MOD\x10\x01J\x04\x08\x08\x10\tR\routput_layout\"\x13\n\x11TPUEmbeddingErrorb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n?estimator_tpu_embedding/proto/tpu_embedding_configuration.proto\x12\x17\x65stimator_tpu_embedding\x1a\x1egoogle/protobuf/wrappers.proto\"\x8a\t\n\x19TPUEmbeddingConfiguration\x12\\\n\x10table_descriptor\x18\x01 \x03(\x0b\x32\x42.estimator_tpu_embedding.TPUEmbeddingConfiguration.TableDescriptor\x12\x45\n\x04mode\x18\x02 \x01(\x0e\x32\x37.estimator_tpu_embedding.TPUEmbeddingConfiguration.Mode\x12\"\n\x1a\x62\x61tch_size_per_tensor_core\x18\x03 \x01(\x05\x12\x11\n\tnum_hosts\x18\x04 \x01(\x05\x12\x18\n\x10num_tensor_cores\x18\x05 \x01(\x05\x12^\n\x11sharding_strategy\x18\x06 \x01(\x0e\x32\x43.estimator_tpu_embedding.TPUEmbeddingConfiguration.ShardingStrategy\x12+\n#pipeline_execution_with_tensor_core\x18\x07 \x01(\x08\x12\x1e\n\x16profile_data_directory\x18\t \x01(\t\x12`\n\x12\x66\x65\x61ture_descriptor\x18\n \x03(\x0b\x32\x44.estimator_tpu_embedding.TPUEmbeddingConfiguration.FeatureDescriptor\x12V\n\rspmd_sharding\x18\x0b \x01(\x0b\x32?.estimator_tpu_embedding.TPUEmbeddingConfiguration.SpmdSharding\x1a\xb3\x01\n\x0fTableDescriptor\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x17\n\x0fvocabulary_size\x18\x02 \x01(\x03\x12\x11\n\tdimension\x18\x03 \x01(\x05\x12\x14\n\x0cnum_features\x18\x04 \x01(\x05\x12P\n\x17optimization_parameters\x18\x05 \x01(\x0b\x32/.estimator_tpu_embedding.OptimizationParameters\x1aH\n\x11\x46\x65\x61tureDescriptor\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x10\n\x08table_id\x18\x02 \x01(\x05\x12\x13\n\x0binput_shape\x18\x03 \x03(\x05\x1a\x7f\n\x0cSpmdSharding\x12\x0f\n\x07\x65nabled\x18\x01 \x01(\x08\x12\x1d\n\x15num_cores_per_replica\x18\x02 \x01(\x05\x12\x1f\n\x17use_manual_partitioning\x18\x03 \x01(\x08\x12\x1e\n\x16use_shardy_partitioner\x18\x04 \x01(\x08\"L\n\x04Mode\x12\x0f\n\x0bUNSPECIFIED\x10\x00\x12\r\n\tINFERENCE\x10\x01\x12\x0c\n\x08TRAINING\x10\x02\x12\x16\n\x12\x42\x41\x43KWARD_PASS_ONLY\x10\x03\",\n\x10ShardingStrategy\x12\x0f\n\x0b\x44IV_DEFAULT\x10\x00\x12\x07\n\x03MOD\x10\x01J\x04\x08\x08\x10\tR\routput_layout\"\x13\n\x11TPUEmbeddingError\"h\n\x0e\x43lippingLimits\x12*\n\x05lower\x18\x01 \x01(\x0b\x32\x1b.google.protobuf.FloatValue\x12*\n\x05upper\x18\x02 \x01(\x0b\x32\x1b.google.protobuf.FloatValue\"\x7f\n\x15SimulatedQuantization\x12\x0f\n\x07\x65nabled\x18\x01 \x01(\x08\x12@\n\x0f\x63lipping_limits\x18\x02 \x01(\x0b\x32\'.estimator_tpu_embedding.ClippingLimits\x12\x13\n\x0bnum_buckets\x18\x03 \x01(\x05\"$\n\x15OptimizerDynamicInput\x12\x0b\n\x03tag\x18\x01 \x01(\x05\"v\n\x0cLearningRate\x12\x12\n\x08\x63onstant\x18\x01 \x01(\x02H\x00\x12\x41\n\x07\x64ynamic\x18\x02 \x01(\x0b\x32..estimator_tpu_embedding.OptimizerDynamicInputH\x00\x42\x0f\n\rlearning_rate\".\n\x11\x41\x64\x61gradParametersJ\x04\x08\x01\x10\x02R\x13initial_accumulator\"u\n\x19\x41\x64\x61gradMomentumParameters\x12\x10\n\x08momentum\x18\x01 \x01(\x02\x12\x14\n\x0cuse_nesterov\x18\x02 \x01(\x08\x12\x10\n\x08\x65xponent\x18\x03 \x01(\x02\x12\r\n\x05\x62\x65ta2\x18\x04 \x01(\x02\x12\x0f\n\x07\x65psilon\x18\x05 \x01(\x02\"m\n\x18\x42oundedAdagradParameters\x12 \n\x18update_accumulator_first\x18\x01 \x01(\x08\x12\x16\n\x0emax_var_update\x18\x02 \x01(\x02\x12\x17\n\x0fmax_accumulator\x18\x03 \x01(\x02\"\xa6\x02\n\x1f\x46requencyAwareAdagradParameters\x12\"\n\x1al1_regularization_strength\x18\x01 \x01(\x02\x12\"\n\x1al2_regularization_strength\x18\x02 \x01(\x02\x12\x19\n\x11max_lr_multiplier\x18\x03 \x01(\x02\x12\x1c\n\x14probability_exponent\x18\x04 \x01(\x02\x12\x19\n\x11\x61\x63\x63umulator_decay\x18\x05 \x01(\x02\x12!\n\x19initial_accumulator_value\x18\x06 \x01(\x02\x12\x44\n\x0cstep_counter\x18\x07 \x01(\x0b\x32..estimator_tpu_embedding.OptimizerDynamicInput\"%\n#StochasticGradientDescentParameters\"\xb6\x01\n\x0e\x46trlParameters\x12\n\n\x02l1\x18\x01 \x01(\x02\x12\n\n\x02l2\x18\x02 \x01(\x02\x12\x10\n\x08lr_power\x18\x03 \x01(\x02\x12\x1d\n\x15multiply_linear_by_lr\x18\x06 \x01(\x08\x12\x0c\n\x04\x62\x65ta\x18\x07 \x01(\x02\x12\"\n\x16\x61llow_zero_accumulator\x18\x08 \x01(\x08\x42\x02\x18\x01J\x04\x08\x04\x10\x05J\x04\x08\x05\x10\x06R\rinitial_accumR\x0einitial_linear\"\x99\x01\n\x0e\x41\x64\x61mParameters\x12\r\n\x05\x62\x65ta1\x18\x03 \x01(\x02\x12\r\n\x05\x62\x65ta2\x18\x04 \x01(\x02\x12\x0f\n\x07\x65psilon\x18\x05 \x01(\x02\x12\x19\n\x11use_non_lazy_adam\x18\x08 \x01(\x08\x12\x1b\n\x13use_sum_inside_sqrt\x18\n \x01(\x08J\x04\x08\x06\x10\x07J\x04\x08\x07\x10\x08R\tinitial_mR\tinitial_v\"Q\n\x12MomentumParameters\x12\x10\n\x08momentum\x18\x01 \x01(\x02\x12\x14\n\x0cuse_nesterov\x18\x02 \x01(\x08J\x04\x08\x03\x10\x04R\rinitial_accum\"I\n\x0eLionParameters\x12\r\n\x05\x62\x65ta1\x18\x01 \x01(\x02\x12\r\n\x05\x62\x65ta2\x18\x02 \x01(\x02\x12\x19\n\x11use_non_lazy_lion\x18\x03 \x01(\x08\"h\n\x11RmsPropParameters\x12\x0b\n\x03rho\x18\x01 \x01(\x02\x12\x10\n\x08momentum\x18\x02 \x01(\x02\x12\x0f\n\x07\x65psilon\x18\x03 \x01(\x02J\x04\x08\x04\x10\x05J\x04\x08\x05\x10\x06R\ninitial_msR\x0binitial_mom\"\x82\x01\n\x19\x43\x65nteredRmsPropParameters\x12\x0b\n\x03rho\x18\x01 \x01(\x02\x12\x10\n\x08momentum\x18\x02 \x01(\x02\x12\x0f\n\x07\x65psilon\x18\x03 \x01(\x02J\x04\x08\x04\x10\x05J\x04\x08\x05\x10\x06J\x04\x08\x06\x10\x07R\ninitial_msR\x0binitial_momR\ninitial_mg\"\xe7\x02\n\x19MdlAdagradLightParameters\x12\n\n\x02l2\x18\x01 \x01(\x02\x12\x10\n\x08lr_power\x18\x02 \x01(\x02\x12 \n\x18min_servable_mdl_benefit\x18\x03 \x01(\x02\x12\x19\n\x11mdl_mix_in_margin\x18\x04 \x01(\x02\x12 \n\x18mdl_benefit_rampup_coeff\x18\x05 \x01(\x02\x12\x16\n\x0emdl_min_weight\x18\x06 \x01(\x02\x12\x1d\n\x15\x62\x65nefit_revisit_scale\x18\x07 \x01(\x02\x12\x19\n\x11max_event_benefit\x18\x08 \x01(\x02\x12\x19\n\x11max_total_benefit\x18\t \x01(\x02\x12\x16\n\x0emdl_hard_limit\x18\n \x01(\x02\x12\x1e\n\x16hard_limit_min_benefit\x18\x0b \x01(\x08\x12\x16\n\x0emdl_regularize\x18\x0c \x01(\x08J\x04\x08\r\x10\x0eJ\x04\x08\x0e\x10\x0fJ\x04\x08\x0f\x10\x10\">\n\x12\x41\x64\x61\x64\x65ltaParameters\x12\x0b\n\x03rho\x18\x01 \x01(\x02\x12\x0f\n\x07\x65psilon\x18\x02 \x01(\x02J\x04\x08\x03\x10\x04J\x04\x08\x04\x10\x05\"N\n\x19ProximalAdagradParameters\x12\n\n\x02l1\x18\x01 \x01(\x02\x12\n\n\x02l2\x18\x02 \x01(\x02J\x04\x08\x03\x10\x04R\x13initial_accumulator\"I\n\x14OnlineYogiParameters\x12\n\n\x02l1\x18\x01 \x01(\x02\x12\n\n\x02l2\x18\x02 \x01(\x02\x12\r\n\x05\x62\x65ta2\x18\x03 \x01(\x02J\x04\x08\x06\x10\x07J\x04\x08\x07\x10\x08\"k\n\x16ProximalYogiParameters\x12\n\n\x02l1\x18\x01 \x01(\x02\x12\n\n\x02l2\x18\x02 \x01(\x02\x12\r\n\x05\x62\x65ta1\x18\x03 \x01(\x02\x12\r\n\x05\x62\x65ta2\x18\x04 \x01(\x02\x12\x0f\n\x07\x65psilon\x18\x05 \x01(\x02J\x04\x08\x08\x10\tJ\x04\x08\t\x10\n\"r\n\x1c\x46requencyEstimatorParameters\x12\x0b\n\x03tau\x18\x01 \x01(\x02\x12\x11\n\tmax_delta\x18\x02 \x01(\x02\x12\x19\n\x11outlier_threshold\x18\x03 \x01(\x02\x12\x17\n\x0fweight_exponent\x18\x04 \x01(\x02\"5\n\x1cUserDefinedProgramParameters\x12\x0f\n\x07program\x18\x01 \x01(\x0cJ\x04\x08\x02\x10\x03\"\x12\n\x10\x41ssignParameters\"R\n\x1aGradientAccumulationStatus\"4\n\x06Status\x12\x0f\n\x0bUNSPECIFIED\x10\x00\x12\x0b\n\x07\x45NABLED\x10\x01\x12\x0c\n\x08\x44ISABLED\x10\x02\"S\n\x1bLowDimensionalPackingStatus\"4\n\x06Status\x12\x0f\n\x0bUNSPECIFIED\x10\x00\x12\x0b\n\x07\x45NABLED\x10\x01\x12\x0c\n\x08\x44ISABLED\x10\x02\"\xb8\x01\n\x1dHotIdReplicationConfiguration\x12M\n\x06status\x18\x01 \x01(\x0e\x32=.estimator_tpu_embedding.HotIdReplicationConfiguration.Status\"H\n\x06Status\x12\x0f\n\x0bUNSPECIFIED\x10\x00\x12\x0b\n\x07\x45NABLED\x10\x01\x12\x0c\n\x08\x44ISABLED\x10\x02\x12\x12\n\x0eMIGRATION_ONLY\x10\x03\"\xc2\x10\n\x16OptimizationParameters\x12<\n\rlearning_rate\x18\r \x01(\x0b\x32%.estimator_tpu_embedding.LearningRate\x12@\n\x0f\x63lipping_limits\x18\x02 \x01(\x0b\x32\'.estimator_tpu_embedding.ClippingLimits\x12I\n\x18gradient_clipping_limits\x18\x07 \x01(\x0b\x32\'.estimator_tpu_embedding.ClippingLimits\x12\x1b\n\x13weight_decay_factor\x18\x10 \x01(\x02\x12\x35\n-multiply_weight_decay_factor_by_learning_rate\x18\x16 \x01(\x08\x12N\n\x16simulated_quantization\x18\x1b \x01(\x0b\x32..estimator_tpu_embedding.SimulatedQuantization\x12`\n\x1cgradient_accumulation_status\x18\x11 \x01(\x0e\x32:.estimator_tpu_embedding.GradientAccumulationStatus.Status\x12\x63\n\x1elow_dimensional_packing_status\x18\x1c \x01(\x0e\x32;.estimator_tpu_embedding.LowDimensionalPackingStatus.Status\x12`\n hot_id_replication_configuration\x18\x12 \x01(\x0b\x32\x36.estimator_tpu_embedding.HotIdReplicationConfiguration\x12=\n\x07\x61\x64\x61grad\x18\x03 \x01(\x0b\x32*.estimator_tpu_embedding.AdagradParametersH\x00\x12N\n\x10\x61\x64\x61grad_momentum\x18\x1a \x01(\x0b\x32\x32.estimator_tpu_embedding.AdagradMomentumParametersH\x00\x12L\n\x0f\x62ounded_adagrad\x18\x13 \x01(\x0b\x32\x31.estimator_tpu_embedding.BoundedAdagradParametersH\x00\x12[\n\x17\x66requency_aware_adagrad\x18\x1e \x01(\x0b\x32\x38.estimator_tpu_embedding.FrequencyAwareAdagradParametersH\x00\x12\x63\n\x1bstochastic_gradient_descent\x18\x04 \x01(\x0b\x32<.estimator_tpu_embedding.StochasticGradientDescentParametersH\x00\x12\x37\n\x04\x66trl\x18\x05 \x01(\x0b\x32\'.estimator_tpu_embedding.FtrlParametersH\x00\x12\x37\n\x04\x61\x64\x61m\x18\x06 \x01(\x0b\x32\'.estimator_tpu_embedding.AdamParametersH\x00\x12?\n\x08momentum\x18\x08 \x01(\x0b\x32+.estimator_tpu_embedding.MomentumParametersH\x00\x12\x37\n\x04lion\x18\x1d \x01(\x0b\x32\'.estimator_tpu_embedding.LionParametersH\x00\x12>\n\x08rms_prop\x18\t \x01(\x0b\x32*.estimator_tpu_embedding.RmsPropParametersH\x00\x12O\n\x11\x63\x65ntered_rms_prop\x18\n \x01(\x0b\x32\x32.estimator_tpu_embedding.CenteredRmsPropParametersH\x00\x12O\n\x11mdl_adagrad_light\x18\x0b \x01(\x0b\x32\x32.estimator_tpu_embedding.MdlAdagradLightParametersH\x00\x12?\n\x08\x61\x64\x61\x64\x65lta\x18\x0c \x01(\x0b\x32+.estimator_tpu_embedding.AdadeltaParametersH\x00\x12N\n\x10proximal_adagrad\x18\x0e \x01(\x0b\x32\x32.estimator_tpu_embedding.ProximalAdagradParametersH\x00\x12\x44\n\x0bonline_yogi\x18\x14 \x01(\x0b\x32-.estimator_tpu_embedding.OnlineYogiParametersH\x00\x12H\n\rproximal_yogi\x18\x15 \x01(\x0b\x32/.estimator_tpu_embedding.ProximalYogiParametersH\x00\x12T\n\x13\x66requency_estimator\x18\x17 \x01(\x0b\x32\x35.estimator_tpu_embedding.FrequencyEstimatorParametersH\x00\x12U\n\x14user_defined_program\x18\x18 \x01(\x0b\x32\x35.estimator_tpu_embedding.UserDefinedProgramParametersH\x00\x12;\n\x06\x61ssign\x18\x19 \x01(\x0b\x32).estimator_tpu_embedding.AssignParametersH\x00\x42\x0c\n\nparametersJ\x04\x08\x01\x10\x02J\x04\x08\x0f\x10\x10\"\xb0\x02\n\x1aStateVariableSpecification\x12\x0c\n\x04name\x18\x01 \x01(\t\x12W\n\x0cuser_defined\x18\x02 \x01(\x0b\x32?.estimator_tpu_embedding.StateVariableSpecification.UserDefinedH\x00\x12\x62\n\x12\x66ill_with_constant\x18\x03 \x01(\x0b\x32\x44.estimator_tpu_embedding.StateVariableSpecification.FillWithConstantH\x00\x1a\x13\n\x0bUserDefinedJ\x04\x08\x01\x10\x02\x1a)\n\x10\x46illWithConstant\x12\x15\n\rinitial_value\x18\x01 \x01(\x01\x42\x07\n\x05usageb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'estimator_tpu_embedding.proto.tpu_embedding_configuration_pb2', _globals)
 if _descriptor._USE_C_DESCRIPTORS == False:
   DESCRIPTOR._options = None
-  _globals['_TPUEMBEDDINGCONFIGURATION']._serialized_start=154
-  _globals['_TPUEMBEDDINGCONFIGURATION']._serialized_end=1316
-  _globals['_TPUEMBEDDINGCONFIGURATION_TABLEDESCRIPTOR']._serialized_start=789
-  _globals['_TPUEMBEDDINGCONFIGURATION_TABLEDESCRIPTOR']._serialized_end=968
-  _globals['_TPUEMBEDDINGCONFIGURATION_FEATUREDESCRIPTOR']._serialized_start=970
-  _globals['_TPUEMBEDDINGCONFIGURATION_FEATUREDESCRIPTOR']._serialized_end=1042
-  _globals['_TPUEMBEDDINGCONFIGURATION_SPMDSHARDING']._serialized_start=1044
-  _globals['_TPUEMBEDDINGCONFIGURATION_SPMDSHARDING']._serialized_end=1171
-  _globals['_TPUEMBEDDINGCONFIGURATION_MODE']._serialized_start=1173
-  _globals['_TPUEMBEDDINGCONFIGURATION_MODE']._serialized_end=1249
-  _globals['_TPUEMBEDDINGCONFIGURATION_SHARDINGSTRATEGY']._serialized_start=1251
-  _globals['_TPUEMBEDDINGCONFIGURATION_SHARDINGSTRATEGY']._serialized_end=1295
-  _globals['_TPUEMBEDDINGERROR']._serialized_start=1318
-  _globals['_TPUEMBEDDINGERROR']._serialized_end=1337
+  _globals['_FTRLPARAMETERS'].fields_by_name['allow_zero_accumulator']._options = None
+  _globals['_FTRLPARAMETERS'].fields_by_name['allow_zero_accumulator']._serialized_options = b'\030\001'
+  _globals['_TPUEMBEDDINGCONFIGURATION']._serialized_start=125
+  _globals['_TPUEMBEDDINGCONFIGURATION']._serialized_end=1287
+  _globals['_TPUEMBEDDINGCONFIGURATION_TABLEDESCRIPTOR']._serialized_start=760
+  _globals['_TPUEMBEDDINGCONFIGURATION_TABLEDESCRIPTOR']._serialized_end=939
+  _globals['_TPUEMBEDDINGCONFIGURATION_FEATUREDESCRIPTOR']._serialized_start=941
+  _globals['_TPUEMBEDDINGCONFIGURATION_FEATUREDESCRIPTOR']._serialized_end=1013
+  _globals['_TPUEMBEDDINGCONFIGURATION_SPMDSHARDING']._serialized_start=1015
+  _globals['_TPUEMBEDDINGCONFIGURATION_SPMDSHARDING']._serialized_end=1142
+  _globals['_TPUEMBEDDINGCONFIGURATION_MODE']._serialized_start=1144
+  _globals['_TPUEMBEDDINGCONFIGURATION_MODE']._serialized_end=1220
+  _globals['_TPUEMBEDDINGCONFIGURATION_SHARDINGSTRATEGY']._serialized_start=1222
+  _globals['_TPUEMBEDDINGCONFIGURATION_SHARDINGSTRATEGY']._serialized_end=1266
+  _globals['_TPUEMBEDDINGERROR']._serialized_start=1289
+  _globals['_TPUEMBEDDINGERROR']._serialized_end=1308
+  _globals['_CLIPPINGLIMITS']._serialized_start=1310
+  _globals['_CLIPPINGLIMITS']._serialized_end=1414
+  _globals['_SIMULATEDQUANTIZATION']._serialized_start=1416
+  _globals['_SIMULATEDQUANTIZATION']._serialized_end=1543
+  _globals['_OPTIMIZERDYNAMICINPUT']._serialized_start=1545
+  _globals['_OPTIMIZERDYNAMICINPUT']._serialized_end=1581
+  _globals['_LEARNINGRATE']._serialized_start=1583
+  _globals['_LEARNINGRATE']._serialized_end=1701
+  _globals['_ADAGRADPARAMETERS']._serialized_start=1703
+  _globals['_ADAGRADPARAMETERS']._serialized_end=1749
+  _globals['_ADAGRADMOMENTUMPARAMETERS']._serialized_start=1751
+  _globals['_ADAGRADMOMENTUMPARAMETERS']._serialized_end=1868
+  _globals['_BOUNDEDADAGRADPARAMETERS']._serialized_start=1870
+  _globals['_BOUNDEDADAGRADPARAMETERS']._serialized_end=1979
+  _globals['_FREQUENCYAWAREADAGRADPARAMETERS']._serialized_start=1982
+  _globals['_FREQUENCYAWAREADAGRADPARAMETERS']._serialized_end=2276
+  _globals['_STOCHASTICGRADIENTDESCENTPARAMETERS']._serialized_start=2278
+  _globals['_STOCHASTICGRADIENTDESCENTPARAMETERS']._serialized_end=2315
+  _globals['_FTRLPARAMETERS']._serialized_start=2318
+  _globals['_FTRLPARAMETERS']._serialized_end=2500
+  _globals['_ADAMPARAMETERS']._serialized_start=2503
+  _globals['_ADAMPARAMETERS']._serialized_end=2656
+  _globals['_MOMENTUMPARAMETERS']._serialized_start=2658
+  _globals['_MOMENTUMPARAMETERS']._serialized_end=2739
+  _globals['_LIONPARAMETERS']._serialized_start=2741
+  _globals['_LIONPARAMETERS']._serialized_end=2814
+  _globals['_RMSPROPPARAMETERS']._serialized_start=2816
+  _globals['_RMSPROPPARAMETERS']._serialized_end=2920
+  _globals['_CENTEREDRMSPROPPARAMETERS']._serialized_start=2923
+  _globals['_CENTEREDRMSPROPPARAMETERS']._serialized_end=3053
+  _globals['_MDLADAGRADLIGHTPARAMETERS']._serialized_start=3056
+  _globals['_MDLADAGRADLIGHTPARAMETERS']._serialized_end=3415
+  _globals['_ADADELTAPARAMETERS']._serialized_start=3417
+  _globals['_ADADELTAPARAMETERS']._serialized_end=3479
+  _globals['_PROXIMALADAGRADPARAMETERS']._serialized_start=3481
+  _globals['_PROXIMALADAGRADPARAMETERS']._serialized_end=3559
+  _globals['_ONLINEYOGIPARAMETERS']._serialized_start=3561
+  _globals['_ONLINEYOGIPARAMETERS']._serialized_end=3634
+  _globals['_PROXIMALYOGIPARAMETERS']._serialized_start=3636
+  _globals['_PROXIMALYOGIPARAMETERS']._serialized_end=3743
+  _globals['_FREQUENCYESTIMATORPARAMETERS']._serialized_start=3745
+  _globals['_FREQUENCYESTIMATORPARAMETERS']._serialized_end=3859
+  _globals['_USERDEFINEDPROGRAMPARAMETERS']._serialized_start=3861
+  _globals['_USERDEFINEDPROGRAMPARAMETERS']._serialized_end=3914
+  _globals['_ASSIGNPARAMETERS']._serialized_start=3916
+  _globals['_ASSIGNPARAMETERS']._serialized_end=3934
+  _globals['_GRADIENTACCUMULATIONSTATUS']._serialized_start=3936
+  _globals['_GRADIENTACCUMULATIONSTATUS']._serialized_end=4018
+  _globals['_GRADIENTACCUMULATIONSTATUS_STATUS']._serialized_start=3966
+  _globals['_GRADIENTACCUMULATIONSTATUS_STATUS']._serialized_end=4018
+  _globals['_LOWDIMENSIONALPACKINGSTATUS']._serialized_start=4020
+  _globals['_LOWDIMENSIONALPACKINGSTATUS']._serialized_end=4103
+  _globals['_LOWDIMENSIONALPACKINGSTATUS_STATUS']._serialized_start=3966
+  _globals['_LOWDIMENSIONALPACKINGSTATUS_STATUS']._serialized_end=4018
+  _globals['_HOTIDREPLICATIONCONFIGURATION']._serialized_start=4106
+  _globals['_HOTIDREPLICATIONCONFIGURATION']._serialized_end=4290
+  _globals['_HOTIDREPLICATIONCONFIGURATION_STATUS']._serialized_start=4218
+  _globals['_HOTIDREPLICATIONCONFIGURATION_STATUS']._serialized_end=4290
+  _globals['_OPTIMIZATIONPARAMETERS']._serialized_start=4293
+  _globals['_OPTIMIZATIONPARAMETERS']._serialized_end=6407
+  _globals['_STATEVARIABLESPECIFICATION']._serialized_start=6410
+  _globals['_STATEVARIABLESPECIFICATION']._serialized_end=6714
+  _globals['_STATEVARIABLESPECIFICATION_USERDEFINED']._serialized_start=6643
+  _globals['_STATEVARIABLESPECIFICATION_USERDEFINED']._serialized_end=6662
+  _globals['_STATEVARIABLESPECIFICATION_FILLWITHCONSTANT']._serialized_start=6664
+  _globals['_STATEVARIABLESPECIFICATION_FILLWITHCONSTANT']._serialized_end=6705
 # @@protoc_insertion_point(module_scope)

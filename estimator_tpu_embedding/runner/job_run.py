@@ -13,7 +13,7 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from ..checkpoint.recover import newest_checkpoint
+from ..checkpoint.recover import recover
 from ..errors import CheckpointError, Problem, counted
 from ..hosts.placed_graph import put_python_on_client, require_engines
 from ..hosts.transfers import pack_transfers
@@ -215,8 +215,8 @@ class Run:
 
     def _newest_checkpoint(self) -> str | None:
         with contextlib.suppress(CheckpointError, OSError):
-            return newest_checkpoint(
-                self.job.model_dir, self.job.checkpoint, self.job.known)
+            found = recover(self.job.model_dir, self.job.checkpoint, self.job.known)
+            return found.prefix if found is not None else None
         return None
 
     def _end_of_data(self, wanted: int) -> tf.errors.OutOfRangeError:

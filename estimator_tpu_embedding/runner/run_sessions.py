@@ -20,8 +20,8 @@ from google.protobuf import json_format
 
 from .. import _tf
 from ..checkpoint import restore, warm_start
-from ..checkpoint.compare import check_words
 from ..checkpoint.recover import Following
+from ..checkpoint.restore_plan import check_words
 from ..cluster import preflight
 from ..cluster.cluster import Cluster
 from ..cluster.worker_errors import HostUnavailableError

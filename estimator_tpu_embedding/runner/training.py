@@ -11,9 +11,9 @@ import tensorflow.compat.v1 as tf
 
 from .. import _tf
 from ..checkpoint import model_dir, restore
-from ..checkpoint.compare import stored_words
 from ..checkpoint.recover import Following, recover
-from ..checkpoint.saver import CommittingSaver, Lineage
+from ..checkpoint.restore_plan import stored_words
+from ..checkpoint.saver import CommittingSaver
 from ..checkpoint.saver_builder import default_saver
 from ..errors import Problem
 from ..hosts.placement import worker_at
@@ -98,7 +98,7 @@ def train(job: Job, *, stop: StopAtStep, hooks: Sequence[tf.train.SessionRunHook
         restore.keep_saver(scaffold)
         with _tf.without_deprecation_warnings():
             parts = _training_parts(run, cadence, stop, hooks, _Saving(
-                scaffold=scaffold, listeners=listeners, lineage=Lineage(), background=background),
+                scaffold=scaffold, listeners=listeners, lineage=set(), background=background),
                 None if found is None else found.prefix)
         del found  # An index may take much memory.
         return run.execute(parts, wanted=lambda: stop.final_step)['loss']
@@ -106,11 +106,11 @@ def train(job: Job, *, stop: StopAtStep, hooks: Sequence[tf.train.SessionRunHook
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class _Saving:
-    """How the savers of a training save; `lineage` has the checkpoints of this run."""
+    """How the savers of a training save; for `lineage` see `CommittingSaver`."""
 
     scaffold: tf.train.Scaffold
     listeners: Sequence[tf.train.CheckpointSaverListener]
-    lineage: Lineage
+    lineage: set[str]
     background: Background
 
 

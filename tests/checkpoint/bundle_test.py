@@ -13,6 +13,7 @@ from harness.wire import varint
 
 from estimator_tpu_embedding.checkpoint import sstable
 from estimator_tpu_embedding.checkpoint.bundle import Bundle
+from estimator_tpu_embedding.checkpoint.stored_rows import batches
 from estimator_tpu_embedding.checkpoint.tensors import slice_key
 from estimator_tpu_embedding.errors import CorruptCheckpointError
 
@@ -49,13 +50,13 @@ def test_tensors_and_values_are_those_that_tensorflow_reads(real):
         np.testing.assert_array_equal(got.reshape(want.shape), want.astype(got.dtype))
 
 
-def test_chunks_are_all_rows_in_their_order(real):
-    bundle = Bundle.open(real)
-    firsts, rows = zip(*bundle.chunks('scope/t', 56))  # 7 rows of 8 bytes.
-    assert list(firsts) == list(range(0, 300, 7))
-    np.testing.assert_array_equal(np.concatenate(rows), tf.train.load_variable(real, 'scope/t'))
-    assert list(bundle.chunks('empty')) == []
-    assert [(first, rows.tolist()) for first, rows in bundle.chunks('step')] == [(0, [5])]
+def test_batches_are_all_rows_in_their_order(real):
+    tensors = Bundle.open(real).tensors
+    found = [rows.tolist() for rows in batches(tensors['scope/t'], 56)]  # 7 rows of 8 bytes.
+    assert [rows[0] for rows in found] == list(range(0, 300, 7))
+    assert sum(found, []) == list(range(300))
+    assert list(batches(tensors['empty'])) == []
+    assert [rows.tolist() for rows in batches(tensors['step'])] == [[0]]
 
 
 @pytest.mark.parametrize('name, why', [('strings', 'string'), ('columns', 'slices of columns')])

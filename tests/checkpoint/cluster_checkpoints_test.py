@@ -15,7 +15,7 @@ from harness.tasks import Tasks, hosted_by
 from harness.workers import running
 
 from estimator_tpu_embedding import defaults
-from estimator_tpu_embedding.checkpoint import removal, saver
+from estimator_tpu_embedding.checkpoint import commit, saver
 from estimator_tpu_embedding.checkpoint.recover import recover
 from estimator_tpu_embedding.checkpoint.storage import Storage
 from estimator_tpu_embedding.cluster.worker_choice import ClusterChoice
@@ -168,4 +168,4 @@ def test_a_task_that_freezes_before_its_files_are_written_and_thaws_costs_no_che
     for name in readers[0].get_variable_to_shape_map():
         np.testing.assert_array_equal(*[reader.get_tensor(name) for reader in readers], name)
     with Storage(str(tmp_path / 'one')) as storage:  # Nothing is left of the save.
-        assert removal.clean(storage) == 0
+        assert commit.clean(storage) == 0

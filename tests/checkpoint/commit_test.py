@@ -1,17 +1,11 @@
 import pytest
 import tensorflow.compat.v1 as tf
-from harness.checkpoints import describe, writer
+from harness.checkpoints import commit, describe, writer
 from harness.processes import run_python
 
-from estimator_tpu_embedding.checkpoint.commit import commit
+from estimator_tpu_embedding.checkpoint.commit import Retention, Saved
 from estimator_tpu_embedding.checkpoint.recover import candidates, recover
-from estimator_tpu_embedding.checkpoint.retention import (
-    Retention,
-    Saved,
-    keep_every_hours,
-    keep_every_steps,
-)
-from estimator_tpu_embedding.checkpoint.saver import CommittingSaver, Lineage
+from estimator_tpu_embedding.checkpoint.saver import CommittingSaver
 from estimator_tpu_embedding.checkpoint.saver_builder import default_saver
 from estimator_tpu_embedding.checkpoint.storage import Storage
 from estimator_tpu_embedding.errors import CorruptCheckpointError
@@ -45,7 +39,7 @@ def test_a_step_of_another_training_is_replaced_and_one_of_its_own_is_not(tmp_pa
         saver = default_saver(5, 0.)
         saver.build()
         session.run(value.initializer)
-        for number, lineage in ((1, Lineage()), (2, shared := Lineage()), (3, shared)):
+        for number, lineage in ((1, set()), (2, shared := set()), (3, shared)):
             value.load(number, session)
             CommittingSaver(saver, {}, b'', lineage=lineage).save(
                 session, str(tmp_path / 'model.ckpt'), 7)
@@ -83,12 +77,14 @@ def after_all(retention, saved):
         one.step for one in saved if one.step not in deleted and one not in managed]
 
 
-@pytest.mark.parametrize('newest, others, left, forever', [
-    (0, [], [1, 2, 3, 4, 5, 6], []), (1, [], [6], []), (2, [], [5, 6], []),
-    (2, [keep_every_steps(2)], [5, 6], [2, 4]), (9, [keep_every_steps(2)], [1, 2, 3, 4, 5, 6], []),
+@pytest.mark.parametrize('retention, left, forever', [
+    ({}, [1, 2, 3, 4, 5, 6], []), ({'newest': 1}, [6], []), ({'newest': 2}, [5, 6], []),
+    ({'newest': 2, 'every_steps': 2}, [5, 6], [2, 4]),
+    ({'newest': 9, 'every_steps': 2}, [1, 2, 3, 4, 5, 6], []),
     # One is saved each half an hour: 2 and 4 are the first after 0.9 and 1.8 hours.
-    (1, [keep_every_hours(.9, 0.)], [6], [2, 4]), (1, [keep_every_hours(.9, 1e6)], [6], []),
-    (1, [keep_every_hours(.9, 0.), keep_every_steps(3)], [6], [2, 3, 4])])
-def test_what_is_left_of_six(newest, others, left, forever):
+    ({'newest': 1, 'every_hours': .9}, [6], [2, 4]),
+    ({'newest': 1, 'every_hours': .9, 'after': 1e6}, [6], []),
+    ({'newest': 1, 'every_hours': .9, 'every_steps': 3}, [6], [2, 3, 4])])
+def test_what_is_left_of_six(retention, left, forever):
     saved = [Saved(step, at=step * 1800.) for step in range(1, 7)]
-    assert after_all(Retention(newest, others), saved) == (left, forever)
+    assert after_all(Retention(**retention), saved) == (left, forever)

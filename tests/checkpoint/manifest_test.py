@@ -4,7 +4,7 @@ import json
 import pytest
 from harness.checkpoints import signed
 
-from estimator_tpu_embedding.checkpoint.file_names import manifest_path
+from estimator_tpu_embedding.checkpoint import file_names
 from estimator_tpu_embedding.checkpoint.manifest import (
     Applied,
     Manifest,
@@ -26,7 +26,7 @@ MANIFEST = Manifest(step=7, created_by='test', tables={
 
 def write(directory, content):
     prefix = str(directory / 'model.ckpt-7')
-    with open(manifest_path(prefix), 'wb') as file:
+    with open(prefix + file_names.MANIFEST, 'wb') as file:
         file.write(content)
     return prefix
 

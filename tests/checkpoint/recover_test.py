@@ -2,10 +2,9 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 from harness import jobs
-from harness.checkpoints import describe, flip, writer
+from harness.checkpoints import commit, describe, flip, writer
 
 from estimator_tpu_embedding.checkpoint import pointer, recover
-from estimator_tpu_embedding.checkpoint.commit import commit
 from estimator_tpu_embedding.checkpoint.storage import Storage
 from estimator_tpu_embedding.errors import CorruptCheckpointError
 
@@ -26,8 +25,8 @@ def legacy(path, name):
 
 
 def test_an_empty_or_absent_directory_has_no_newest_checkpoint(tmp_path):
-    assert recover.newest_checkpoint(str(tmp_path)) is None
-    assert recover.newest_checkpoint(str(tmp_path / 'absent')) is None
+    assert recover.recover(str(tmp_path)) is None
+    assert recover.recover(str(tmp_path / 'absent')) is None
 
 
 def test_one_without_a_manifest_is_taken_if_its_checksums_hold(tmp_path):
@@ -42,7 +41,7 @@ def test_one_without_a_manifest_is_taken_if_its_checksums_hold(tmp_path):
 def test_a_name_that_begins_as_those_of_a_job_counts_only_where_nothing_else_is(tmp_path, name):
     legacy(tmp_path, name)
     (tmp_path / 'checkpoint').write_text(f'model_checkpoint_path: "{name}"\n')
-    assert recover.newest_checkpoint(str(tmp_path)) == str(tmp_path / name)
+    assert recover.recover(str(tmp_path)).prefix == str(tmp_path / name)
     legacy(tmp_path, 'model.ckpt-4')
     assert recover.recover(str(tmp_path)).step == 4
 

@@ -7,10 +7,11 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 from estimator_tpu_embedding.checkpoint import restore
-from estimator_tpu_embedding.checkpoint.file_names import manifest_path
+from estimator_tpu_embedding.checkpoint.file_names import MANIFEST
 from estimator_tpu_embedding.checkpoint.manifest import Applied, Manifest, StoredTable
-from estimator_tpu_embedding.checkpoint.opened_checkpoint import Opened, check_order_of_ids
 from estimator_tpu_embedding.checkpoint.options import CheckpointOptions
+from estimator_tpu_embedding.checkpoint.recover import Opened
+from estimator_tpu_embedding.checkpoint.restore_plan import check_order_of_ids
 from estimator_tpu_embedding.checkpoint.saver_builder import default_saver
 from estimator_tpu_embedding.core.partition import Partition
 from estimator_tpu_embedding.errors import IncompatibleCheckpointError
@@ -58,7 +59,7 @@ class Job:
         with self.graph.as_default():
             path = self.saver.save(self.session, str(directory / 'model.ckpt'), step)
         if manifest:
-            with open(manifest_path(path), 'wb') as file:
+            with open(path + MANIFEST, 'wb') as file:
                 file.write(Manifest(step=step, tables=self.tables, created_by='test',
                                     **changes).to_json())
         return path

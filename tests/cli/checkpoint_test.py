@@ -9,7 +9,7 @@ from harness.forged import entry
 from harness.forged_job import IDS, VALUES, WIDTH, save
 from harness.processes import run_etpe
 
-from estimator_tpu_embedding.checkpoint.file_names import manifest_path
+from estimator_tpu_embedding.checkpoint.file_names import MANIFEST
 from estimator_tpu_embedding.checkpoint.manifest import read_manifest
 from estimator_tpu_embedding.core.vocabulary_digests import Vocabulary
 
@@ -27,7 +27,7 @@ def model_dir(tmp_path):
     directory = tmp_path / 'model_dir'
     save(directory, 3)
     legacy = save(directory, 20)
-    pathlib.Path(manifest_path(legacy)).unlink()
+    pathlib.Path(legacy + MANIFEST).unlink()
     save(directory, 100)
     (directory / 'model.ckpt-100.data-00000-of-00001').unlink()
     (directory / '.ete-stage-120-x').mkdir()
@@ -96,7 +96,7 @@ def test_show_takes_what_a_job_would_restore_and_says_what_it_skips(etpe, model_
 
 def test_show_tells_tables_variables_and_the_digest_to_pin(etpe, tmp_path):
     prefix = save(tmp_path, strategy='mod', hosts=3)
-    digest = hashlib.sha256(pathlib.Path(manifest_path(prefix)).read_bytes()).hexdigest()
+    digest = hashlib.sha256(pathlib.Path(prefix + MANIFEST).read_bytes()).hexdigest()
     report = etpe.json('checkpoint', 'show', prefix)
     assert report['manifest_sha256'] == digest and report['plan_digest'] == 'abc'
     assert report['tables'] == [{
@@ -130,7 +130,7 @@ def test_show_gives_the_row_of_an_id_and_with_diff_assumes_an_order_without_a_ma
     read = ('checkpoint', 'show', prefix, '--sample', 10)
     sample = {'table': 'scope/t', 'id': 10, 'row': row, 'values': VALUES[10].tolist()}
     assert etpe.json(*read)['samples'][0].items() >= sample.items()
-    pathlib.Path(manifest_path(prefix)).unlink()
+    pathlib.Path(prefix + MANIFEST).unlink()
     assert 'no manifest: --sample needs one, or --assume\n' in etpe(*read)
     report = etpe.json(*read, '--assume', order)
     assert [one['name'] for one in report['tables']] == ['scope/t', 'scope/t/Adagrad']
@@ -159,7 +159,7 @@ def test_a_manifest_that_names_what_is_not_there_is_a_finding(etpe, tmp_path):
     manifest = read_manifest(prefix)
     tables = {'scope/t': dataclasses.replace(manifest.tables['scope/t'], rows=IDS + 1),
               'other': manifest.tables['scope/t']}
-    pathlib.Path(manifest_path(prefix)).write_bytes(
+    pathlib.Path(prefix + MANIFEST).write_bytes(
         dataclasses.replace(manifest, tables=tables, step=8).to_json())
     report = etpe.json('checkpoint', 'show', prefix, '--sample', 1, status=1)
     finding, = report['findings']
@@ -194,7 +194,7 @@ def test_i22_show_and_diff_tell_whose_words_have_other_ids(etpe, tmp_path):
     prefixes = [save(tmp_path / name) for name in 'ab']
     for prefix, digit in zip(prefixes, '12'):
         words = Vocabulary(sha256=digit * 64, size=3, num_oov_buckets=0, default_value=-1)
-        pathlib.Path(manifest_path(prefix)).write_bytes(dataclasses.replace(
+        pathlib.Path(prefix + MANIFEST).write_bytes(dataclasses.replace(
             read_manifest(prefix), vocabularies={
                 'f\x1b': words, 'g': dataclasses.replace(words, sha256='3' * 64)}).to_json())
     found = etpe.json('checkpoint', 'show', prefixes[0])['vocabularies']
@@ -282,17 +282,6 @@ def test_a_table_of_anything_but_floats_is_a_finding(etpe, tmp_path):
                        bytes(4 + IDS * WIDTH))
     finding, = etpe.json('checkpoint', 'show', prefix, '--sample', 1, status=1)['findings']
     assert 'floats of 11 x 3 in tensor "scope/t"' in finding['message']
-
-
-def test_v1_checkpoints_are_told_and_not_read(etpe, tmp_path):
-    for name in ('model.ckpt-3', 'model.ckpt-4-00000-of-00002', 'a', 'a.meta'):
-        (tmp_path / name).write_bytes(b'x')
-    report = etpe.json('checkpoint', 'ls', tmp_path, status=1)
-    assert [(one['name'], one['state']) for one in report['checkpoints']] == [
-        ('a', 'v1'), ('model.ckpt-3', 'v1'), ('model.ckpt-4', 'v1')]
-    assert etpe('checkpoint', 'ls', tmp_path, status=1).count('V1 format, not read here') == 3
-    assert 'V1 format' in etpe('checkpoint', 'show', tmp_path / 'model.ckpt-3', status=2)
-    assert 'V1 format' in etpe('checkpoint', 'verify', tmp_path, status=1)
 
 
 def test_diff_of_tables_of_other_sizes_compares_the_ids_of_both(etpe, tmp_path):

@@ -8,7 +8,7 @@ from harness import groups
 from harness.processes import run_python
 from harness.wire import graph, meta_graph, node, saved_model
 
-from estimator_tpu_embedding.checkpoint.file_names import manifest_path
+from estimator_tpu_embedding.checkpoint.file_names import MANIFEST
 from estimator_tpu_embedding.checkpoint.manifest import Manifest
 from estimator_tpu_embedding.cli.input_argument import load
 from estimator_tpu_embedding.errors import UnreadableConfigError
@@ -31,7 +31,7 @@ def save(directory, step, name='model.ckpt', meta=None, with_manifest=True):
     prefix = f'{directory}/{name}-{step}'
     pathlib.Path(f'{prefix}.index').touch()
     if with_manifest:
-        pathlib.Path(manifest_path(prefix)).write_bytes(Manifest(
+        pathlib.Path(prefix + MANIFEST).write_bytes(Manifest(
             step=step, created_by='test', config=config_of(step), tables={}).to_json())
     if meta is not None:
         pathlib.Path(f'{prefix}.meta').write_bytes(meta_graph(meta))

@@ -5,7 +5,7 @@ import pathlib
 from harness import forged_job
 from harness.commands import SEVERAL, config_of, saved
 
-from estimator_tpu_embedding.checkpoint.file_names import manifest_path
+from estimator_tpu_embedding.checkpoint.file_names import MANIFEST
 from estimator_tpu_embedding.checkpoint.manifest import read_manifest
 
 TEXT = f'''\
@@ -64,7 +64,7 @@ def test_a_checkpoint_is_shown_as_by_checkpoint_show_with_its_config(etpe, tmp_p
     assert report['configs'] == [] and report['checkpoint'].items() <= shown.items()
     assert etpe('inspect', tmp_path) == etpe('checkpoint', 'show', prefix)
     manifest = dataclasses.replace(read_manifest(prefix), config=config_of().SerializeToString())
-    with open(manifest_path(prefix), 'wb') as file:
+    with open(prefix + MANIFEST, 'wb') as file:
         file.write(manifest.to_json())
     assert len(etpe.json('inspect', prefix)['configs'][0]['tables']) == 5
     said = etpe('inspect', tmp_path)

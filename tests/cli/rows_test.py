@@ -9,7 +9,7 @@ import pytest
 from harness.forged_job import IDS, VALUES, save
 
 from estimator_tpu_embedding.checkpoint.bundle import Bundle
-from estimator_tpu_embedding.checkpoint.file_names import manifest_path
+from estimator_tpu_embedding.checkpoint.file_names import MANIFEST
 from estimator_tpu_embedding.checkpoint.manifest import read_manifest
 from estimator_tpu_embedding.migration import rows_export, rows_import
 
@@ -55,7 +55,7 @@ def test_what_is_exported_and_imported_is_the_same_bit_for_bit(
 
 def test_without_a_manifest_somebody_must_say_the_order(etpe, tmp_path):
     prefix = save(tmp_path / 'm', strategy='mod', hosts=3)
-    pathlib.Path(manifest_path(prefix)).unlink()
+    pathlib.Path(prefix + MANIFEST).unlink()
     export = ('checkpoint', 'export', prefix, '--slots', '-o', tmp_path / 'a')
     assert 'E608 checkpoint model.ckpt-7: ' in etpe(*export, status=2)
     etpe(*export, '--assume', 'mod:3')

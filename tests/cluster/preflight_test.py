@@ -3,7 +3,7 @@ import contextlib
 import pytest
 from harness.workers import in_this_process, running
 
-from estimator_tpu_embedding.checkpoint import file_names, removal
+from estimator_tpu_embedding.checkpoint import commit, file_names
 from estimator_tpu_embedding.checkpoint.storage import Storage
 from estimator_tpu_embedding.cluster import preflight, process_facts
 from estimator_tpu_embedding.cluster.preflight import require_memory
@@ -53,7 +53,7 @@ def test_the_next_job_removes_the_note_of_a_killed_one(tmp_path):
     assert process_facts.note(str(tmp_path), 'a1', 'write', 'x') == {}
     (tmp_path / '.etpe-note-a-b').touch()  # No name of a note.
     with Storage(str(tmp_path)) as storage:
-        assert removal.clean(storage) == 1
+        assert commit.clean(storage) == 1
     assert [path.name for path in tmp_path.iterdir()] == ['.etpe-note-a-b']
 
 

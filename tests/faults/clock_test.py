@@ -4,12 +4,11 @@ import os
 
 import pytest
 from harness import sweeps
-from harness.checkpoints import describe
+from harness.checkpoints import commit, describe
 from harness.faults import Faults, FaultyStorage
 
-from estimator_tpu_embedding.checkpoint import commit
+from estimator_tpu_embedding.checkpoint.commit import Retention
 from estimator_tpu_embedding.checkpoint.recover import recover
-from estimator_tpu_embedding.checkpoint.retention import Retention
 
 NOW, HOUR = 1_800_000_000., 3600.
 
@@ -21,8 +20,8 @@ def test_c27_steps_alone_say_what_is_newer(memory_folder, tiny, created):
     saved = []
     with FaultyStorage(memory_folder, Faults()) as storage:
         for step, now in enumerate(created, 1):
-            saved = commit.commit(storage, step, tiny.write(step), describe(step, created=now),
-                                  saved=saved, retention=Retention(2))
+            saved = commit(storage, step, tiny.write(step), describe(step, created=now),
+                           saved=saved, retention=Retention(2))
             for name in storage.names():
                 os.utime(storage.path(name), (now, now))
     assert sweeps.check(memory_folder, tiny, 4) == 4

@@ -5,13 +5,12 @@ import re
 
 import pytest
 from harness import sweeps
-from harness.checkpoints import describe, writer
+from harness.checkpoints import commit, describe, writer
 from harness.faults import ERRORS, Faults, FaultyStorage
 from harness.processes import run_harness
 
-from estimator_tpu_embedding.checkpoint import commit
+from estimator_tpu_embedding.checkpoint.commit import Saved
 from estimator_tpu_embedding.checkpoint.recover import recover
-from estimator_tpu_embedding.checkpoint.retention import Saved
 from estimator_tpu_embedding.errors import CheckpointWriteError, NonFiniteCheckpointError
 
 pytestmark = pytest.mark.no_rerun
@@ -104,7 +103,7 @@ def test_c32_what_is_not_finite_is_not_committed(memory_folder, tiny):
     with FaultyStorage(memory_folder, Faults()) as storage:
         sweeps.live(storage, tiny, [1])
         with pytest.raises(NonFiniteCheckpointError) as caught:
-            commit.commit(storage, 2, writer(float('nan')), describe(2), saved=[Saved(1)])
+            commit(storage, 2, writer(float('nan')), describe(2), saved=[Saved(1)])
     assert [problem.code for problem in caught.value.problems] == ['E620', 'E620']
     for fact in ('variable "t"', 'variable "t/Adagrad"', 'step 2', '7 rows', 'model.ckpt-1'):
         assert fact in str(caught.value)

@@ -39,7 +39,7 @@ class Job:
 
         def late(features, labels, mode, params):
             if self.rotation:
-                self.lost.append(os.path.basename(recover.newest_checkpoint(self.directory)))
+                self.lost.append(os.path.basename(recover.recover(self.directory).prefix))
                 self.rotation()
             return model_fn(features, labels, mode, params)
 
@@ -52,7 +52,7 @@ def source(tmp_path_factory):
     """A job that has trained, and the prefix of its checkpoint."""
     job = Job(tmp_path_factory.mktemp('source'))
     job.estimator.train(input_fn, steps=1)
-    return job, recover.newest_checkpoint(job.directory)
+    return job, recover.recover(job.directory).prefix
 
 
 WAYS = {'on the TPU': {}, 'not on the TPU': {'eval_on_tpu': False},
@@ -104,7 +104,7 @@ def test_rows_that_lie_otherwise_are_put_into_place_from_the_next_one_too(tmp_pa
 def test_one_that_was_named_is_not_replaced(tmp_path, source, way):
     with rotating(tmp_path / 'model', source[1]) as rotation:
         job = Job(tmp_path / 'model', **WAYS[way])
-        path = recover.newest_checkpoint(job.directory)
+        path = recover.recover(job.directory).prefix
         job.rotation = rotation
         name = os.path.basename(path)
         for _ in range(2):  # It is gone amid the first evaluation, and before the second.

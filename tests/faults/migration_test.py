@@ -14,7 +14,7 @@ from harness.parts import soak_except
 from harness.processes import path_with_harness, run_harness, run_python, started
 from harness.rotating_job import rotating
 
-from estimator_tpu_embedding.checkpoint.file_names import manifest_path, partial_of
+from estimator_tpu_embedding.checkpoint.file_names import MANIFEST, PARTIAL
 from estimator_tpu_embedding.cli import etpe_migrate_checkpoint
 
 pytestmark = pytest.mark.no_rerun
@@ -191,8 +191,8 @@ def test_m05_a_manifest_that_goes_first_is_a_checkpoint_that_is_deleted(tmp_path
     read = etpe_migrate_checkpoint.read
 
     def late(parsed, prefix, given):
-        pathlib.Path(partial_of(prefix)).touch()
-        os.remove(manifest_path(prefix))
+        pathlib.Path(prefix + PARTIAL).touch()
+        os.remove(prefix + MANIFEST)
         return read(parsed, prefix, given)
 
     monkeypatch.setattr(etpe_migrate_checkpoint, 'read', late)

@@ -7,14 +7,14 @@ import re
 
 import pytest
 from harness import sweeps
-from harness.checkpoints import signed
+from harness.checkpoints import commit, signed
 from harness.faults import Faults, FaultyStorage
 
-from estimator_tpu_embedding.checkpoint import commit, manifest, removal
+from estimator_tpu_embedding.checkpoint import manifest
+from estimator_tpu_embedding.checkpoint.commit import Retention, clean
 from estimator_tpu_embedding.checkpoint.model_dir import claimed, continue_from, saved_in
 from estimator_tpu_embedding.checkpoint.options import CheckpointOptions
 from estimator_tpu_embedding.checkpoint.recover import recover
-from estimator_tpu_embedding.checkpoint.retention import Retention
 from estimator_tpu_embedding.errors import CheckpointError, CorruptCheckpointError
 
 pytestmark = pytest.mark.no_rerun
@@ -83,8 +83,8 @@ def test_c16_rotation_deletes_nothing_that_is_not_ours(folders, tiny):
     (mine / 'checkpoint').write_text('model_checkpoint_path: "model.ckpt-2"\n' + ''.join(
         f'all_model_checkpoint_paths: "{name}"\n' for name in names))
     with FaultyStorage(str(mine), Faults()) as storage:
-        commit.commit(storage, 4, tiny.write(4), tiny.manifest(4), retention=Retention(1),
-                      saved=saved_in(str(mine), 'model.ckpt'))
+        commit(storage, 4, tiny.write(4), tiny.manifest(4), retention=Retention(1),
+               saved=saved_in(str(mine), 'model.ckpt'))
     assert contents(other) == before
     left = contents(mine)
     assert left['precious'] == b'precious' and 'model.ckpt-0.index' in left
@@ -99,7 +99,7 @@ def test_c16_a_manifest_lists_only_files_of_its_own_checkpoint(folders, tiny):
     (mine / 'model.ckpt-1.tables.json.partial').write_text(signed(fields))
     before = contents(other)
     with FaultyStorage(str(mine), Faults()) as storage:
-        removal.clean(storage)
+        clean(storage)
     assert contents(other) == before
 
 
@@ -122,7 +122,7 @@ def test_c17_a_link_in_the_place_of_a_file_is_not_followed(folders, tiny, name):
     before = link(mine / name, target)
     with FaultyStorage(str(mine), Faults()) as storage:
         with pytest.raises(CheckpointError, match='E623|E621'):
-            commit.commit(storage, 3, tiny.write(3), tiny.manifest(3))
+            commit(storage, 3, tiny.write(3), tiny.manifest(3))
     assert (mine / name).is_symlink()
     assert not list(mine.glob('.ete-stage-*'))
     assert recover(str(mine)).step == 2
@@ -144,7 +144,7 @@ def test_c17_a_stage_that_becomes_a_link_ends_the_commit(folders, tiny, operatio
     write = tiny.write(3) if operation != 'write' else lambda prefix: faults.meet('write')
     with FaultyStorage(str(mine), faults) as storage:
         with pytest.raises(CheckpointError):
-            commit.commit(storage, 3, write, tiny.manifest(3))
+            commit(storage, 3, write, tiny.manifest(3))
     assert contents(other) == before
     assert recover(str(mine)).step == 2
 
@@ -172,7 +172,7 @@ def test_c24_an_edited_checkpoint_is_found_by_an_expected_digest_only(folders, t
     assert recover(str(mine), pinned).step == 2
     (other / 'forged').mkdir()
     with FaultyStorage(str(other / 'forged'), Faults()) as storage:
-        commit.commit(storage, 2, tiny.write(3), tiny.manifest(2))
+        commit(storage, 2, tiny.write(3), tiny.manifest(2))
     for path in (other / 'forged').glob('model.ckpt-2.*'):
         path.rename(mine / path.name)
     assert recover(str(mine)).step == 2  # All of it is right, but the rows are others.

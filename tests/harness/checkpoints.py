@@ -7,6 +7,7 @@ import pathlib
 import numpy as np
 from harness import forged
 
+from estimator_tpu_embedding.checkpoint import commit as commits
 from estimator_tpu_embedding.checkpoint.manifest import Manifest, StoredTable
 
 VALUES = np.arange(14, dtype=np.float32).reshape(7, 2)
@@ -20,6 +21,13 @@ def signed(fields):
     own = {name: value for name, value in fields.items() if name != 'sha256'}
     digest = hashlib.sha256(json.dumps(own, sort_keys=True).encode()).hexdigest()
     return json.dumps({**own, 'sha256': digest})
+
+
+def commit(storage, step, write, manifest, saved=(), **kwargs):
+    """Commits a checkpoint, unless there is a whole one of that step; as `commit.publish`."""
+    kept = commits.keep(storage, step, saved)
+    return kept if kept is not None else commits.publish(
+        storage, commits.stage(storage, step, write), manifest, saved=saved, **kwargs)
 
 
 def writer(offset=0., without=()):

@@ -6,7 +6,7 @@ import numpy as np
 from harness import forged
 
 from estimator_tpu_embedding.checkpoint.bundle import Bundle
-from estimator_tpu_embedding.checkpoint.file_names import manifest_path
+from estimator_tpu_embedding.checkpoint.file_names import MANIFEST
 from estimator_tpu_embedding.checkpoint.integrity import scan
 from estimator_tpu_embedding.checkpoint.manifest import Manifest, StoredTable
 from estimator_tpu_embedding.core.partition import Partition
@@ -29,7 +29,7 @@ def save(directory, step=7, *, strategy='div', hosts=2, values=VALUES, committed
     prefix = forged.write(directory / f'model.ckpt-{step}', {
         **stored, 'dense': np.array(dense), 'global_step': np.array(step)})
     if committed:
-        pathlib.Path(manifest_path(prefix)).write_bytes(Manifest(
+        pathlib.Path(prefix + MANIFEST).write_bytes(Manifest(
             step=step, created_by='test 1', plan_digest='abc', created=1e9, tables={
                 name: StoredTable(rows=len(values), width=WIDTH, strategy=strategy, hosts=hosts,
                                   slots=('Adagrad',))},

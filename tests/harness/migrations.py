@@ -7,7 +7,7 @@ from harness import forged
 
 from estimator_tpu_embedding.checkpoint.bundle import Bundle
 from estimator_tpu_embedding.checkpoint.bundle_writer import BundleWriter
-from estimator_tpu_embedding.checkpoint.file_names import manifest_path
+from estimator_tpu_embedding.checkpoint.file_names import MANIFEST
 from estimator_tpu_embedding.checkpoint.integrity import scan
 from estimator_tpu_embedding.checkpoint.manifest import Manifest, StoredTable
 from estimator_tpu_embedding.checkpoint.object_graph import GRAPH_KEY, GraphBuilder, Place
@@ -51,7 +51,7 @@ def tf1(folder, *, step=7, strategy='div', hosts=2, slots=SLOTS, others=DENSE, r
     prefix = forged.write(folder / f'model.ckpt-{step}', {
         **tables, **others, **({} if step is None else {'global_step': np.int64(step)})})
     if manifest:
-        pathlib.Path(manifest_path(prefix)).write_bytes(Manifest(
+        pathlib.Path(prefix + MANIFEST).write_bytes(Manifest(
             step=step, created_by='test 1', config=config, created=1e9, tables={
                 USER: StoredTable(rows=len(rows), width=rows.shape[1], strategy=strategy,
                                   hosts=hosts, slots=tuple(slots))},

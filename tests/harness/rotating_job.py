@@ -10,12 +10,12 @@ import pathlib
 import shutil
 import sys
 
+from harness.checkpoints import commit
 from harness.processes import started
 
-from estimator_tpu_embedding.checkpoint import commit
+from estimator_tpu_embedding.checkpoint.commit import Retention
 from estimator_tpu_embedding.checkpoint.manifest import Manifest, read_manifest
 from estimator_tpu_embedding.checkpoint.model_dir import claimed
-from estimator_tpu_embedding.checkpoint.retention import Retention
 from estimator_tpu_embedding.checkpoint.storage import Storage
 
 
@@ -66,7 +66,7 @@ def main(directory, source):
     saved = []
     with claimed(directory), Storage(directory) as storage:
         for step, _ in zip(itertools.count(1), sys.stdin):
-            saved = commit.commit(
+            saved = commit(
                 storage, step, write_copy(source, step), lambda files: Manifest(
                     step=step, tables=tables, created_by='test', files=files),
                 saved=saved, retention=Retention(2))

@@ -12,15 +12,16 @@ import subprocess
 import sys
 import tempfile
 
+from harness.checkpoints import commit
 from harness.faults import Faults, FaultyStorage
 from harness.groups import die_with_parent
 from harness.tiny import Tiny
 
 from estimator_tpu_embedding.checkpoint import commit as commits
-from estimator_tpu_embedding.checkpoint import pointer, removal
+from estimator_tpu_embedding.checkpoint import pointer
+from estimator_tpu_embedding.checkpoint.commit import Retention
 from estimator_tpu_embedding.checkpoint.model_dir import continue_from, saved_in
 from estimator_tpu_embedding.checkpoint.recover import recover
-from estimator_tpu_embedding.checkpoint.retention import Retention
 from estimator_tpu_embedding.errors import CheckpointWriteError
 
 KEPT = 2
@@ -36,13 +37,13 @@ def live(storage, tiny, steps, kept=KEPT):
       kept: so many of the newest are kept; 0 for all.
     """
     directory = os.path.dirname(storage.path('x'))
-    removal.clean(storage)
+    commits.clean(storage)
     found = recover(directory)
     if found is not None:
         continue_from(directory, found)
     saved = saved_in(directory, 'model.ckpt')
     for step in steps:
-        saved = commits.commit(
+        saved = commit(
             storage, step, tiny.write(step, storage.write), tiny.manifest(step), saved=saved,
             retention=Retention(kept))
         storage.done(step)

@@ -12,7 +12,7 @@ from harness.checkpoints import flip
 from harness.faults import Faults
 from harness.parts import soak_except
 
-from estimator_tpu_embedding.checkpoint import removal, stored_rows
+from estimator_tpu_embedding.checkpoint import commit, stored_rows
 from estimator_tpu_embedding.checkpoint.bundle import Bundle
 from estimator_tpu_embedding.checkpoint.manifest import read_manifest
 from estimator_tpu_embedding.checkpoint.storage import Storage
@@ -105,8 +105,8 @@ def rotating(source, monkeypatch):
             folder = os.path.dirname(source)
             job.make(folder, step=job.STEP + 1)
             with Storage(folder) as storage:
-                for name in removal.mark(storage, [os.path.basename(source)]):
-                    removal.delete_marked(storage, name)
+                for name in commit.mark(storage, [os.path.basename(source)]):
+                    commit.delete_marked(storage, name)
         write(plan, prefix)
 
     monkeypatch.setattr(migrate_checkpoint, 'write', write_late)
@@ -122,7 +122,7 @@ def test_m05_nor_is_one_that_a_job_begins_to_delete(tmp_path, source, map):
     def mark(phase):
         if phase == 'written':
             with Storage(os.path.dirname(source)) as storage:
-                removal.mark(storage, [os.path.basename(source)])
+                commit.mark(storage, [os.path.basename(source)])
 
     with pytest.raises(CheckpointError, match='E628'):
         migrate_checkpoint.carry_out(job.planned(source, map), str(tmp_path / 'new'), on_phase=mark)

@@ -5,6 +5,7 @@ import re
 import socket
 import sys
 import tracemalloc
+import types
 
 import pytest
 from google.protobuf import text_format
@@ -31,9 +32,9 @@ def refusal(content):
     return caught.value
 
 
-def code_of(source, **kwargs):
+def code_of(source):
     with pytest.raises(UnreadableConfigError) as caught:
-        reading.read_sources(str(source), **kwargs)
+        reading.read_sources(str(source))
     assert '\n' not in str(caught.value)
     return caught.value.code
 
@@ -49,11 +50,17 @@ def test_what_a_config_is_is_seen_from_its_bytes(content):
     assert reading.read_bytes(content, 'x') == [reading.Source(where='x', config=CONFIG)]
 
 
-def test_files_and_streams_are_read_alike(tmp_path):
+def given(monkeypatch, stream):
+    """Gives the process a stream as its standard input."""
+    monkeypatch.setattr(sys, 'stdin', types.SimpleNamespace(buffer=stream))
+
+
+def test_files_and_streams_are_read_alike(tmp_path, monkeypatch):
     path = tmp_path / 'cfg.anything'
     path.write_bytes(BYTES)
     assert reading.read_sources(str(path)) == [reading.Source(where=str(path), config=CONFIG)]
-    assert reading.read_sources('-', stdin=io.BytesIO(GOLDEN)) == [
+    given(monkeypatch, io.BytesIO(GOLDEN))
+    assert reading.read_sources('-') == [
         reading.Source(where='standard input', config=CONFIG)]
 
 
@@ -84,7 +91,7 @@ def test_p01_too_much_is_refused_before_it_is_read(tmp_path):
     assert refusal(BYTES + field(1000, bytes(reading.MAX_CONFIG_BYTES))).code == 'E481'
 
 
-def test_p01_p20_streams_are_read_no_further_than_the_limit():
+def test_p01_p20_streams_are_read_no_further_than_the_limit(monkeypatch):
     class Endless(io.RawIOBase):
         taken = 0
 
@@ -97,7 +104,8 @@ def test_p01_p20_streams_are_read_no_further_than_the_limit():
             return len(buffer)
 
     stream = Endless()
-    assert code_of('-', stdin=io.BufferedReader(stream, 2**10)) == 'E481'
+    given(monkeypatch, io.BufferedReader(stream, 2**10))
+    assert code_of('-') == 'E481'
     assert stream.taken < reading.MAX_TEXT + 2**17
 
 
@@ -106,7 +114,8 @@ def test_a_stream_that_cannot_be_read_or_is_closed_is_refused(monkeypatch):
         def read(self, size=-1):
             raise OSError(5, 'Input/output error')
 
-    assert code_of('-', stdin=Broken()) == 'E480'
+    given(monkeypatch, Broken())
+    assert code_of('-') == 'E480'
     monkeypatch.setattr(sys, 'stdin', None)  # As Python has it in a process without one.
     assert code_of('-') == 'E482'
 

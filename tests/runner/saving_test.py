@@ -11,7 +11,7 @@ from harness.checkpoints import steps_on_disk
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding import _tf
 from estimator_tpu_embedding.checkpoint.manifest import read_manifest
-from estimator_tpu_embedding.checkpoint.recover import newest_checkpoint, recover
+from estimator_tpu_embedding.checkpoint.recover import recover
 from estimator_tpu_embedding.runner.checkpoint_hooks import Background, SaverHook
 
 
@@ -48,7 +48,7 @@ def test_a_directory_is_the_same_with_a_slash_at_its_end(tmp_path):
 
 def test_without_a_tpu_saves_are_commits_too(tmp_path):
     train(make(tmp_path, use_tpu=False), steps=3)
-    assert read_manifest(newest_checkpoint(str(tmp_path))).step == 3
+    assert read_manifest(recover(str(tmp_path)).prefix).step == 3
     inode = os.stat(tmp_path / 'model.ckpt-3.index').st_ino
     train(make(tmp_path, use_tpu=False), steps=3)
     assert os.stat(tmp_path / 'model.ckpt-3.index').st_ino == inode

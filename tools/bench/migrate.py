@@ -63,7 +63,7 @@ def make(directory, rows, strategy, hosts):
     table = StoredTable(rows=rows, width=WIDTH, strategy=strategy, hosts=hosts, slots=('Adagrad',))
     directory.mkdir()
     with Storage(str(directory)) as storage:
-        commit.commit(storage, STEP, write, lambda files: Manifest(
+        commit.publish(storage, commit.stage(storage, STEP, write), lambda files: Manifest(
             step=STEP, tables={NAME: table}, created_by='benchmark', files=files))
 
 

@@ -3,10 +3,10 @@
 import pytest
 
 from estimator_tpu_embedding.checkpoint.bundle import Bundle
-from estimator_tpu_embedding.checkpoint.compare import Needed, compare
 from estimator_tpu_embedding.checkpoint.manifest import Manifest, StoredTable
-from estimator_tpu_embedding.checkpoint.opened_checkpoint import Opened, check_manifest
 from estimator_tpu_embedding.checkpoint.options import CheckpointOptions
+from estimator_tpu_embedding.checkpoint.recover import Opened, check_manifest
+from estimator_tpu_embedding.checkpoint.restore_plan import Needed, compare
 from estimator_tpu_embedding.checkpoint.tensors import Tensor
 from estimator_tpu_embedding.errors import CorruptCheckpointError, IncompatibleCheckpointError
 

@@ -3,14 +3,21 @@
 TensorFlow silently restores another shape into a resource variable. It restores `mod` rows of
 another number of hosts into the wrong rows. So everything is compared before a tensor is read.
 `restore` carries out the plan.
+
+Only a manifest says for certain how rows are ordered. If it was lost, the manifests of the
+neighbouring checkpoints may tell, or the config in the graph that the original saved. A graph
+without the engine reads row `i` for id `i`, and does not know which variables are tables. So it
+must not read a checkpoint of which anything says that its rows are `mod`.
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import difflib
 import functools
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+import os
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from absl import logging
@@ -18,10 +25,20 @@ from absl import logging
 from ..core.names import is_of_dummy
 from ..core.partition import STORED_BY_ID, Partition
 from ..core.vocabulary_digests import Vocabulary, Words
-from ..errors import IncompatibleCheckpointError, Problem, quoted, shown
-from .manifest import Applied, StoredTable, tensors_of
-from .opened_checkpoint import Opened, Sign, sign_of_mod, unknown_order
-from .options import CheckpointOptions, tables_meant, unknown_drops
+from ..errors import (
+    CorruptCheckpointError,
+    IncompatibleCheckpointError,
+    Problem,
+    UnreadableConfigError,
+    quoted,
+    shown,
+)
+from ..proto import reading
+from ..proto.codec import STRATEGIES
+from .file_names import GRAPH, MANIFEST, base_of, name_of, step_of
+from .manifest import Applied, Manifest, StoredTable, read_manifest, tensors_of
+from .options import CheckpointOptions, TablesMeant, unknown_drops
+from .recover import Opened
 
 Shape = Sequence[int | None] | None
 
@@ -92,8 +109,7 @@ class Source(NamedTuple):
 
 
 def _hosts(order: Partition) -> int:
-    """Returns the number of hosts that have rows."""
-    return min(order.num_hosts, order.vocabulary_size)
+    return min(order.num_hosts, order.vocabulary_size)  # Others have no rows.
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,11 +138,7 @@ class RestorePlan:
 
 
 def compare(opened: Opened, needed: Needed, options: CheckpointOptions) -> RestorePlan:
-    """Plans where every value of a graph comes from.
-
-    Raises:
-      IncompatibleCheckpointError: with all other differences.
-    """
+    """Plans where every value of a graph comes from; the error has all that forbids it."""
     return _Comparison(opened, needed, options).plan()
 
 
@@ -138,7 +150,7 @@ class _Comparison:
         stored = opened.manifest.tables if opened.manifest is not None else {
             name: None for name, shape in opened.shapes.items()
             if len(shape) == 2 and not is_slot(name, opened.shapes)}
-        self._choices = tables_meant(
+        self._choices = TablesMeant(
             options, stored.keys(), needed.tables.keys(),
             opened.manifest.applied if opened.manifest is not None else Applied())
         self._sources: dict[str, Source] = {}
@@ -312,7 +324,7 @@ class _Comparison:
                         for name in sorted(gone.keys() - left.keys())]
         for name, table in sorted(left.items()):
             remedy = f'If it is not needed any more: --drop {name}, or CheckpointOptions(drop=...).'
-            alike = [new for new in self._new if self._is_alike(self._needed.tables[new], table)]
+            alike = [new for new in self._new if _form(self._needed.tables[new]) == _form(table)]
             if alike:
                 remedy = f'If it was renamed: --rename {name}={alike[0]}. {remedy}'
             self._problems.append(Problem(
@@ -321,10 +333,9 @@ class _Comparison:
         if left:
             self._problems += unknown_drops(self._options, left)
 
-    @staticmethod
-    def _is_alike(one: StoredTable, other: StoredTable) -> bool:
-        return ((one.rows, one.width, set(one.slots))
-                == (other.rows, other.width, set(other.slots)))
+
+def _form(table: StoredTable) -> tuple[int, int, set[str]]:
+    return table.rows, table.width, set(table.slots)
 
 
 def _text(order: Partition) -> str:
@@ -367,48 +378,124 @@ def check_words(opened: Opened, words: Iterable[Words], options: CheckpointOptio
     """Warns of each feature whose words have other ids than in a checkpoint.
 
     A word with another id would get the row of another word, and no shape would show it. A feature
-    that only one of both has is no difference. The name of a file does not matter.
-
-    Raises:
-      IncompatibleCheckpointError: E641 for all such features, with `strict_vocabulary`.
+    that only one of both has is no difference. The name of a file does not matter. With
+    `strict_vocabulary` it raises E641 for all such features.
     """
     stored = opened.manifest.vocabularies if opened.manifest is not None else {}
     code = 'E641' if options.strict_vocabulary else 'W631'
-    found = list(_other_words(code, opened.where, stored, words))
+    found = []
+    for one in words:
+        there = stored.get(one.feature)
+        here = None if there is None else _read(one, functools.partial(one.as_in, there))
+        if here not in (None, there):
+            found.append(Problem(
+                code, f'column "{shown(one.feature, 255)}"', 'its words must have the ids that '
+                f'they have in {opened.where}, or they get the rows of others',
+                f'{here}, by {one.source}, and there {there}',
+                'Restore the vocabulary it was trained with, or train in another model_dir.'))
     if found and options.strict_vocabulary:
         raise IncompatibleCheckpointError(*found)
     for problem in found:
         logging.warning('%s', problem)
 
 
-def _other_words(code: str, where: str, stored: dict[str, Vocabulary], words: Iterable[Words]
-                 ) -> Iterator[Problem]:
-    for one in words:
-        there = stored.get(one.feature)
-        if there is None:
-            continue
-        try:
-            here = one.as_in(there)
-        except OSError as error:
-            logging.debug('%s: %s', one.source, error)
-            continue
-        if here != there:
-            yield Problem(
-                code, f'column "{shown(one.feature, 255)}"',
-                f'its words must have the ids that they have in {where}, or they get the rows of '
-                'others', f'{here}, by {one.source}, and there {there}',
-                'Restore the vocabulary it was trained with, or train in another model_dir.')
-
-
 def stored_words(words: Iterable[Words]) -> dict[str, Vocabulary]:
-    """Returns what a checkpoint of a job records of its words, by feature.
+    """Returns what a checkpoint records of the words of a job, by feature, where it can be read."""
+    return {one.feature: found for one in words
+            if (found := _read(one, one.vocabulary)) is not None}
 
-    A file that cannot be read is left out; the look-up of its words reports it.
+
+def _read(one: Words, read: Callable[[], Vocabulary]) -> Vocabulary | None:
+    """Calls a method; `None` if a file cannot be read, which the look-up of its words reports."""
+    try:
+        return read()
+    except OSError as error:
+        logging.debug('%s: %s', one.source, error)
+        return None
+
+
+def tables_out_of_order(manifest: Manifest | None) -> dict[str, StoredTable]:
+    """Returns the tables of a manifest whose rows are not in the order of ids, by variable name."""
+    return {} if manifest is None else {
+        name: table for name, table in sorted(manifest.tables.items())
+        if not table.partition.stores_by_id}
+
+
+def check_order_of_ids(opened: Opened, options: CheckpointOptions) -> None:
+    """Refuses a checkpoint from which training without the engine cannot continue.
+
+    E609 if a table in it is `mod` on several hosts; E608 if one seems to be.
     """
-    found = {}
-    for one in words:
-        try:
-            found[one.feature] = one.vocabulary()
-        except OSError as error:
-            logging.debug('%s: %s', one.source, error)
-    return found
+    check_without_manifest(opened, options)
+    problems = [
+        Problem('E609', opened.where,
+                f'the rows of table "{name}" must be in the order of ids to be trained with '
+                'use_tpu=False', f'mod rows of {table.hosts} hosts', 'Train it with use_tpu=True '
+                'and partition_strategy="div" until its next checkpoint.')
+        for name, table in tables_out_of_order(opened.manifest).items()]
+    if problems:
+        raise IncompatibleCheckpointError(*problems)
+
+
+def check_without_manifest(opened: Opened, options: CheckpointOptions) -> None:
+    """Refuses (E608) a checkpoint without a manifest if anything says that its rows are `mod`."""
+    if opened.manifest is not None:
+        return
+    order = options.assumed_order()
+    if order is not None and order[0] not in STORED_BY_ID:
+        raise IncompatibleCheckpointError(Problem(
+            'E608', opened.where, 'a graph without the engine needs the manifest that says '
+            f'which tensors are {options.assume} tables', 'no manifest', 'Train with use_tpu=True '
+            'from it for a step; the next one has it.'))
+    sign = sign_of_mod(opened.prefix) if order is None else None
+    if sign is not None:
+        raise IncompatibleCheckpointError(unknown_order('E608', opened.where, 'its tables', sign))
+
+
+class Sign(NamedTuple):
+    """A sign that rows are `mod`: on how many hosts, and the file that says so."""
+
+    hosts: int
+    where: str
+
+
+def unknown_order(code: str, where: str, tables: str, sign: Sign | None) -> Problem:
+    """Returns the problem that nothing says how the rows of a table are ordered."""
+    hosts, meaning, got = 'H', 'H hosts', 'no manifest'
+    if sign is not None:
+        hosts, meaning = str(sign.hosts), 'that'
+        got += f', and {sign.where} says mod on {hosts} hosts'
+    return Problem(
+        code, where, f'the rows of {tables} mean ids only with the manifest that says how they '
+        'are ordered', got, f'If you know it: --assume mod:{hosts} for {meaning}, or --assume '
+        'div; CheckpointOptions(assume=...).')
+
+
+def sign_of_mod(checkpoint: str) -> Sign | None:
+    """Returns the first sign that the rows of a checkpoint are not in the order of ids."""
+    for other in _neighbours(checkpoint):
+        with contextlib.suppress(CorruptCheckpointError):
+            for table in tables_out_of_order(read_manifest(other)).values():
+                return Sign(table.hosts, shown(os.path.basename(other + MANIFEST), 255))
+    graph = checkpoint + GRAPH
+    with contextlib.suppress(UnreadableConfigError):  # There is none, or it says nothing.
+        for config in (source.config for source in reading.read_file(graph, follow=False)):
+            if config.sharding_strategy == STRATEGIES['mod'] and config.num_hosts > 1:
+                return Sign(config.num_hosts, shown(os.path.basename(graph), 255))
+    return None
+
+
+def _neighbours(checkpoint: str) -> list[str]:
+    """Returns the next older and the next newer checkpoint that have a manifest.
+
+    One that is further away may be of another job, which may have put rows in another order.
+    """
+    directory, name = os.path.split(checkpoint)
+    base, own = base_of(name), step_of(name)
+    names = os.listdir(directory or '.') if os.path.isdir(directory or '.') else []
+    others = [name.removesuffix(MANIFEST) for name in names if name.endswith(MANIFEST)]
+    steps = sorted(step for other in others if base_of(other) == base
+                   and (step := step_of(other)) is not None)
+    before = [step for step in steps if own is not None and step < own]
+    after = [step for step in steps if own is None or step > own]
+    return [os.path.join(directory, name_of(base, step)) for step in (*before[-1:], *after[:1])]
