@@ -36,6 +36,7 @@ class Ordered:
     def __init__(self, bundle: Bundle, name: str, partition: Partition | None):
         self.bundle = bundle
         self.name = name
+        self.tensor = bundle.tensors[name]
         self._partition = partition
 
     def stored(self, ids: np.ndarray) -> np.ndarray:
@@ -93,10 +94,9 @@ def difference(a: Ordered, b: Ordered, most_ids: int, tolerance: float = 0.) -> 
 
     Rows count as different if two of their numbers are further apart than the tolerance.
     """
-    tensor = a.bundle.tensors[a.name]
     count, most = 0, 0.0
     found: list[tuple[int, float]] = []
-    for ids in batches(tensor):
+    for ids in batches(a.tensor):
         of_ids = _differences(a.read(ids), b.read(ids))
         differs = np.flatnonzero(of_ids > tolerance)
         count, most = count + len(differs), max(most, float(of_ids.max()))

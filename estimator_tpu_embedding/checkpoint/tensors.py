@@ -95,6 +95,16 @@ class Tensor(NamedTuple):
         return self.kind.startswith(('float', 'bfloat'))
 
     @property
+    def has_rows(self) -> bool:
+        """Whether it holds numbers, and each of its pieces whole rows of them."""
+        return bool(self.code) and all(piece.first_row != NO_ROW for piece in self.pieces)
+
+    @property
+    def is_table(self) -> bool:
+        """Whether it can be an embedding table: rows of floats."""
+        return self.is_float and self.has_rows and len(self.shape) == 2 and min(self.shape) > 0
+
+    @property
     def item_bytes(self) -> int:
         """Bytes of one of its numbers; 0 if it holds none."""
         return int(self.code[1:] or 0)

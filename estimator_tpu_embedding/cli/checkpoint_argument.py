@@ -14,7 +14,6 @@ from ..checkpoint.concurrent_changes import signature, steady, watch
 from ..checkpoint.manifest import Manifest, StoredTable, read_manifest, tensors_of
 from ..checkpoint.options import CheckpointOptions, renames
 from ..checkpoint.recover import Opened, check_manifest
-from ..checkpoint.tensors import NO_ROW, Tensor
 from ..core.partition import Partition
 from ..core.vocabulary_digests import Vocabulary
 from ..errors import CorruptCheckpointError, Problem, UnreadableConfigError, shown
@@ -170,7 +169,7 @@ class Stored:
         strategy, hosts = self.assumed
         return {name: StoredTable(rows=tensor.rows, width=tensor.shape[1], strategy=strategy,
                                   hosts=hosts, slots=())
-                for name, tensor in self.bundle.tensors.items() if _can_be_table(tensor)}
+                for name, tensor in self.bundle.tensors.items() if tensor.is_table}
 
     @functools.cached_property
     def partitions(self) -> dict[str, Partition]:
@@ -206,11 +205,6 @@ class Stored:
         except CorruptCheckpointError as error:
             return error.problems
         return ()
-
-
-def _can_be_table(tensor: Tensor) -> bool:
-    return (len(tensor.shape) == 2 and tensor.rows > 0 and tensor.is_float
-            and all(piece.first_row != NO_ROW for piece in tensor.pieces))
 
 
 def report_of(paths: Sequence[str], look: Callable[[], Report]) -> Report:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..checkpoint.options import CheckpointOptions, TablesMeant
-from ..checkpoint.tensors import NO_ROW, Tensor
+from ..checkpoint.tensors import Tensor
 from ..errors import ConfigError, CorruptCheckpointError, counted, shown
 from ..migration import checkpoint_contents, moves, new_names
 from ..migration.map_file import Map
@@ -148,7 +148,7 @@ def _differences(a: Stored, b: Stored, pairs: Iterable[tuple[str, str]]
         elif (before.dtype, before.shape) != (after.dtype, after.shape) and not (
                 _is_resized(before, after) and (of_a in a.partitions or of_b in b.partitions)):
             yield _difference('changed', name, before, after)
-        elif not _has_rows(before, after):
+        elif not (before.has_rows and after.has_rows):
             # Their checksums are compared; strings and columns are not taken apart here.
             if [piece[2:] for piece in before.pieces] != [piece[2:] for piece in after.pieces]:
                 whole = len(before.pieces) == len(after.pieces) == 1
@@ -164,20 +164,14 @@ def _compared(a: tuple[Stored, str], b: tuple[Stored, str]) -> stored_rows.Diffe
     """Compares the rows of the ids that both tensors have."""
     from ..checkpoint import stored_rows
     fewer, more = sorted((stored_rows.Ordered(one.bundle, name, one.partitions.get(name))
-                          for one, name in (a, b)), key=lambda one: one.bundle.tensors[
-                              one.name].rows)
+                          for one, name in (a, b)), key=lambda one: one.tensor.rows)
     return stored_rows.difference(fewer, more, _MOST_IDS)
 
 
 def _is_resized(before: Tensor, after: Tensor) -> bool:
     """Whether tensors of rows differ only in the number of rows."""
     return (before.dtype == after.dtype and len(before.shape) == len(after.shape) == 2
-            and before.shape[1:] == after.shape[1:] and _has_rows(before, after))
-
-
-def _has_rows(before: Tensor, after: Tensor) -> bool:
-    return bool(before.code) and all(piece.first_row != NO_ROW
-                                     for piece in (*before.pieces, *after.pieces))
+            and before.shape[1:] == after.shape[1:] and before.has_rows and after.has_rows)
 
 
 def _difference(kind: str, name: str, before: Tensor | None, after: Tensor | None,

@@ -16,7 +16,7 @@ from .checkpoint_argument import Stored
 from .report import Grid, Line, Report, as_command, as_data, as_lines
 
 if TYPE_CHECKING:  # The command alone needs NumPy.
-    from ..migration.rows_export import Chosen, Exported
+    from ..migration.rows_export import Chosen
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -46,7 +46,13 @@ def _report(parsed: argparse.Namespace) -> Report:
         raise CorruptCheckpointError(*problems)
     written = rows_export.export(one.bundle, tables, parsed.format, parsed.output)
     data = {'where': one.where, 'directory': parsed.output, 'format': parsed.format,
-            'notes': one.notes, 'skipped': as_data(one.skipped), 'tables': _data(written)}
+            'notes': one.notes, 'skipped': as_data(one.skipped), 'tables': [
+                {'name': table.name, 'rows': those[0].tensor.rows,
+                 'width': those[0].tensor.shape[1], 'tensors': [
+                     {'name': each.tensor.name, 'slot': each.slot, 'dtype': each.tensor.kind,
+                      'file': each.file} for each in those],
+                 'bytes': sum(each.tensor.size for each in those)}
+                for table, those in zip(tables, written)]}
     return Report([*as_lines([*one.notes, *one.skipped], 'warn'),
                    _grid(data['tables']), Line(f'written to {parsed.output}', 'good')], data)
 
@@ -58,17 +64,6 @@ def _tables(one: Stored, names: list[str], with_slots: bool) -> list[Chosen]:
         raise IncompatibleCheckpointError(unknown_order(
             'E608', label(one.prefix), 'its tables', sign_of_mod(one.prefix)))
     return rows_export.chosen(names, found, with_slots)
-
-
-def _data(written: list[Exported]) -> list[dict[str, Any]]:
-    by_table: dict[str, list[Exported]] = {}
-    for each in written:
-        by_table.setdefault(each.table, []).append(each)
-    return [{'name': name, 'rows': those[0].tensor.rows, 'width': those[0].tensor.shape[1],
-             'tensors': [{'name': each.tensor.name, 'slot': each.slot, 'dtype': each.tensor.kind,
-                          'file': each.file} for each in those],
-             'bytes': sum(each.tensor.size for each in those)}
-            for name, those in by_table.items()]
 
 
 def _grid(tables: list[dict[str, Any]]) -> Grid:

@@ -22,20 +22,21 @@ from typing import Any
 from ..compat import environment
 from ..errors import counted
 from . import oracle, syntax, traps, verdicts
-from .bindings import OTHERS, Exports
 from .findings import MOST_STOPS, Diagnosis, Finding, Prescription, ScannedFile, Use
 from .project import Project, Reached
 from .sources import Found, Source, find, read
 from .statements import follow_file
-from .symbol_table import State
+from .symbol_table import OTHERS, Exports, State
 from .syntax import Nodes, last_name, text_of
-from .traps import Linked, facts_of, options_of
+from .tpu_calls import Program, facts_of
 from .verdicts import Flags
 
 _SHOWN = {  # what people call it: its package
     'TensorFlow': 'tensorflow', 'Keras': 'keras', 'tf_keras': 'tf-keras',
     'tf-estimator-nightly': 'tf-estimator-nightly', 'protobuf': 'protobuf', 'NumPy': 'numpy'}
 
+_CORES_PER_HOST = 8
+"""Cores of a host where `num_shards` sizes the system, as `estimator/tpu_context.py` does."""
 _OF_WHOLE_FILE = frozenset({'E131', 'E132', 'E133'})
 SURE, PERHAPS = 'sure', 'perhaps'
 """A program for sure, or unless another file imports it."""
@@ -246,16 +247,16 @@ def prescriptions(files: Sequence[ScannedFile], findings: Sequence[Finding],
 
 def _prescription(file: ScannedFile, reached: Reached, by_path: Mapping[str, Sequence[Finding]],
                   flags: Flags) -> Prescription:
-    group = Linked(reached.files_of(file))
     stops = _stops_of(file, reached, by_path)[:MOST_STOPS]
     words, reasons = ['etpe', 'run'], []
     for option, uses in (('--tf1', flags.tf1), ('--contrib', flags.contrib)):
         if uses:
             words.append(option)
             reasons.append(f'{option}: {_named(uses)}')
-    options, reason = options_of(group)
-    words += options.split()
-    reasons += filter(None, [reason])
+    options, why = _sizes_of(Program(reached.files_of(file)))
+    if options:
+        words.append(options)
+        reasons.append(f'{options}: {why}')
     folder = ''
     if file.base:
         below = os.path.relpath(os.path.abspath(file.path), file.base)
@@ -278,6 +279,56 @@ def _named(uses: Sequence[Use]) -> str:
     others = len({use.question.path for use in uses} - {first.question.path})
     return f'{first.written} ({first.place.path}:{first.place.line})' + (
         f' and {counted(others, "other name")}' if others else '')
+
+
+def hosts_for(cores: int, of_replica: int = 1) -> int | None:
+    """Returns hosts for a number of cores that must be stated; `None` if `etpe run` finds a size.
+
+    The cores of each replica are on one host.
+
+    >>> hosts_for(4), hosts_for(32), hosts_for(12), hosts_for(12, 4)
+    (None, None, 2, 3)
+    """
+    if cores <= _CORES_PER_HOST or cores % _CORES_PER_HOST == 0:
+        return None
+    return next(hosts for hosts in range(2, cores + 1) if cores % hosts == 0
+                and cores // hosts <= _CORES_PER_HOST and cores // hosts % of_replica == 0)
+
+
+def sizes_for(cores: int, of_replica: int = 1) -> str:
+    """Returns the options of `etpe run` for a number of cores.
+
+    >>> sizes_for(12), sizes_for(16), sizes_for(4)
+    ('--hosts 2 --cores 6', '--hosts 2 --cores 8', '--cores 4')
+    """
+    hosts = hosts_for(cores, of_replica) or max(cores // _CORES_PER_HOST, 1)
+    return f'--hosts {hosts} --cores {cores // hosts}' if hosts > 1 else f'--cores {cores}'
+
+
+def _sizes_of(program: Program) -> tuple[str, str]:
+    """Returns the options for hosts and cores that a program needs, and why; `''` for none."""
+    configs = [(shards, each) for call in program.facts('TPUConfig')
+               if (shards := program.argument(call, 'num_shards', None))
+               and (each := program.argument(call, 'num_cores_per_replica', None))]
+    for shards, each in configs:
+        of_replica = each.size or 1
+        if shards.value is None and of_replica > 1:
+            return sizes_for(of_replica), (f'a replica takes {of_replica} cores, as '
+                                           f'num_cores_per_replica says{each.origin}')
+        cores = shards.size * of_replica
+        if cores and hosts_for(cores, of_replica) is not None and len(configs) == 1:
+            return sizes_for(cores, of_replica), (
+                f'num_shards is {shards.value}{shards.origin}, and no number of hosts with 8 cores '
+                'each has so many')
+    # Nobody else states the cores of a loop with a raw `TPUEmbedding`.
+    for call in program.facts('shard', 'batch_parallel') if not configs and program.facts(
+            'TPUEmbedding') else ():
+        replicas = program.argument(call, 'num_shards')
+        if replicas is not None and replicas.size > 1:
+            return sizes_for(replicas.size), (
+                f'{call.values["written"]} makes {replicas.value} replicas{replicas.origin}, and a '
+                'TPUEmbedding has as many cores as the system')
+    return '', ''
 
 
 def _stops_of(program: ScannedFile, reached: Reached, findings: Mapping[str, Sequence[Finding]]

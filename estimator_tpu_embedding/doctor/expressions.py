@@ -17,26 +17,29 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from .bindings import (
+from .findings import FALLBACK, TESTED, TRIED, Question
+from .symbol_table import (
     ATTRIBUTE,
     FLAGS,
     GUARD,
     IMPORT,
+    MADE_NAMES,
     NAME,
     NONE,
     OTHERS,
     OWN,
+    PYTHON_2,
+    TENSORFLOW,
     Block,
     Meaning,
     Meanings,
     Scope,
+    State,
     is_examined,
     is_unknown,
     union,
 )
-from .findings import FALLBACK, TESTED, TRIED, Question
-from .symbol_table import MADE_NAMES, PYTHON_2, TENSORFLOW, State
-from .syntax import FIELDS, VERSIONS, called_name, chain_of, last_name, text_of, written
+from .syntax import FIELDS, VERSIONS, chain_of, last_name, text_of, written
 
 _NONE = (Meaning(kind=NONE),)
 _GUARD = (Meaning(kind=GUARD),)
@@ -164,7 +167,6 @@ def _use_called(state: State, node: ast.Name, meanings: Meanings) -> None:
 
 
 def _use_builtin(state: State, node: ast.Name) -> None:
-    """Records a name that no scope binds."""
     question = Question('builtins', node.id)
     state.meant[id(node)] = (Meaning(question),)
     if node.id in PYTHON_2:
@@ -191,7 +193,6 @@ def _attribute(state: State, node: ast.Attribute, stack: list[ast.AST]) -> None:
 
 
 def _looked_up(state: State, node: ast.Attribute, base: ast.Name, names: list[str]) -> None:
-    """Records that dotted names are looked up in a name."""
     meanings = state.lookup(base.id)
     text = f'{base.id}.{".".join(names)}'
     if is_unknown(meanings):
@@ -278,7 +279,7 @@ def _is_followed(state: State, node: ast.expr) -> bool:
 
 def _is_harmless_argument(state: State, call: ast.Call, node: ast.expr) -> bool:
     """Whether a function that gets a module asks it for no name, or for one that is checked."""
-    last = called_name(call)
+    last = last_name(call)
     path = path_of(state, call.func) if last in _HARMLESS or last in _SPECIAL else ''
     if path == f'builtins.{last}' and last in _HARMLESS:
         return True
@@ -377,7 +378,7 @@ def path_of(state: State, node: ast.expr) -> str:
 
 def imported_by(node: ast.Call) -> str | None:
     """Returns the module that a call such as `importlib.import_module('a.b')` names, or `None`."""
-    last = called_name(node)
+    last = last_name(node)
     texts = [text for one in node.args if (text := text_of(one)) is not None]
     if last not in _IMPORTERS or not texts:
         return None
@@ -426,7 +427,7 @@ def is_guard(state: State, test: ast.expr) -> bool:
         if isinstance(node, ast.Attribute) and node.attr == 'version' and (
                 path_of(state, node) == 'sys.version'):
             return True
-        if isinstance(node, ast.Call) and called_name(node) in ('hasattr', 'dir') and node.args:
+        if isinstance(node, ast.Call) and last_name(node) in ('hasattr', 'dir') and node.args:
             if is_watched(state.final(meaning_of(state, node.args[0]), '')):
                 return True
     return False
@@ -571,7 +572,7 @@ def note_text(state: State, node: ast.expr, meanings: Meanings, names: str) -> N
     for one in state.final(meanings, names):
         path = one.question.path if one.question is not None else ''
         if path in _BY_TEXT or path.startswith('__main__'):
-            last = called_name(parent) if isinstance(parent, ast.Call) else ''
+            last = last_name(parent) if isinstance(parent, ast.Call) else ''
             is_seen = last in _HARMLESS
             if isinstance(parent, ast.Call) and parent.func is node:  # A lambda is no text.
                 is_seen = last in _SPECIAL and path.endswith(f'.{last}') or any(
@@ -593,11 +594,11 @@ def _note_dict(state: State, node: ast.expr) -> None:
         is_seen = not isinstance(parent.ctx, ast.Load) or name is not None and isinstance(
             node, ast.Call) and not is_watched(state.lookup(name) or ())
     elif isinstance(parent, ast.Call):
-        is_seen = called_name(parent) in _SPECIAL | _HARMLESS
+        is_seen = last_name(parent) in _SPECIAL | _HARMLESS
     else:
         is_seen = (isinstance(parent, (ast.Compare, ast.For, ast.Starred, ast.comprehension))
                    or isinstance(parent, ast.keyword) and isinstance(above, ast.Call)
-                   and called_name(above) == 'format'
+                   and last_name(above) == 'format'
                    or isinstance(parent, ast.BinOp) and isinstance(parent.left, ast.Constant)
                    or isinstance(parent, ast.Attribute) and parent.attr == 'update')
     if not is_seen:

@@ -1,7 +1,7 @@
 """The facts that the parts of the doctor hand to each other.
 
 `sources` finds and reads files. `diagnose.scan` turns the tree of each into a `ScannedFile` without
-asking a library: `statements` follows its names, `traps` collects its calls for TPUs. `oracle` asks
+asking a library: `statements` follows names, `tpu_calls` finds calls for TPUs. `oracle` asks
 the installed libraries about all `Question`s at once. `verdicts` and `traps` turn what was found
 into `Finding`s. `diagnose.diagnose` calls them all and writes a `Prescription` per program, and
 `cli/etpe_doctor.py` prints its `Diagnosis`.
@@ -131,38 +131,29 @@ class ScannedFile:
     """What one file says, as far as the file alone can tell it.
 
     Attributes:
-      path: as in its places.
-      uses: of names of libraries, in the order of the source.
       unknown: names that cannot be resolved, and why, as findings W201 or W202.
-      escapes: names of libraries where the scan does not follow them.
-      facts: constructs for `traps`.
       problems: why the file, or the rest of it, was not read (E131 to E133).
       imports: paths of files of the project that it imports, with the places where it does first,
         in their order.
-      base: the folder from which it must be run as a module; `''` for a script.
       is_program: whether it runs something when it is started: a notebook, or a file with
         `if __name__ == '__main__'`, `tf.app.run()` or a call of its own at its top level.
-      is_sure: whether it is a program even if another file imports it.
-      lines: number of lines.
       bodies: the bodies of functions, as (cell, first line, last line).
-      patched: names of libraries that it assigns to.
-      early: uses of such names that come before.
     """
 
-    path: str
-    uses: list[Use] = dataclasses.field(default_factory=list)
+    path: str  # As in its places.
+    uses: list[Use] = dataclasses.field(default_factory=list)  # In the order of the source.
     unknown: list[Finding] = dataclasses.field(default_factory=list)
-    escapes: dict[Use, None] = dataclasses.field(default_factory=dict)
+    escapes: dict[Use, None] = dataclasses.field(default_factory=dict)  # What is not followed.
     facts: list[Fact] = dataclasses.field(default_factory=list)
     problems: list[Finding] = dataclasses.field(default_factory=list)
     imports: dict[str, Place] = dataclasses.field(default_factory=dict)
-    base: str = ''
+    base: str = ''  # The folder from which it must be run as a module; empty for a script.
     is_program: bool = False
-    is_sure: bool = False
+    is_sure: bool = False  # Whether it is a program even if another file imports it.
     lines: int = 0
     bodies: list[tuple[int, int, int]] = dataclasses.field(default_factory=list)
-    patched: set[str] = dataclasses.field(default_factory=set)
-    early: set[Use] = dataclasses.field(default_factory=set)
+    patched: set[str] = dataclasses.field(default_factory=set)  # Names that it assigns to.
+    early: set[Use] = dataclasses.field(default_factory=set)  # Uses of them that come before.
 
 
 MOST_STOPS = 100

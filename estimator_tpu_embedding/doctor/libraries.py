@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pathlib
 import re
 import site
 import sys
@@ -62,19 +63,14 @@ def outside(entries: Iterable[str], scanned: Sequence[str]) -> list[str]:
     """
     folders = [os.path.realpath(one) for one in scanned]
     folders = [one if os.path.isdir(one) else os.path.dirname(one) for one in folders]
-    own = [os.path.realpath(one) for one in _folders_of_python()]
-    return [entry for entry in entries
-            if any(_is_in(os.path.realpath(entry), one) for one in own)
-            or not any(_is_in(os.path.realpath(entry), one) for one in folders)]
-
-
-def _folders_of_python() -> list[str]:
-    """Returns the folders of the standard library and of installed packages."""
     paths = sysconfig.get_paths()
-    return [*(paths[name] for name in ('stdlib', 'platstdlib', 'purelib', 'platlib')),
-            *site.getsitepackages(), site.getusersitepackages(),
-            os.path.join(sys.base_prefix, sys.platlibdir)]
+    own = [os.path.realpath(one) for one in (
+        *(paths[name] for name in ('stdlib', 'platstdlib', 'purelib', 'platlib')),
+        *site.getsitepackages(), site.getusersitepackages(),
+        os.path.join(sys.base_prefix, sys.platlibdir))]
 
+    def is_in(entry: str, places: Iterable[str]) -> bool:
+        path = pathlib.Path(os.path.realpath(entry))
+        return any(path.is_relative_to(place) for place in places)
 
-def _is_in(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
+    return [entry for entry in entries if is_in(entry, own) or not is_in(entry, folders)]

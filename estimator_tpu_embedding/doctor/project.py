@@ -12,9 +12,9 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
-from .bindings import OTHER, OTHERS, Exports, Meaning, Meanings
 from .findings import CERTAIN, FALLBACK, STARRED, Place, Question, ScannedFile
 from .sources import Found
+from .symbol_table import OTHER, OTHERS, Exports, Meaning, Meanings
 
 _LIBRARIES = frozenset(sys.stdlib_module_names) | {'keras', 'numpy', 'tensorflow', 'tf_keras'}
 """Packages that a file elsewhere in the project does not hide."""

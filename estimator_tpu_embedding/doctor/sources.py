@@ -34,18 +34,12 @@ _RUNS_PYTHON = re.compile(
 
 
 class Found(NamedTuple):
-    """Files to scan, as the user reaches them, each once, in order.
-
-    Attributes:
-      left_out: folders and files that are not scanned, and why.
-      problems: paths that the user named and nobody can read (E132).
-      roots: the folders that the user named, and the folders of files that they named.
-    """
+    """Files to scan, as the user reaches them, each once, in order."""
 
     files: Sequence[str]
-    left_out: Sequence[tuple[str, str]] = ()
-    problems: Sequence[Finding] = ()
-    roots: Sequence[str] = ()
+    left_out: Sequence[tuple[str, str]] = ()  # Folders and files not to be scanned, and why.
+    problems: Sequence[Finding] = ()  # Paths that the user named and nobody can read (E132).
+    roots: Sequence[str] = ()  # Folders that the user named, and those of files that they named.
 
 
 class Source(NamedTuple):
@@ -64,10 +58,7 @@ class Source(NamedTuple):
 
 
 def find(paths: Iterable[str]) -> Found:
-    """Finds Python files and notebooks below some paths.
-
-    Args:
-      paths: files and folders; each is scanned, whatever its name is.
+    """Finds Python files and notebooks below some paths, and those named, whatever their name is.
 
     >>> find(['/no/such/file.py']).problems[0].code
     'E132'

@@ -6,21 +6,6 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .bindings import (
-    ALL,
-    ATTRIBUTE,
-    IMPORT,
-    NAME,
-    OTHER,
-    OTHERS,
-    OWN,
-    Binding,
-    Block,
-    Meaning,
-    Scope,
-    is_examined,
-    is_unknown,
-)
 from .expressions import (
     bind_others,
     follow_comprehension,
@@ -32,8 +17,23 @@ from .expressions import (
 )
 from .findings import CERTAIN, FALLBACK, TESTED, TRIED, Question
 from .successors import made_by
-from .symbol_table import Lazy, State
-from .syntax import called_name, chain_of, last_name, text_of
+from .symbol_table import (
+    ALL,
+    ATTRIBUTE,
+    IMPORT,
+    NAME,
+    OTHER,
+    OTHERS,
+    OWN,
+    Binding,
+    Block,
+    Meaning,
+    Scope,
+    State,
+    is_examined,
+    is_unknown,
+)
+from .syntax import chain_of, last_name, text_of
 
 LEAVES, FAILS = 'leaves', 'fails'
 """How a block of statements ends that does not reach what follows: by `return` or `continue`, which
@@ -53,8 +53,9 @@ def follow_file(state: State, tree: ast.Module) -> None:
         return
     for name in state.globals:
         state.module.names.setdefault(name, [Binding(state.module.block, 0, OTHERS)])
-    while state.waiting:
-        _follow_lazy(state, state.waiting.popleft())
+    for node, scope, block, caught in state.waiting:  # It grows.
+        state.scope, state.block, state.caught = scope, block, caught
+        _follow_lazy(state, node)
     for star, module in state.unknown_stars if state.needs_stars else ():
         state.say('W202', star, module, f'{module}.*', f'names come from {module}, and nobody here '
                   'can check which of them it has')
@@ -72,10 +73,7 @@ def follow(state: State, body: Sequence[ast.stmt], block: Block | None = None) -
     state.block = outer
 
 
-def _follow_lazy(state: State, lazy: Lazy) -> None:
-    node: Any = lazy.node
-    state.scope, state.caught = lazy.scope, lazy.caught
-    state.block = Block(own=TESTED if lazy.is_guarded else CERTAIN, fallbacks=lazy.fallbacks)
+def _follow_lazy(state: State, node: Any) -> None:
     if isinstance(node, ast.GeneratorExp):
         follow_comprehension(state, node)
         return
@@ -141,10 +139,9 @@ def _assign_to(state: State, target: ast.expr, value: ast.expr) -> None:
     if isinstance(target, (ast.Tuple, ast.List)) and isinstance(
             value, (ast.Tuple, ast.List)) and len(target.elts) == len(value.elts) and not any(
             isinstance(one, ast.Starred) for one in (*target.elts, *value.elts)):
-        meanings = [meaning_of(state, one) for one in value.elts]
-        for one, meaning in zip(target.elts, meanings):
+        for one, meanings in zip(target.elts, [meaning_of(state, one) for one in value.elts]):
             if isinstance(one, ast.Name):
-                state.bind(one.id, meaning)
+                state.bind(one.id, meanings)
             else:
                 bind_others(state, one)
         return
@@ -191,7 +188,8 @@ def _if(state: State, node: ast.If) -> None:
     while len(block) == 1 and isinstance(one := block[0], ast.If):
         state.block = outer if one is node else Block(outer, own=own)
         walk(state, one.test)
-        is_dead = _is_never(one.test)
+        is_dead = isinstance(one.test, ast.Constant) and not one.test.value or isinstance(
+            one.test, (ast.Name, ast.Attribute)) and last_name(one.test) == 'TYPE_CHECKING'
         after = TESTED if not is_dead and is_guard(state, one.test) else own
         follow(state, one.body, Block(outer, owner, TESTED if is_dead else after))
         is_left |= after == TESTED and _ending(one.body) == LEAVES
@@ -225,7 +223,9 @@ def _with(state: State, node: ast.With | ast.AsyncWith) -> None:
         walk(state, item.context_expr)
         if item.optional_vars is not None:
             bind_others(state, item.optional_vars)
-        if caught := _suppressed_by(item.context_expr):
+        call = item.context_expr
+        if isinstance(call, ast.Call) and last_name(call) in _CATCHING_CALLS and (
+                caught := frozenset[str]().union(*map(_caught_by, call.args))):
             state.caught = state.caught | caught
             state.trying = (*state.trying, (_attempt(state, node), caught))
     follow(state, node.body)
@@ -291,12 +291,6 @@ def _is_sure(body: Sequence[ast.stmt]) -> bool:
             one.value, (ast.Name, ast.Attribute, ast.Constant)) for one in body)
 
 
-def _is_never(test: ast.expr) -> bool:
-    """Whether a test is false in every run."""
-    return isinstance(test, ast.Constant) and not test.value or isinstance(
-        test, (ast.Name, ast.Attribute)) and last_name(test) == 'TYPE_CHECKING'
-
-
 def _caught_by(node: ast.expr | None) -> frozenset[str]:
     """Returns the kinds of look-ups whose failure a handler of that type catches."""
     if node is None:
@@ -305,30 +299,20 @@ def _caught_by(node: ast.expr | None) -> frozenset[str]:
     return frozenset().union(*(_CAUGHT.get(last_name(one), frozenset()) for one in types))
 
 
-def _suppressed_by(node: ast.expr) -> frozenset[str]:
-    """Returns the kinds of look-ups whose failure is caught in a `with` of an expression."""
-    if not isinstance(node, ast.Call) or called_name(node) not in _CATCHING_CALLS:
-        return frozenset()
-    return frozenset().union(*map(_caught_by, node.args))
-
-
 def _ending(body: Sequence[ast.stmt]) -> str:
     """Returns how a block ends: `LEAVES`, `FAILS`, or `''` if it goes on."""
-    return next((end for one in body if (end := _ending_of(one))), '')
-
-
-def _ending_of(node: ast.stmt) -> str:
-    if isinstance(node, ast.Raise):
-        return LEAVES if 'Skip' in last_name(node.exc) else FAILS
-    if isinstance(node, (ast.Return, ast.Continue, ast.Break)):
-        return LEAVES
-    is_exit = isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and (
-        last_name(node.value) in ('exit', '_exit', 'quit', 'abort'))
-    return FAILS if is_exit else ''
+    for node in body:
+        if isinstance(node, (ast.Return, ast.Continue, ast.Break)):
+            return LEAVES
+        if isinstance(node, ast.Raise):
+            return LEAVES if 'Skip' in last_name(node.exc) else FAILS
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and (
+                last_name(node.value) in ('exit', '_exit', 'quit', 'abort')):
+            return FAILS
+    return ''
 
 
 def _import(state: State, node: ast.Import) -> None:
-    """Binds the names of `import a.b` and `import a.b as c`."""
     for alias in node.names:
         top = alias.name.partition('.')[0]
         found = state.project.find(state.file, alias.name)
@@ -348,7 +332,6 @@ def _import(state: State, node: ast.Import) -> None:
 
 
 def _import_from(state: State, node: ast.ImportFrom) -> None:
-    """Binds the names of `from a import b`, `from . import b` and `from a import *`."""
     module = node.module or ''
     if module == '__future__':
         state.has_lazy_annotations |= any(one.name == 'annotations' for one in node.names)
@@ -400,7 +383,6 @@ def _bind(state: State, name: str, question: Question) -> None:
 
 
 def _from_project(state: State, node: ast.ImportFrom, alias: ast.alias, file: str) -> None:
-    """Binds one name of a module of the project."""
     module = '.' * node.level + (node.module or '')
     if alias.name == '*':
         _star(state, Meaning(file=file))

@@ -42,7 +42,6 @@ class Places:
     """Where the nodes of one file are written."""
 
     def __init__(self, source: Source):
-        """Counts the lines of all cells."""
         self.path = source.path
         self._is_notebook = source.is_notebook
         self._lines: list[str] = []
@@ -134,7 +133,6 @@ class Nodes:
     """All nodes of a tree. No depth of nesting is too much."""
 
     def __init__(self, tree: ast.AST):
-        """Visits the tree once."""
         self.parents: dict[ast.AST, ast.AST] = {}
         self.hints: set[ast.AST] = set()  # Words that ask for versions or names, and all around.
         self._by_type: dict[type[ast.AST], list[ast.AST]] = {}
@@ -167,13 +165,8 @@ class Nodes:
             parent = self.parents.get(parent)
 
 
-def called_name(call: ast.Call) -> str:
-    """Returns the last part of what a call calls, such as `'minimize'`; `''` for no name."""
-    return last_name(call.func)
-
-
 def last_name(node: ast.expr | None) -> str:
-    """Returns the last part of a name, or of what is called; `''` for other expressions."""
+    """Returns the last part of a name, or of what is called, as `'minimize'`; `''` for others."""
     if isinstance(node, ast.Call):
         node = node.func
     if isinstance(node, ast.Attribute):

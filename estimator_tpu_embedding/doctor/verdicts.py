@@ -96,17 +96,11 @@ class Needed:
 
 
 class Judged(NamedTuple):
-    """What became of all names.
+    """What became of all names."""
 
-    Attributes:
-      findings: in no particular order, without repetitions.
-      verdicts: how many uses have each of `VERDICTS`, without those that are not looked up.
-      flags: by path of each program, what it needs with all files that it imports.
-    """
-
-    findings: Sequence[Finding]
-    verdicts: Mapping[str, int]
-    flags: Mapping[str, Flags]
+    findings: Sequence[Finding]  # In no particular order, without repetitions.
+    verdicts: Mapping[str, int]  # Uses that were looked up, by `VERDICTS`.
+    flags: Mapping[str, Flags]  # By path of a program, what it needs with all that it imports.
 
 
 def judge(files: Sequence[ScannedFile], answers: Answers) -> Judged:
@@ -177,7 +171,6 @@ def _is_starless(question: Question, answer: Answer) -> bool:
 
 
 def _by_place(uses: Sequence[Use]) -> Iterable[list[Use]]:
-    """Returns what each place may mean."""
     found: dict[Place, list[Use]] = {}
     for use in uses:
         found.setdefault(use.place, []).append(use)
@@ -201,8 +194,7 @@ def _reasons(file: ScannedFile, answers: Answers, needed: Needed
 
 def _reason(file: ScannedFile, use: Use, answer: Answer | None, why_unknown: str,
             needed: Needed) -> Reason:
-    """Returns what becomes of a name in a program that may be prepared, or need flags for others.
-    """
+    """Returns what becomes of a name in a program that may be prepared, or need other flags."""
     reason = reason_of(use.question, answer, why_unknown)
     if answer is None or reason.code == 'E104':
         return reason

@@ -28,7 +28,6 @@ from ..checkpoint import file_names, pointer, stored_rows
 from ..checkpoint.options import CheckpointOptions
 from ..checkpoint.storage import Storage
 from ..checkpoint.stored_rows import Ordered
-from ..checkpoint.tensors import NO_ROW, Tensor
 from ..errors import CallError, CheckpointError, ConfigError, Problem, noted, quoted, shown
 from ..proto import files
 from . import moves
@@ -186,8 +185,7 @@ class _Request(NamedTuple):
 
 
 class _Result(NamedTuple):
-    """What has become of it: the prefix of what was saved or `''`, problems as dicts, and remarks.
-    """
+    """What has become of it: the prefix of what was saved or `''`, and problems as dicts."""
 
     checkpoint: str = ''
     problems: Sequence[dict[str, Any]] = ()
@@ -230,13 +228,7 @@ def _compared(sides: Sequence[_Side], steps: int, map: Map, tolerance: float, de
 
 
 def compare(a: Contents, b: Contents, step: int, *, map: Map, tolerance: float) -> Agreement:
-    """Compares two checkpoints, rows of tables by their ids.
-
-    Args:
-      a, b: what the sides have saved.
-      step: after so many steps.
-      map: new names for the variables of `a`.
-      tolerance: the largest difference of two numbers that counts as equal.
+    """Compares what two sides have saved after a step, rows of tables by their ids.
 
     Raises:
       ConfigError: E683 with every reason why they cannot be compared.
@@ -252,7 +244,7 @@ def compare(a: Contents, b: Contents, step: int, *, map: Map, tolerance: float) 
         one.tensor: TABLE for one in a.tables}
     both = [(kinds.get(mine, VARIABLE), mine, yours) for mine, yours in found.tensors
             if mine and yours and mine != a.step  # Sides may lack the step.
-            and _has_rows(a.tensor(mine), b.tensor(yours))]
+            and a.tensor(mine).has_rows and b.tensor(yours).has_rows]
     for kind, mine, yours in sorted(both, key=lambda one: (KINDS.index(one[0]), one[1])):
         one, other = [Ordered(side.bundle, name, order.get(name)) for side, name, order in zip(
             (a, b), (mine, yours), orders_of)]
@@ -274,11 +266,6 @@ def moved(before: Contents, after: Contents, tolerance: float = 0.) -> dict[str,
         Ordered(before.bundle, one.tensor, of_before.get(one.tensor)),
         Ordered(after.bundle, one.tensor, of_after.get(one.tensor)), 0, tolerance).rows
         for one in after.tables if one.tensor in before.bundle.tensors}
-
-
-def _has_rows(*tensors: Tensor) -> bool:
-    return all(tensor.code and all(piece.first_row != NO_ROW for piece in tensor.pieces)
-               for tensor in tensors)
 
 
 def _unpaired(a: Contents, b: Contents, found: Pairs) -> Iterator[Problem]:
@@ -308,8 +295,8 @@ def _not_compared(a: Contents, b: Contents, found: Pairs) -> Iterator[str]:
             ('on side B only', [yours for mine, yours in pairs_of if not mine]),
             ('dropped by the map', found.dropped),
             ('no numbers, or slices of columns', [
-                mine for mine, yours in pairs_of if mine and yours and not _has_rows(
-                    a.tensor(mine), b.tensor(yours))])):
+                mine for mine, yours in pairs_of if mine and yours and not (
+                    a.tensor(mine).has_rows and b.tensor(yours).has_rows)])):
         if names:
             yield f'not compared, {why}: {some(names, 5)}'
 
@@ -327,7 +314,6 @@ def _difference(step: int, kind: str, a: Ordered, b: Ordered, apart: stored_rows
 
 def _problems(a: str, b: str, checkpoint: str, checkpoint_b: str | None, steps: int,
               tolerance: float, deadline: float) -> Iterator[Problem]:
-    """Yields what is wrong with the arguments of `check`."""
     for where, source in (('A', a), ('B', b)):
         parts = source.split(':')
         if len(parts) != 3 or parts[0] != 'py' or not all(parts):
@@ -378,7 +364,6 @@ def _run(request: _Request, folder: str, deadline: float) -> _Result:
 
 
 def _last_of(output: IO[bytes]) -> str:
-    """Returns the last that a side printed."""
     size = output.seek(0, os.SEEK_END)
     output.seek(max(0, size - _MOST_PRINTED))
     return output.read().decode(errors='replace')
@@ -389,32 +374,28 @@ def _run_side(text: str, folder: str) -> None:
     request = _Request(*json.loads(text))
     from ..compat import console, environment
     environment.prepare()
+    # A job may begin with a checkpoint that is not in its own directory.
+    options = CheckpointOptions(follow_pointer=True, assume=request.assume)
     with console.quiet_start():
         from ..compat.install import install
-        install(request.hosts, request.cores, checkpoint=_options(request))
+        install(request.hosts, request.cores, checkpoint=options)
     with Storage(folder) as own:
         own.make_folder(_SAVED)
-        result = _train(request, os.path.join(folder, _SAVED))
+        result = _train(request, os.path.join(folder, _SAVED), options)
         own.create(_RESULT, json.dumps(result).encode())
 
 
-def _options(request: _Request) -> CheckpointOptions:
-    """Lets a job begin with a checkpoint that is not in its own directory."""
-    return CheckpointOptions(follow_pointer=True, assume=request.assume)
-
-
-def _train(request: _Request, folder: str) -> _Result:
-    """Trains, if the object is a side."""
+def _train(request: _Request, folder: str, options: CheckpointOptions) -> _Result:
     from .. import defaults
     side = _find(request.source)
-    if problems := problems_of(side, request.where):
-        return _Result(problems=[dataclasses.asdict(one) for one in problems])
-    # The module of the side may have called `install` itself, which sets all defaults anew.
-    defaults.set_current(dataclasses.replace(defaults.current(), checkpoint=_options(request)))
     try:
+        if problems := problems_of(side, request.where):
+            raise ConfigError(*problems)
+        # The module of the side may have called `install` itself, which sets all defaults anew.
+        defaults.set_current(dataclasses.replace(defaults.current(), checkpoint=options))
         told = side.train(request.checkpoint, request.steps, folder)
-    except CallError as error:
-        if error.code != 'E687':
+    except (CallError, ConfigError) as error:
+        if error.code not in ('E682', 'E687'):
             raise
         return _Result(problems=[dataclasses.asdict(dataclasses.replace(one, where=request.where))
                                  for one in error.problems])

@@ -38,23 +38,14 @@ def step_paths(optimizer_path: str) -> list[str]:
 
 
 class Family(NamedTuple):
-    """The slots of one optimizer, as each API names them; all in the same order.
+    """The slots of one optimizer, as each API names them; all in the same order."""
 
-    Attributes:
-      name: of the optimizer, for people.
-      tf1: the suffixes for tables of TPUEstimator.
-      train: the suffixes for other variables, those of `tf.train`.
-      midlevel: the names of the TF2 class TPUEmbedding; empty if it lacks the optimizer.
-      keras: the names of the Keras optimizer; empty if there is none.
-      layer: whether the layer of TFRS takes it.
-    """
-
-    name: str
-    tf1: tuple[str, ...] = ()
-    train: tuple[str, ...] = ()
-    midlevel: tuple[str, ...] = ()
-    keras: tuple[str, ...] = ()
-    layer: bool = False
+    name: str  # Of the optimizer, for people.
+    tf1: tuple[str, ...] = ()  # The suffixes for tables of TPUEstimator.
+    train: tuple[str, ...] = ()  # The suffixes for other variables, those of `tf.train`.
+    midlevel: tuple[str, ...] = ()  # Of the TF2 class TPUEmbedding; empty if it lacks it.
+    keras: tuple[str, ...] = ()  # Of the Keras optimizer; empty if there is none.
+    layer: bool = False  # Whether the layer of TFRS takes it.
 
 
 FAMILIES = (
@@ -82,25 +73,17 @@ FAMILIES = (
 def recognized(present: Mapping[str, str], *ways: str) -> tuple[Family, tuple[str, ...]] | None:
     """Returns the optimizer to which slots belong, and its tensors in the order of its slots.
 
-    Args:
-      present: the tensor of each slot of a variable, by the name of the slot.
-      *ways: fields of `Family` by which the slots may be named.
-
-    Returns:
-      `None` if they are no complete set. Of two sets the larger one counts.
+    `present` has the tensor of each slot of a variable, by the name of the slot; `ways` are fields
+    of `Family`. The result is `None` if they are no complete set; of two sets the larger counts.
 
     >>> family, tensors = recognized({'Adam_1': 'w/Adam_1', 'Adam': 'w/Adam'}, 'tf1', 'train')
     >>> family.name, tensors
     ('Adam', ('w/Adam', 'w/Adam_1'))
     """
-    best: tuple[Family, tuple[str, ...]] | None = None
-    for family in FAMILIES:
-        for way in ways:
-            names: tuple[str, ...] = getattr(family, way)
-            if names and set(names) <= present.keys() and (
-                    best is None or len(names) > len(best[1])):
-                best = family, tuple(present[name] for name in names)
-    return best
+    sets = [(family, tuple(present[name] for name in names))
+            for family in FAMILIES for way in ways
+            if (names := getattr(family, way)) and present.keys() >= set(names)]
+    return max(sets, key=lambda one: len(one[1]), default=None)  # The first of the largest.
 
 
 def suffixes(*ways: str) -> Collection[str]:

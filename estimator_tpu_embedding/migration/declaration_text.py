@@ -96,7 +96,6 @@ def written(declaration: Declaration, target: str) -> Written:
 
 
 def _python(declaration: Declaration, target: str) -> Written:
-    """Fills in the template of an API."""
     rates = _rates(table for table in declaration.tables if _is_writable(table, target))
     notes = [*declaration.notes, *_notes_of_job(declaration), *_notes_of_tables(
         declaration, target), *(NOT_WRITABLE(
@@ -172,7 +171,6 @@ def _origin(rate: DynamicRate) -> str:
 
 
 def _is_writable(table: TableSpec, target: str) -> bool:
-    """Whether the target has the optimizer of a table, if the table has one."""
     made = table.optimizer
     return made is None or made.field in python_text.CLASSES and (
         target, made.field) != ('tfrs', python_text.NOT_IN_LAYER)
@@ -180,16 +178,14 @@ def _is_writable(table: TableSpec, target: str) -> bool:
 
 def _optimizers(declaration: Declaration, rates: _Rates, target: str
                 ) -> tuple[str, dict[str, str]]:
-    """Returns the definition of the optimizer, and those that tables have of their own.
-
-    Most tables take the optimizer of all, and others have one of their own.
-    """
+    """Returns the definition of the optimizer of most tables, and those that others have."""
     tables = declaration.tables
     # Of several that are as common, a constant rate comes first.
     trained = sorted((table for table in tables if table.optimizer is not None and _is_writable(
         table, target)), key=lambda table: table.rate is not None)
     made = {table.name: python_text.optimizer(
-        table.optimizer, _rate(table, rates), declaration.knows_defaults)
+        table.optimizer, rates[table.rate][0] if isinstance(table.rate, DynamicRate)
+        else number(table.optimizer.learning_rate), declaration.knows_defaults)
         for table in trained if table.optimizer is not None}
     counts = collections.Counter(made.values())
     # A table without its own optimizer would silently take that of the others.
@@ -199,12 +195,6 @@ def _optimizers(declaration: Declaration, rates: _Rates, target: str
         trained and of_all is None) else ''
     return f'{said}OPTIMIZER = {of_all}', {
         name: text for name, text in made.items() if text != of_all}
-
-
-def _rate(table: TableSpec, rates: _Rates) -> str:
-    assert table.optimizer is not None
-    return rates[table.rate][0] if isinstance(table.rate, DynamicRate) else number(
-        table.optimizer.learning_rate)
 
 
 def _table(table: TableSpec, optimizer: str | None) -> str:
@@ -240,7 +230,6 @@ def _made(declaration: Declaration, target: str) -> str:
 
 
 def _notes_of_tables(declaration: Declaration, target: str) -> Iterator[Note]:
-    """Yields what TF2 lacks of tables and features."""
     for table in declaration.tables:
         where = place('table', table.name)
         yield from _notes_of_training(table, where, target, declaration.knows_defaults)

@@ -12,7 +12,7 @@ from ..checkpoint.manifest import Manifest, read_manifest
 from ..checkpoint.options import CheckpointOptions
 from ..checkpoint.recover import Opened, check_manifest
 from ..checkpoint.restore_plan import sign_of_mod, unknown_order
-from ..checkpoint.tensors import NO_ROW, Tensor
+from ..checkpoint.tensors import Tensor
 from ..core.partition import Partition
 from ..errors import IncompatibleCheckpointError, Problem, UnreadableConfigError, shown
 from ..proto import reading
@@ -58,7 +58,6 @@ def read(prefix: str, options: CheckpointOptions, map: Map) -> Contents:
 
 
 def _named_as_tables(bundle: Bundle, map: Map) -> set[str]:
-    """Returns the variables that lines of the map call tables."""
     rules = {name: rule for name in bundle.tensors
              if (rule := map.rule_for(name)) is not None and rule.is_table}
     # An expression that fits a table and its slots means the table.
@@ -77,8 +76,7 @@ def _may_be_table(bundle: Bundle, one: Variable, order: tuple[str, int] | None) 
     """
     tensor = bundle.tensors[one.name]
     count = len(tensor.pieces)
-    return (not one.is_table and one.order is None and tensor.is_float and len(tensor.shape) == 2
-            and count > 1 and all(piece.first_row != NO_ROW for piece in tensor.pieces)
+    return (not one.is_table and one.order is None and tensor.is_table and count > 1
             and (order is None or count == min(order[1], tensor.rows)))
 
 
@@ -179,7 +177,6 @@ def _of_other_hosts(bundle: Bundle, orders: Mapping[str, Partition]) -> Iterator
 
 def _variables(bundle: Bundle, tables: set[str], orders: Mapping[str, Partition],
                left: set[str]) -> Iterator[Variable]:
-    """Yields all variables with their slots."""
     slots: dict[str, dict[str, str]] = {}
     for name, tensor in bundle.tensors.items():
         for suffix in suffixes('tf1', 'train'):

@@ -98,7 +98,6 @@ def _tables(bundle: Bundle, graph: Graph, values: Mapping[str, str], paths: Path
 def _variables(places: Mapping[str, Place], tables: Mapping[str, dict[str, str]],
                values: Mapping[str, str], slots_of: Callable[[str], dict[str, str]]
                ) -> Iterator[Variable]:
-    """Yields tables and other variables with their slots."""
     found = [(table, parts[PARAMETERS], parts) for table, parts in tables.items()]
     rows = {tensor for _, tensor, _ in found}
     found += [(path, tensor, {}) for path, tensor in values.items() if tensor not in rows]

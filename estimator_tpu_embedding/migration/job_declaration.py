@@ -29,15 +29,14 @@ def place(kind: str, name: str) -> str:
     return f'{kind} "{shown(name, MAX_NAME_LENGTH)}"'
 
 
-def some(names: Sequence[str], noun: str = 'table', most: int = 3) -> str:
-    """Returns the first of some names, and how many others there are.
+def some(names: Sequence[str], noun: str = 'table') -> str:
+    """Returns the first three names, and how many others there are.
 
     >>> some(['a', 'b', 'c', 'd'])
     'tables "a", "b", "c" and 1 other'
     """
-    plural = '' if len(names) == 1 else 's'
-    listed = f'{noun}{plural} {quoted(shown(name) for name in names[:most])}'
-    rest = len(names) - most
+    listed = f'{noun}{"" if len(names) == 1 else "s"} {quoted(map(shown, names[:3]))}'
+    rest = len(names) - 3
     return f'{listed} and {counted(rest, "other")}' if rest > 0 else listed
 
 
@@ -53,19 +52,12 @@ def name_of(value: Any) -> str:
 
 
 class Note(NamedTuple):
-    """One thing that a maintainer must know of the new declaration.
+    """One thing that a maintainer must know of the new declaration."""
 
-    Attributes:
-      where: the table or feature, as of `place`; `JOB` for the whole declaration.
-      fact: the difference, or the gap.
-      remedy: what to do; may be empty.
-      code: of the error that it is with `--strict`; `''` for a mere remark.
-    """
-
-    where: str
-    fact: str
+    where: str  # The table or feature, as of `place`; `JOB` for the whole declaration.
+    fact: str  # The difference, or the gap.
     remedy: str = ''
-    code: str = ''
+    code: str = ''  # Of the error that it is with `--strict`; `''` for a mere remark.
 
     @property
     def problem(self) -> Problem:
@@ -97,7 +89,6 @@ class Declaration:
     """All that a job declares.
 
     Attributes:
-      where: its place, fit for a message.
       tables: in any order, each with its optimizer, whose learning rate is the table's. If the rate
         is a function, `rate` of the spec holds it, and the rate of the optimizer is 0.0.
       features: in any order; each has its table in `tables`. Their names are the keys of the new
@@ -106,17 +97,12 @@ class Declaration:
         do not hold them.
       unnamed: the features to which the job gave no name, as far as it is known.
       unsafe: the features whose look-ups on a CPU keep ids and weights that are not positive.
-      is_tf2: whether it is of a job of TF2, as its config shows.
-      size: of the batch and the system, if they are known.
-      pipelined: whether look-ups run one step ahead of updates.
-      strategy: `'div'` or `'mod'`.
-      profile_directory: for statistics of ids; `''` for none.
       multiplier: name of the function that multiplies gradients; `''` for none.
       notes: of what was read: facts that no target can say.
       config: the config that the job gives to the hardware, if it is known.
     """
 
-    where: str
+    where: str  # Its place, fit for a message.
     tables: tuple[TableSpec, ...]
     features: tuple[FeatureSpec, ...]
     knows_defaults: bool = True
@@ -124,19 +110,15 @@ class Declaration:
     unsafe: Collection[str] = ()
     is_tf2: bool = False
     size: Size | None = None
-    pipelined: bool = False
+    pipelined: bool = False  # Whether look-ups run one step ahead of updates.
     strategy: str = 'div'
-    profile_directory: str = ''
+    profile_directory: str = ''  # For statistics of ids.
     multiplier: str = ''
     notes: tuple[Note, ...] = ()
     config: Config | None = None
 
     def sized(self, batch_size: int, topology: Topology) -> Declaration:
-        """Returns the declaration with the size that it lacks.
-
-        Args:
-          batch_size: samples of all cores per step.
-          topology: the hosts and cores.
+        """Returns the declaration with the size that it lacks: samples of all cores per step.
 
         Raises:
           ConfigError: if the job states its own sizes, or the cores do not divide the batch.
@@ -145,13 +127,12 @@ class Declaration:
             raise ConfigError(Problem(
                 'E679', self.where, 'it states its batch size and its system itself, which '
                 'arguments cannot change', f'--batch-size {batch_size}', 'Leave it out.'))
-        problems = list(topology.problems())
-        problem = None if problems else topology.batch_problem('--batch-size', batch_size)
-        if problem is not None:
-            problems.append(problem)
+        problems = list(topology.problems()) or list(filter(None, [
+            topology.batch_problem('--batch-size', batch_size)]))
         if problems:
             raise ConfigError(*problems)
         return dataclasses.replace(self, size=Size(batch_size, topology))
+
 
 _OF_COLUMNS = 'tbl_'
 """How the names of tables begin that feature columns make."""
@@ -162,12 +143,7 @@ _UNKNOWN = Note(
 
 
 def of_config(config: Config, where: str, others: Sequence[Config] = ()) -> Declaration:
-    """Returns what a config declares.
-
-    Args:
-      config: any config.
-      where: its place, for the reader.
-      others: those of the same job for evaluation or prediction.
+    """Returns what a config declares; `others` are of the same job, for evaluation or prediction.
 
     Raises:
       ConfigError: with every problem for which it is no plan, such as a table of 0 rows.
@@ -245,11 +221,7 @@ def _notes_of_config(config: Config, unnamed: int, others: Sequence[Config]) -> 
 
 
 def of_object(value: Any, where: str) -> Declaration | None:
-    """Returns what an object of TF1 declares, or `None` if it is no declaration.
-
-    Args:
-      value: a `Plan`, an `EmbeddingConfigSpec`, or a `TPUEmbedding`.
-      where: its place, for the reader.
+    """Returns what a `Plan`, `EmbeddingConfigSpec` or `TPUEmbedding` declares; `None` for others.
 
     Raises:
       ConfigError: with all problems of the declaration.
@@ -272,7 +244,6 @@ def of_object(value: Any, where: str) -> Declaration | None:
 
 
 def _of_spec(spec: Any, where: str) -> Declaration:
-    """Returns what an `EmbeddingConfigSpec` declares."""
     from ..compat import declarations
     tables, features = spec.to_specs()
     parameters = spec.optimization_parameters
@@ -303,10 +274,9 @@ def of_plan(plan: Plan, where: str, weight_keys: Mapping[str, str | None] | None
 def _trained(spec: TableSpec, common: Optimizer | None) -> TableSpec:
     """Returns a table with its optimizer, which takes the rate of the table."""
     optimizer, rate = spec.optimizer or common, spec.rate
-    if optimizer is not None and isinstance(rate, DynamicRate):
-        optimizer = dataclasses.replace(optimizer, learning_rate=0.0)
-    elif optimizer is not None and isinstance(rate, ConstantRate):
-        optimizer = dataclasses.replace(optimizer, learning_rate=rate.value)
+    if optimizer is not None and rate is not None:
+        optimizer = dataclasses.replace(
+            optimizer, learning_rate=rate.value if isinstance(rate, ConstantRate) else 0.0)
     return dataclasses.replace(spec, optimizer=optimizer,
                                rate=rate if isinstance(rate, DynamicRate) else None)
 

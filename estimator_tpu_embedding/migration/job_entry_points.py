@@ -147,11 +147,7 @@ def problems_of(side: object, where: str) -> list[Problem]:
 
 
 def _require(made: int, steps: int) -> None:
-    """Makes sure that a side has trained as long as it should.
-
-    Raises:
-      CallError: E687 if not.
-    """
+    """Makes sure that a side has trained as long as it should: E687 otherwise."""
     if made != steps:
         raise CallError(Problem('E687', 'a side', f'it must make and save {steps} steps', f'{made}',
                                 'Give it more batches; the job must save a checkpoint at its end.'))

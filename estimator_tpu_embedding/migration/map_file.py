@@ -50,21 +50,13 @@ _MOST_BYTES, _MOST_PROBLEMS = 2**26, 50
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Rule:
-    """One line of a map.
+    """One line of a map."""
 
-    Attributes:
-      where: the line, for messages.
-      old: a name, or a regular expression.
-      new: a name, or the replacement of the expression; `None` drops the variable.
-      is_table: whether the variable is a table.
-      pattern: the expression, if it is one.
-    """
-
-    where: str
-    old: str
-    new: str | None
+    where: str  # The line, for messages.
+    old: str  # A name, or a regular expression.
+    new: str | None  # A name, or the replacement of the expression; `None` drops the variable.
     is_table: bool = False
-    pattern: re.Pattern[str] | None = None
+    pattern: re.Pattern[str] | None = None  # The expression, if it is one.
 
     def fits(self, name: str) -> bool:
         """Whether the line is about a name."""
@@ -81,11 +73,7 @@ class Rule:
 
 
 class Map:
-    """The lines of a map.
-
-    Attributes:
-      rules: about variables.
-      powers: the base of each variable of Adam to be made, with its name.
+    """The lines of a map: rules about variables, and names and bases of Adam's powers to be made.
     """
 
     def __init__(self, rules: Iterable[Rule] = (), powers: Iterable[tuple[str, float]] = ()):
@@ -132,11 +120,7 @@ def read(path: str) -> Map:
 
 
 def parse(text: str, where: str = 'map') -> Map:
-    r"""Returns the map in a text.
-
-    Args:
-      text: see above.
-      where: its place, for messages.
+    r"""Returns the map in a text; `where` is its place, for messages.
 
     Raises:
       ConfigError: E651 with the lines that cannot be read, up to 50 of them.

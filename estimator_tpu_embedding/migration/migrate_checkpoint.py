@@ -40,17 +40,11 @@ from .to_tf2 import write_graph
 
 
 class Done(NamedTuple):
-    """What a migration has done.
+    """What a migration has done."""
 
-    Attributes:
-      prefix: of the new checkpoint.
-      rows: how many rows were compared after they were written, and were equal.
-      cleaned: how many saves that did not end had left something in the directory.
-    """
-
-    prefix: str
-    rows: int
-    cleaned: int
+    prefix: str  # Of the new checkpoint.
+    rows: int  # So many were compared after they were written, and were equal.
+    cleaned: int  # So many saves that did not end had left something in the directory.
 
 
 def migrate(prefix: str, destination: str, target: Target, choices: Choices = Choices(), *,
@@ -85,19 +79,11 @@ def migrate(prefix: str, destination: str, target: Target, choices: Choices = Ch
 
 
 def carry_out(plan: Plan, destination: str, *, overwrite: bool = False,
-              verify: Callable[[], object] = lambda: None,
-              on_phase: Callable[[str], None] = lambda phase: None) -> Done:
-    """Writes and commits the checkpoint of a plan.
+              verify: Callable[[], object] = lambda: None) -> Done:
+    """Writes and commits the checkpoint of a plan; `verify` raises if the source is damaged.
 
-    SIGTERM ends it as Ctrl-C does: what was begun is removed.
-
-    Args:
-      plan: what to do.
-      destination: a directory, which is made if it is missing.
-      overwrite: whether a checkpoint of that name is replaced.
-      verify: raises an error if the source is damaged. It runs in another thread while the source
-        is copied, and nothing is published before it has returned.
-      on_phase: is told `'stage'`, `'written'` and `'compared'`. For tests.
+    `verify` runs in another thread while the source is copied, and nothing is published before it
+    has returned. SIGTERM ends all as Ctrl-C does: what was begun is removed.
 
     Raises:
       CheckpointError: E656 if the destination is in use.
@@ -120,9 +106,7 @@ def carry_out(plan: Plan, destination: str, *, overwrite: bool = False,
 
         def write_and_compare(path: str) -> None:
             nonlocal compared
-            on_phase('stage')
             write(plan, path)
-            on_phase('written')
             compared = pool.submit(compare, plan, Bundle.open(path))
             # The disk works while the bytes are compared; `publish` makes sure of it.
             pool.submit(storage.sync, os.path.relpath(file_names.data_of(path, 1)[0], destination))
@@ -131,7 +115,6 @@ def carry_out(plan: Plan, destination: str, *, overwrite: bool = False,
             compared.result()
             verified.result()
             _require_unchanged(plan, before)
-            on_phase('compared')
             return _manifest(plan, files)
 
         try:
@@ -211,12 +194,7 @@ def _require_free(plan: Plan, destination: str) -> None:
 
 
 def write(plan: Plan, prefix: str) -> None:
-    """Writes the files of the checkpoint, none of which exists.
-
-    Raises:
-      CorruptCheckpointError: if the source cannot be read.
-      OSError: if a file cannot be written.
-    """
+    """Writes the files of the checkpoint, none of which exists."""
     with BundleWriter(prefix) as out:
         for move in plan.moves:
             _write_one(plan.contents.bundle, move, out)
@@ -269,8 +247,7 @@ def _spread(rows: np.ndarray, ids: np.ndarray, after: Partition | None, parts: l
 def compare(plan: Plan, written: Bundle) -> int:
     """Compares what was written with the source by id, and returns the number of rows.
 
-    Raises:
-      CheckpointWriteError: E658 with the first difference.
+    It raises E658 with the first difference.
     """
     count = 0
     for move in plan.moves:

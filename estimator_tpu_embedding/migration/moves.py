@@ -10,7 +10,7 @@ from ..checkpoint.bundle import Bundle
 from ..checkpoint.file_names import label
 from ..checkpoint.object_graph import GRAPH_KEY, Place
 from ..checkpoint.options import CheckpointOptions
-from ..checkpoint.tensors import NO_ROW, Tensor
+from ..checkpoint.tensors import Tensor
 from ..core.partition import Partition
 from ..errors import ConfigError, IncompatibleCheckpointError, Problem, quoted, shown
 from . import from_tf1, from_tf2, new_names
@@ -32,12 +32,9 @@ from .to_tf2 import Pattern
 
 
 class Move(NamedTuple):
-    """A tensor that goes along.
+    """A tensor that goes along, with its names in both checkpoints.
 
     Attributes:
-      source: its name in the checkpoint.
-      target: its name in the other one.
-      tensor: what the checkpoint says of it.
       before: the order of its rows; `None` if they are in the order of ids, or no rows of ids.
       after: their order afterwards.
       place: where the graph of objects has it; `None` in TF1.
@@ -55,55 +52,33 @@ class Move(NamedTuple):
     @property
     def is_reordered(self) -> bool:
         """Whether rows change their places."""
-        rows = self.tensor.rows
-        return _order(self.before, rows) != _order(self.after, rows)
-
-
-def _order(partition: Partition | None, rows: int) -> tuple[object, ...]:
-    if partition is None or partition.stores_by_id:
-        return ()
-    return partition.strategy, min(partition.num_hosts, rows)
+        before, after = (() if one is None or one.stores_by_id else (
+            one.strategy, min(one.num_hosts, self.tensor.rows)) for one in (
+                self.before, self.after))
+        return before != after
 
 
 class Made(NamedTuple):
-    """A variable without dimensions that the other checkpoint needs, and this one lacks.
+    """A variable without dimensions that the other checkpoint needs, and this one lacks."""
 
-    Attributes:
-      target: its name there.
-      dtype: a number of the enum `DataType`.
-      value: its number.
-      place: where the graph of objects has it; `None` in TF1.
-    """
-
-    target: str
-    dtype: int
+    target: str  # Its name there.
+    dtype: int  # A number of the enum `DataType`.
     value: float
-    place: Place | None = None
+    place: Place | None = None  # As of a `Move`.
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What a migration does.
+    """What a migration does."""
 
-    Attributes:
-      contents: of the checkpoint.
-      target: what the other one is for.
-      step: its step.
-      moves: the tensors that go along, sorted by their names.
-      made: the variables that are computed.
-      left_out: why each other tensor stays behind, by its name.
-      names: by which the moves were found.
-      pattern: a checkpoint of the new program that is filled; `None` if there is none.
-    """
-
-    contents: Contents
-    target: Target
+    contents: Contents  # Of the checkpoint.
+    target: Target  # What the other one is for.
     step: int
-    moves: Sequence[Move]
-    made: Sequence[Made]
-    left_out: Mapping[str, str]
-    names: Names
-    pattern: Pattern | None = None
+    moves: Sequence[Move]  # The tensors that go along, sorted by their names.
+    made: Sequence[Made]  # The variables that are computed.
+    left_out: Mapping[str, str]  # Why each other tensor stays behind, by its name.
+    names: Names  # By which the moves were found.
+    pattern: Pattern | None = None  # A checkpoint of the new program that is filled.
 
     @property
     def written(self) -> set[str]:
@@ -217,8 +192,7 @@ class _Moves:
     def _add(self, tensor: str, name: str, place: Place | None, one: Variable | None = None
              ) -> None:
         found = self._contents.tensor(tensor)
-        if found.code and any(piece.first_row == NO_ROW for piece in found.pieces) or (
-                not found.code and len(found.pieces) != 1):
+        if not (found.has_rows if found.code else len(found.pieces) == 1):
             self.lacks.append(Problem(
                 'E655', label(self._contents.bundle.prefix),
                 f'tensor "{shown(tensor, 200)}" must be stored as rows', 'slices of columns',
@@ -242,12 +216,8 @@ def read(prefix: str, paths: Paths = Paths(), map: Map = Map(),
          options: CheckpointOptions = CheckpointOptions()) -> Contents:
     """Reads what a checkpoint of either API holds.
 
-    Args:
-      prefix: of the checkpoint.
-      paths: of its objects, if it is of TF2.
-      map: its lines with `table` say which variables are tables, beside manifest and config of
-        TF1, and beside the object of TF2.
-      options: `assume` counts for TF1.
+    Lines of the map with `table` say which variables are tables, beside manifest and config of TF1,
+    and beside the object of TF2 that `paths` name. Of `options`, `assume` counts for TF1.
 
     Raises:
       CorruptCheckpointError: if it cannot be read.
@@ -263,13 +233,7 @@ def read(prefix: str, paths: Paths = Paths(), map: Map = Map(),
 
 def plan(contents: Contents, target: Target, choices: Choices = Choices(), *,
          may_lack_names: bool = False) -> Plan:
-    """Plans a migration.
-
-    Args:
-      contents: what is migrated.
-      target: what the new checkpoint is for.
-      choices: the map, and what may stay behind.
-      may_lack_names: whether variables may lack new names, for a user who asks which.
+    """Plans a migration; variables `may_lack_names` for a user who asks which do.
 
     Raises:
       ConfigError: E654 if the map fits another job, names a target twice, or a variable has no

@@ -15,7 +15,7 @@ from ..checkpoint.object_graph import Place, joined
 from ..core.names import name_problems
 from ..core.partition import Partition
 from ..errors import ConfigError, Problem, quoted, shown
-from .checkpoint_contents import TF1, TF2, VARIABLES, Contents, Family, Target, Variable
+from .checkpoint_contents import TF1, TF2, VARIABLES, Contents, Target, Variable
 from .map_file import Map, Rule
 
 NOTHING = 'nothing names it'
@@ -24,10 +24,9 @@ _ATTRIBUTES = '/.ATTRIBUTES/'
 
 
 class Named(NamedTuple):
-    """The names of a variable and of its slots.
+    """The new names of a variable and of its slots.
 
     Attributes:
-      variable: the variable.
       new: its name, or the name of the table; the line that drops it, or `None` if nothing names it
         and the user has to say what becomes of it.
       alone: the slots that have lines of their own: the new name, or the line that drops it.
@@ -44,16 +43,10 @@ class Named(NamedTuple):
 
 
 class Names(NamedTuple):
-    """The new names of everything.
-
-    Attributes:
-      variables: tables and others.
-      others: tensors that are no variables with slots, which the map names: their new names, or
-        the lines that drop them.
-    """
+    """The new names of variables, and of the tensors that are none and that the map names."""
 
     variables: Sequence[Named]
-    others: Mapping[str, str | Rule]
+    others: Mapping[str, str | Rule]  # The new name, or the line that drops it.
 
     @property
     def tables(self) -> list[tuple[Variable, str]]:
@@ -208,26 +201,15 @@ def some(names: Iterable[str], most: int = 20) -> str:
 
 
 class Pairs(NamedTuple):
-    """What to compare.
+    """What to compare."""
 
-    Attributes:
-      tensors: pairs of a tensor of each checkpoint; `''` if one of them has none.
-      ignored: the tensors that mean something in one of the APIs only.
-      dropped: the tensors that the map drops.
-    """
-
-    tensors: list[tuple[str, str]]
-    ignored: list[str]
-    dropped: list[str]
+    tensors: list[tuple[str, str]]  # One of each checkpoint; `''` if one of them has none.
+    ignored: list[str]  # They mean something in one of the APIs only.
+    dropped: list[str]  # By the map.
 
 
 def pairs(a: Contents, b: Contents, map: Map) -> Pairs:
-    """Pairs the tensors of two checkpoints by the names that a migration gives.
-
-    Args:
-      a: one checkpoint.
-      b: the other.
-      map: new names for the variables of `a`.
+    """Pairs the tensors of two checkpoints by the names that a migration gives; `map` is of `a`.
 
     Raises:
       ConfigError: E654 if the map is about another checkpoint.
@@ -276,19 +258,12 @@ def _by_name(contents: Contents) -> dict[str, Variable]:
 
 def _of_variable(named: Named, other: Variable | None, texts: Mapping[str, str]
                  ) -> Iterator[tuple[str, str]]:
-    """Yields the pairs of a variable and its slots."""
-    one = named.variable
-    yield one.tensor, other.tensor if other is not None else ''
-    theirs = other.slots if other is not None and _are_alike(one.family, other.family) else ()
-    for number, slot in enumerate(one.slots):
+    mine, yours = named.variable, other or Variable(name='', tensor='')
+    yield mine.tensor, yours.tensor
+    # Keras has one Adam, TF1 has two.
+    is_same = mine.family is yours.family or mine.family and yours.family and (
+        mine.family.keras and mine.family.keras == yours.family.keras)
+    for slot, its in zip(mine.slots, yours.slots if is_same else [''] * len(mine.slots)):
         new = named.alone.get(slot)
-        if isinstance(new, str):
-            yield slot, texts.get(new, '')
-        elif new is None:
-            yield slot, theirs[number] if theirs else ''
-
-
-def _are_alike(one: Family | None, other: Family | None) -> bool:
-    """Whether slots mean the same: Keras has one Adam, TF1 has two."""
-    return one is not None and other is not None and (
-        one is other or bool(one.keras) and one.keras == other.keras)
+        if not isinstance(new, Rule):
+            yield slot, its if new is None else texts.get(new, '')

@@ -83,31 +83,28 @@ def quoted(name: str) -> str:
 
 
 def number(value: Any) -> str:
-    """Returns a number of Python, in as few digits as give the same float32.
+    """Returns a finite number of Python or NumPy, in few digits that give the same float32.
 
-    Args:
-      value: a bool, or a finite number, of Python or NumPy. A number that is no float32 keeps
-        all its digits.
+    A number that is no float32 keeps all its digits. `None` and bools stay as they are.
 
     >>> number(0.10000000149011612), number(0.1), number(1 / 3), number(2), number(True)
     ('0.1', '0.1', '0.3333333333333333', '2', 'True')
     """
-    if isinstance(value, bool):
+    if value is None or isinstance(value, bool):
         return repr(value)
     if isinstance(value, numbers.Integral):
         return repr(int(value))
     value = float(value)
-    return repr(shortest(value) if is_float32(value) else value)
+    is_float32 = abs(value) <= _LARGEST and (
+        struct.unpack('f', struct.pack('f', value))[0] == value)
+    return repr(shortest(value) if is_float32 else value)
 
 
 _LARGEST = 2.0**128 - 2.0**104
 
 
 def shortest(number: float) -> float:
-    """Returns the shortest decimal number that is the same float32.
-
-    Args:
-      number: finite.
+    """Returns the shortest decimal number that is the same float32 as a finite number.
 
     >>> shortest(0.05000000074505806)
     0.05
@@ -115,15 +112,6 @@ def shortest(number: float) -> float:
     shorter = (float(f'{number:.{digits}g}') for digits in range(1, 18))
     return next(short for short in shorter if abs(short) <= _LARGEST
                 and struct.pack('f', short) == struct.pack('f', number))
-
-
-def is_float32(number: float) -> bool:
-    """Whether a finite number has the value of a float32.
-
-    >>> is_float32(0.5), is_float32(0.1), is_float32(1e300)
-    (True, False, False)
-    """
-    return abs(number) <= _LARGEST and struct.unpack('f', struct.pack('f', number))[0] == number
 
 
 def initializer(made: Any) -> str | None:
@@ -169,8 +157,4 @@ def optimizer(made: Optimizer, rate: str, knows_first_values: bool) -> str:
         'multiply_weight_decay_factor_by_learning_rate':
             'True' if made.decay and made.decay_times_rate else None,
         'clipvalue': None if limits == Bounds() else
-            f'({_number_or_none(limits.lower)}, {_number_or_none(limits.upper)})'})
-
-
-def _number_or_none(value: float | None) -> str:
-    return 'None' if value is None else number(value)
+            f'({number(limits.lower)}, {number(limits.upper)})'})

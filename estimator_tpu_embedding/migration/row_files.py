@@ -37,19 +37,14 @@ _BUFFER = 2**20
 class Column:
     """Rows or ids in a file.
 
-    Attributes:
-      file: its name.
-      path: of the file.
-      kind: the name of its type, such as `'float32'`.
-      shape: `(n, width)` of rows and `(n,)` of ids; other shapes are the caller's to refuse.
-      read: takes the opened file and a number of rows; yields the rows from the first on, so many
-        at a time or fewer.
+    `read` takes the opened file and a number of rows; it yields all rows, so many at a time or
+    fewer.
     """
 
-    file: str
+    file: str  # Its name.
     path: str
-    kind: str
-    shape: tuple[int, ...]
+    kind: str  # The name of its type, such as `'float32'`.
+    shape: tuple[int, ...]  # `(n, width)` of rows and `(n,)` of ids; the caller refuses others.
     read: Callable[[BinaryIO, int], Iterator[np.ndarray]]
 
     def __str__(self) -> str:
@@ -74,10 +69,6 @@ def step_of(row_bytes: int) -> int:
 
 def columns_of(directory: str, name: str) -> dict[str, Column]:
     """Returns what a file holds, by the names of its columns; a `.npy` file has one, called `''`.
-
-    Args:
-      directory: of the file.
-      name: of the file; its suffix tells its kind.
 
     Raises:
       CheckpointError: E665 if the file is missing, no regular file, truncated, or of another kind.
@@ -126,7 +117,6 @@ def _opened(path: str) -> Iterator[BinaryIO]:
 
 
 def _npy(name: str, path: str, file: BinaryIO) -> Iterator[tuple[str, Column]]:
-    """Yields the array of a `.npy` file."""
     found = np.lib.format.open_memmap(path, 'r')  # It reads the header alone.
     dtype, shape, begin = found.dtype, found.shape, found.offset
     if not found.flags.c_contiguous:
@@ -156,7 +146,6 @@ def _with_safetensors(path: str) -> Iterator[Any]:
 
 
 def _safetensors(name: str, path: str, file: BinaryIO) -> Iterator[tuple[str, Column]]:
-    """Yields the tensors of a `.safetensors` file."""
     kinds = {short: kind for kind, short in SAFETENSORS_KINDS.items()}
     with _with_safetensors(path) as source:
         for key in source.keys():
@@ -197,7 +186,6 @@ def _parquet(name: str, path: str, file: BinaryIO) -> Iterator[tuple[str, Column
 
 def _read_parquet(name: str, kind: str, sizes: Sequence[int], file: BinaryIO, step: int
                   ) -> Iterator[np.ndarray]:
-    """Yields rows of a column."""
     from pyarrow import parquet
     source = parquet.ParquetFile(file, buffer_size=_BUFFER)
     # One row group after the other: pyarrow would keep all of them in memory.
@@ -208,11 +196,7 @@ def _read_parquet(name: str, kind: str, sizes: Sequence[int], file: BinaryIO, st
 
 
 def _numbers(name: str, column: Any, kind: str, sizes: Sequence[int]) -> np.ndarray:
-    """Returns the numbers of a part of a column.
-
-    Raises:
-      ValueError: if some are missing, or a list has another length.
-    """
+    """Returns the numbers of a part of a column: ValueError if it lacks some, or a list differs."""
     from pyarrow import compute
     empty = column.null_count
     if sizes and not empty:

@@ -23,27 +23,21 @@ from ..checkpoint.options import meant
 from ..checkpoint.recover import Opened
 from ..checkpoint.restore_plan import is_slot, stored_slots
 from ..checkpoint.storage import Storage, created, free_bytes
-from ..checkpoint.stored_rows import Ordered
-from ..checkpoint.tensors import NO_ROW, Tensor
+from ..checkpoint.stored_rows import Ordered, batches
+from ..checkpoint.tensors import Tensor
 from ..core.partition import Partition
 from ..errors import CheckpointError, ConfigError, Problem, shown
 from .checkpoint_contents import is_tf2
 from .new_names import some
-from .row_files import ID, SAFETENSORS_KINDS, step_of
+from .row_files import ID, SAFETENSORS_KINDS
 
 
 class Chosen(NamedTuple):
-    """A table to export.
+    """A table to export."""
 
-    Attributes:
-      name: of its variable.
-      slots: those to export, which are tensors `<name>/<slot>`.
-      partition: of its rows and slots; `None` if they are in the order of ids.
-    """
-
-    name: str
-    slots: Sequence[str]
-    partition: Partition | None
+    name: str  # Of its variable.
+    slots: Sequence[str]  # Those to export, which are tensors `<name>/<slot>`.
+    partition: Partition | None  # Of rows and slots; `None` if they are in the order of ids.
 
     @property
     def tensors(self) -> list[tuple[str, str]]:
@@ -52,16 +46,8 @@ class Chosen(NamedTuple):
 
 
 class Exported(NamedTuple):
-    """A table or a slot in a file.
+    """A table, whose slot is `''`, or one of its slots, in the file of that name."""
 
-    Attributes:
-      table: its name.
-      slot: `''` for the table itself.
-      tensor: what the checkpoint says of it.
-      file: the name of the file.
-    """
-
-    table: str
     slot: str
     tensor: Tensor
     file: str
@@ -69,34 +55,26 @@ class Exported(NamedTuple):
 
 def candidates(bundle: Bundle, tables: Mapping[str, StoredTable], manifest: Manifest | None
                ) -> dict[str, Chosen]:
-    """Returns all tables, with all their slots, by name.
+    """Returns all tables of a checkpoint, with all their slots, by name.
 
-    Args:
-      bundle: the checkpoint.
-      tables: of its manifest; without one, tensors whose order the user stated.
-      manifest: of the checkpoint.
-
-    Returns:
-      Of a checkpoint of TF2 the variables that have the shape of a table, by their keys. TF2 always
-      stores rows in the order of ids, so these have no partition.
+    Without a manifest, `tables` are tensors whose order the user stated. Of TF2 the result has the
+    variables with the shape of a table, by their keys; their rows are in the order of ids.
     """
+    matrices = {key for key, one in bundle.tensors.items() if one.is_table and key.isprintable()}
     if not tables and is_tf2(bundle):
-        return {key: Chosen(key, [], None) for key in bundle.tensors if _is_matrix(bundle, key)
+        return {key: Chosen(key, [], None) for key in bundle.tensors if key in matrices
                 and (place := Place.of_key(key)) is not None and not place.slot}
     opened = Opened(bundle, manifest)
     return {name: Chosen(
         name, sorted(stored_slots(opened, name, bundle.tensors[name].shape)), table.partition)
         for name, table in tables.items()
-        if manifest is not None or _is_matrix(bundle, name) and not is_slot(name, tables)}
+        if manifest is not None or name in matrices and not is_slot(name, tables)}
 
 
 def chosen(names: Sequence[str], found: Mapping[str, Chosen], with_slots: bool) -> list[Chosen]:
     """Returns the tables that names mean, in their order; without names, all that are known to be.
 
-    Args:
-      names: in full, or parts of names, as `CheckpointOptions` take them.
-      found: by `candidates`.
-      with_slots: whether slots are wanted too.
+    Names are in full, or parts, as `CheckpointOptions` take them; `found` is of `candidates`.
 
     Raises:
       ConfigError: E662 if a name means no table, or several; or if no table is known.
@@ -122,54 +100,38 @@ def chosen(names: Sequence[str], found: Mapping[str, Chosen], with_slots: bool) 
     return list(picked.values())
 
 
-def _is_matrix(bundle: Bundle, key: str) -> bool:
-    tensor = bundle.tensors[key]
-    return (len(tensor.shape) == 2 and min(tensor.shape) > 0 and tensor.is_float
-            and key.isprintable()
-            and all(piece.first_row != NO_ROW for piece in tensor.pieces))
-
-
 def export(bundle: Bundle, tables: Sequence[Chosen], format: str, directory: str
-           ) -> list[Exported]:
-    """Writes rows of tables into files.
-
-    Args:
-      bundle: the checkpoint.
-      tables: to export.
-      format: of the files, `'npy'`, `'safetensors'` or `'parquet'`.
-      directory: which is made, or must be empty.
+           ) -> list[list[Exported]]:
+    """Writes rows of tables into files of a directory, which is made, or must be empty.
 
     Returns:
-      What is in which file: the tables, each followed by its slots.
+      For each table what is in which file: its rows, and then its slots.
 
     Raises:
       CheckpointError: E661 if the directory is not empty, or cannot be written.
       CorruptCheckpointError: if the checkpoint cannot be read.
       Then there are no new files.
     """
-    found = [_in_files(bundle, table, f'{number}-{_plain(table.name)}', format)
-             for number, table in enumerate(tables)]
+    found = []
+    for number, table in enumerate(tables):
+        begin = f'{number}-{_plain(table.name)}'
+        found.append([Exported(
+            slot, bundle.tensors[name],
+            f'{begin}.{_plain(slot or "rows")}.npy' if format == 'npy' else f'{begin}.{format}')
+            for slot, name in table.tensors])
     id_bytes = 8 if format == 'parquet' else 0
     size = sum(of_table[0].tensor.rows * id_bytes + sum(one.tensor.size for one in of_table)
                for of_table in found)
     with _published(directory, size) as (storage, stage):
         for table, of_table in zip(tables, found):
             by_file = collections.defaultdict(list)
-            for (_, name), one in zip(table.tensors, of_table):
-                by_file[one.file].append(Ordered(bundle, name, table.partition))
+            for one in of_table:
+                by_file[one.file].append(Ordered(bundle, one.tensor.name, table.partition))
             for file, sources in by_file.items():
                 with created(storage.path(f'{stage}/{file}')) as opened:
                     _WRITERS[format](opened, sources)
                 storage.sync(f'{stage}/{file}')
-    return [one for of_table in found for one in of_table]
-
-
-def _in_files(bundle: Bundle, table: Chosen, begin: str, format: str) -> list[Exported]:
-    """Returns the files of a table: one, or in `.npy` one for each tensor."""
-    return [Exported(
-        table.name, slot, bundle.tensors[name],
-        f'{begin}.{_plain(slot or "rows")}.npy' if format == 'npy' else f'{begin}.{format}')
-        for slot, name in table.tensors]
+    return found
 
 
 def _plain(name: str) -> str:
@@ -224,20 +186,8 @@ def _published(directory: str, size: int) -> Iterator[tuple[Storage, str]]:
             )) from error
 
 
-def _read(rows: Ordered, step: int) -> Iterator[np.ndarray]:
-    """Yields all rows in the order of ids, bit for bit.
-
-    Types that NumPy lacks, such as bfloat16, are unsigned integers of their size.
-    """
-    tensor = rows.bundle.tensors[rows.name]
-    for first in range(0, tensor.rows, step):
-        ids = np.arange(first, min(first + step, tensor.rows), dtype=np.int64)
-        yield np.ascontiguousarray(rows.read_bytes(ids).view(tensor.code))
-
-
 def _write_npy(file: BinaryIO, sources: Sequence[Ordered]) -> None:
-    """Writes the one tensor of a file."""
-    tensor = sources[0].bundle.tensors[sources[0].name]
+    tensor = sources[0].tensor
     np.lib.format.write_array_header_1_0(file, {
         'descr': np.dtype(tensor.code).str, 'fortran_order': False, 'shape': tensor.shape})
     _write_rows(file, sources)
@@ -245,15 +195,15 @@ def _write_npy(file: BinaryIO, sources: Sequence[Ordered]) -> None:
 
 def _write_rows(file: BinaryIO, sources: Sequence[Ordered]) -> None:
     for source in sources:
-        for rows in _read(source, step_of(source.bundle.tensors[source.name].row_bytes)):
-            file.write(rows.data)
+        for ids in batches(source.tensor):
+            file.write(np.ascontiguousarray(source.read_bytes(ids)).data)
 
 
 def _write_safetensors(file: BinaryIO, sources: Sequence[Ordered]) -> None:
     """Writes the table and its slots. The library of that format would take all rows in memory."""
     header, end = {}, 0
     for source in sources:
-        tensor = source.bundle.tensors[source.name]
+        tensor = source.tensor
         begin, end = end, end + tensor.size
         header[_column(source.name)] = {'dtype': SAFETENSORS_KINDS[tensor.kind],
                                         'shape': tensor.shape, 'data_offsets': [begin, end]}
@@ -269,29 +219,27 @@ def _column(name: str) -> str:
 
 
 def _write_parquet(file: BinaryIO, sources: Sequence[Ordered]) -> None:
-    """Writes a column `id` of int64, and for each tensor one of lists of one length."""
+    """Writes a column `id` of int64, and for each tensor one of lists of one length.
+
+    Types that NumPy lacks, such as bfloat16, are unsigned integers of their size.
+    """
     import pyarrow
     from pyarrow import parquet
     fields = [pyarrow.field(ID, pyarrow.int64(), nullable=False)]
-    tensors = [one.bundle.tensors[one.name] for one in sources]
-    for one in tensors:
-        number = pyarrow.from_numpy_dtype(np.dtype(one.code))
+    for one in sources:
+        number = pyarrow.from_numpy_dtype(np.dtype(one.tensor.code))
         fields.append(pyarrow.field(
             _column(one.name), pyarrow.list_(pyarrow.field(
-                'element', number, nullable=False), one.shape[1]), nullable=False))
-    step = min(step_of(one.row_bytes) for one in tensors)
+                'element', number, nullable=False), one.tensor.shape[1]), nullable=False))
     # Trained rows hardly compress, and a dictionary of floats is as large as they are.
     with parquet.ParquetWriter(file, pyarrow.schema(fields), compression='none',
                                use_dictionary=False, write_statistics=[ID]) as writer:
-        first = 0
-        for parts in zip(*[_read(one, step) for one in sources]):
-            count = len(parts[0])
+        for ids in batches(max((one.tensor for one in sources), key=lambda one: one.row_bytes)):
             writer.write_table(pyarrow.Table.from_arrays([
-                pyarrow.array(np.arange(first, first + count, dtype=np.int64)),
-                *(pyarrow.FixedSizeListArray.from_arrays(
-                    pyarrow.array(rows.reshape(-1)), type=field.type)
-                  for field, rows in zip(fields[1:], parts))], schema=writer.schema))
-            first += count
+                pyarrow.array(ids), *(pyarrow.FixedSizeListArray.from_arrays(
+                    pyarrow.array(one.read_bytes(ids).view(one.tensor.code).reshape(-1)),
+                    type=field.type) for field, one in zip(fields[1:], sources))],
+                schema=writer.schema))
 
 
 _WRITERS = {'npy': _write_npy, 'safetensors': _write_safetensors, 'parquet': _write_parquet}

@@ -36,8 +36,7 @@ _MOST_COLUMNS = 20
 
 
 class NamedFile(NamedTuple):
-    """What the user named for a table: the file in the directory, and the column, `''` in `.npy`.
-    """
+    """What the user named for a table: a file in the directory; its column, `''` in `.npy`."""
 
     table: str
     file: str
@@ -45,27 +44,16 @@ class NamedFile(NamedTuple):
 
 
 class Incoming(NamedTuple):
-    """A table whose rows have been checked.
+    """A table whose rows have been checked."""
 
-    Attributes:
-      name: of its variable.
-      column: float32 `[n, width]`.
-      ids: of the rows, int64 `[n]`; `None` if they come in the order of ids.
-    """
-
-    name: str
-    column: Column
-    ids: np.ndarray | None
+    name: str  # Of its variable.
+    column: Column  # Float32 `[n, width]`.
+    ids: np.ndarray | None  # Of rows, int64 `[n]`; `None` if they come in the order of ids.
 
 
 def checked(directory: str, tables: Sequence[NamedFile], ids: Sequence[NamedFile]
             ) -> list[Incoming]:
-    """Opens and checks files that another program wrote.
-
-    Args:
-      directory: of the files.
-      tables: their rows, a file for each.
-      ids: of these rows.
+    """Opens and checks files of a directory that another program wrote: rows and ids of tables.
 
     Raises:
       CheckpointError: E663 and E665 to E668, with all problems.
@@ -93,7 +81,6 @@ def checked(directory: str, tables: Sequence[NamedFile], ids: Sequence[NamedFile
 
 
 def _table(directory: str, named: NamedFile, ids: NamedFile | None) -> Incoming:
-    """Opens and checks the files of one table."""
     name, where = named.table, f'table "{shown(named.table, 200)}"'
     if problems := list(name_problems('table', name)):
         raise ConfigError(*problems)
@@ -125,7 +112,6 @@ def _column(columns: Mapping[str, Column], named: NamedFile) -> Column:
 
 
 def _misshapen(where: str, rows: Column, ids: Column | None) -> Iterator[Problem]:
-    """Yields what is wrong with the types and shapes of rows and ids."""
     if len(rows.shape) != 2:
         yield Problem('E666', where, 'its rows must be a matrix [ids, width]', str(rows))
     elif not 1 <= rows.shape[0] <= limits.MAX_VOCABULARY_SIZE or (
@@ -163,7 +149,6 @@ def _some(ids: np.ndarray) -> str:
 
 
 def _not_finite(where: str, table: Incoming) -> Iterator[Problem]:
-    """Yields a problem if rows have numbers that are not finite."""
     bad, first = [np.zeros(0, np.int64)], 0
     for rows in table.column.chunks():
         bad.append(first + np.flatnonzero(~np.isfinite(rows).all(axis=1)))
@@ -177,11 +162,9 @@ def _not_finite(where: str, table: Incoming) -> Iterator[Problem]:
 
 
 def write(path: str, tables: Sequence[Incoming]) -> tuple[str, int]:
-    """Writes and commits a checkpoint of these tables and of the global step.
+    """Writes and commits a checkpoint of tables of different names and of the global step.
 
-    Args:
-      path: a directory, for step 0; or a checkpoint such as `dir/model.ckpt-7`.
-      tables: of different names.
+    The path is a directory, for step 0, or a checkpoint such as `dir/model.ckpt-7`.
 
     Returns:
       Its prefix, and how many saves or imports that did not end had left something in its
@@ -221,11 +204,7 @@ def write(path: str, tables: Sequence[Incoming]) -> tuple[str, int]:
 
 
 def _write_rows(part: Part, table: Incoming) -> None:
-    """Writes rows in the order of ids.
-
-    If they come in another order, all are read for each part of the table that is in memory at
-    once.
-    """
+    """Writes rows in the order of ids; in another order all are read for each part in memory."""
     column, ids = table.column, table.ids
     if ids is None:
         for rows in column.chunks():

@@ -36,15 +36,10 @@ if TYPE_CHECKING:  # The writer needs NumPy.
 
 
 def located(bundle: Bundle, kind: str) -> dict[str, str]:
-    """Returns the values of a `Target` that a checkpoint of TF2 shows.
+    """Returns the values of a `Target` of some kind that a checkpoint of TF2 shows.
 
-    Args:
-      bundle: the checkpoint.
-      kind: of the target.
-
-    Returns:
-      The paths of the object with the tables and of the Keras optimizer, where there is one of a
-      kind, and who has made the slots of tables.
+    They are the paths of the object with the tables and of the Keras optimizer, where there is one
+    of a kind, and who has made the slots of tables.
     """
     graph = Graph(bundle.read_text(GRAPH_KEY))
     tables, optimizers, parts = [], [], set[str]()

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from harness.forged_job import IDS, VALUES, save
 
+from estimator_tpu_embedding.checkpoint import stored_rows
 from estimator_tpu_embedding.checkpoint.bundle import Bundle
 from estimator_tpu_embedding.checkpoint.file_names import MANIFEST
 from estimator_tpu_embedding.checkpoint.manifest import read_manifest
-from estimator_tpu_embedding.migration import rows_export, rows_import
+from estimator_tpu_embedding.migration import rows_import
 
 KEY = '/.ATTRIBUTES/VARIABLE_VALUE'
 
@@ -33,7 +34,7 @@ def put(directory, **arrays):
 @pytest.mark.parametrize('strategy, hosts', [('div', 2), ('mod', 3)])
 def test_what_is_exported_and_imported_is_the_same_bit_for_bit(
         etpe, tmp_path, monkeypatch, format, strategy, hosts):
-    monkeypatch.setattr(rows_export, 'step_of', lambda row_bytes: 4)
+    monkeypatch.setattr(stored_rows, '_CHUNK', 64)  # A few rows.
     prefix = save(tmp_path / 'm', strategy=strategy, hosts=hosts)
     report = etpe.json('checkpoint', 'export', prefix, '--slots', '--format', format, '-o',
                        tmp_path / 'a', form='--report')

@@ -9,8 +9,9 @@ import pytest
 from harness.doctored import scanned
 
 import estimator_tpu_embedding as ete
-from estimator_tpu_embedding.doctor import traps
+from estimator_tpu_embedding.doctor import tpu_calls, traps
 from estimator_tpu_embedding.doctor.findings import Place
+from estimator_tpu_embedding.doctor.tpu_calls import UNREAD, Flag
 
 HEAD = '''
 import tensorflow.compat.v1 as tf
@@ -149,13 +150,13 @@ def test_what_is_right_or_unknown_is_no_finding(code, source):
     ('mine.TPUConfig', None), ('', None),
     ('tensorflow.tpu.experimental.embedding.TPUEmbedding', None)])
 def test_every_path_leads_to_one_name_and_no_other_thing_has_it(path, kind):
-    assert traps.construct_of(path) == kind
+    assert tpu_calls.construct_of(path) == kind
 
 
 @pytest.mark.parametrize('kind', ['TPUConfig', 'TPUEstimator'])
 def test_positions_are_those_of_the_class(kind):
     names = tuple(inspect.signature(getattr(ete, kind)).parameters)
-    positions = traps.POSITIONS[kind]
+    positions = tpu_calls.POSITIONS[kind]
     assert names[:len(positions)] == positions
 
 
@@ -165,8 +166,8 @@ def arguments(source):
 
 
 @pytest.mark.parametrize('written, value', [
-    ('8', 8), ('2 * 8', traps.UNREAD), ('None', None), ('n()', traps.UNREAD), ('n', traps.UNREAD),
-    ('FLAGS.n', traps.Flag('n', 'FLAGS.n')), ('self.n', traps.UNREAD)])
+    ('8', 8), ('2 * 8', UNREAD), ('None', None), ('n()', UNREAD), ('n', UNREAD),
+    ('FLAGS.n', Flag('n', 'FLAGS.n')), ('self.n', UNREAD)])
 def test_values_are_read_only_where_the_source_shows_them(written, value):
     assert arguments(f'tpu.TPUConfig(num_shards={written})') == {'num_shards': value}
 

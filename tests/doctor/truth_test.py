@@ -8,7 +8,7 @@ from harness.doctored import scanned
 from harness.processes import run_python
 
 import estimator_tpu_embedding as ete
-from estimator_tpu_embedding.doctor import traps
+from estimator_tpu_embedding.doctor import diagnose, traps
 from estimator_tpu_embedding.estimator.tpu_context import deploy
 
 
@@ -26,9 +26,9 @@ def deployed(shards, of_replica, batch, resolver=None, mode=2):
 def test_sizes_are_asked_for_exactly_where_a_job_needs_them_and_are_right(of_replica):
     for shards in range(1, 28):
         cores = shards * of_replica
-        needed = traps.hosts_for(cores, of_replica)
+        needed = diagnose.hosts_for(cores, of_replica)
         assert ('E410' in deployed(shards, of_replica, shards)) is (needed is not None), shards
-        words = f'--hosts 1 {traps.sizes_for(cores, of_replica)}'.split()
+        words = f'--hosts 1 {diagnose.sizes_for(cores, of_replica)}'.split()
         stated = dict(zip(words[::2], map(int, words[1::2])))
         resolver = ete.TPUClusterResolver(hosts=stated['--hosts'], cores=stated['--cores'])
         assert stated['--hosts'] * stated['--cores'] == cores

@@ -108,7 +108,8 @@ def waiting(tmp_path):
             'def wait(phase):\n'
             '    print(phase, flush=True)\n'
             '    while phase == "written" and not select.select([sys.stdin], [], [], .1)[0]: pass\n'
-            f'job.carried_out({prefix!r}, {map!r}, {str(tmp_path / "new")!r}, on_phase=wait)\n')
+            'with job.phases(wait):\n'
+            f'    job.carried_out({prefix!r}, {map!r}, {str(tmp_path / "new")!r})\n')
     with started('-c', code) as (process, lines):
         assert 'written' in lines
         yield process, tmp_path

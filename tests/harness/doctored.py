@@ -2,11 +2,11 @@
 
 import textwrap
 
-from estimator_tpu_embedding.doctor.bindings import Exports
 from estimator_tpu_embedding.doctor.diagnose import scan_file
 from estimator_tpu_embedding.doctor.findings import Place
 from estimator_tpu_embedding.doctor.project import Project
 from estimator_tpu_embedding.doctor.sources import Found, Source
+from estimator_tpu_embedding.doctor.symbol_table import Exports
 
 
 def scanned(source, path='train.py', imports=()):

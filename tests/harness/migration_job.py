@@ -16,6 +16,7 @@ import pathlib
 import shutil
 import signal
 import sys
+from unittest import mock
 
 import numpy as np
 from harness.faults import Faults, FaultyStorage
@@ -109,6 +110,24 @@ def planned(prefix, map, target=Target(kind='tf2')):
     lines = map_file.read(map)
     return moves.plan(from_tf1.read(prefix, CheckpointOptions(), lines), target,
                       moves.Choices(map=lines))
+
+
+@contextlib.contextmanager
+def phases(tell):
+    """Tells when a migration begins to write, has written, and has compared."""
+    write, manifest = migrate_checkpoint.write, migrate_checkpoint._manifest
+
+    def written(plan, path):
+        tell('stage')
+        write(plan, path)
+        tell('written')
+
+    def compared(plan, files):
+        tell('compared')
+        return manifest(plan, files)
+
+    with mock.patch.multiple(migrate_checkpoint, write=written, _manifest=compared):
+        yield
 
 
 def carried_out(prefix, map, destination, **kwargs):
@@ -218,8 +237,8 @@ class Sweep:
             faults = Faults(at)
             for owner, name, value in replacements(faults):
                 setattr(owner, name, value)
-            carried_out(self._source, self._map, directory, overwrite=self._overwrite,
-                        on_phase=lambda phase: faults.meet(f'phase {phase}'))
+            with phases(lambda phase: faults.meet(f'phase {phase}')):
+                carried_out(self._source, self._map, directory, overwrite=self._overwrite)
             end(faults.log)
 
         killed(work)

@@ -124,8 +124,8 @@ def test_m05_nor_is_one_that_a_job_begins_to_delete(tmp_path, source, map):
             with Storage(os.path.dirname(source)) as storage:
                 commit.mark(storage, [os.path.basename(source)])
 
-    with pytest.raises(CheckpointError, match='E628'):
-        migrate_checkpoint.carry_out(job.planned(source, map), str(tmp_path / 'new'), on_phase=mark)
+    with pytest.raises(CheckpointError, match='E628'), job.phases(mark):
+        migrate_checkpoint.carry_out(job.planned(source, map), str(tmp_path / 'new'))
     assert nothing_in(tmp_path / 'new')
 
 
@@ -148,9 +148,9 @@ def changed(source, content):
     ids=['rows', 'times', 'another one'])
 def test_m05_a_source_that_changes_is_noticed(tmp_path, source, map, act, fact):
     plan = job.planned(source, map)
-    with pytest.raises(CheckpointWriteError, match='E658') as caught:
-        migrate_checkpoint.carry_out(plan, str(tmp_path / 'new'), on_phase=lambda phase: (
-            act(source) if phase == 'written' else None))
+    with pytest.raises(CheckpointWriteError, match='E658') as caught, job.phases(
+            lambda phase: act(source) if phase == 'written' else None):
+        migrate_checkpoint.carry_out(plan, str(tmp_path / 'new'))
     assert fact in str(caught.value)
     assert nothing_in(tmp_path / 'new')
 
@@ -288,9 +288,8 @@ def test_a_row_that_was_written_wrongly_is_found_by_its_id(tmp_path, source, map
             at = Bundle.open(prefix).tensors[job.KEYS['t']].pieces[0].offset
             flip(prefix + DATA, at + 9 * 4 * job.WIDTH)
 
-    with pytest.raises(CheckpointWriteError, match='E658') as caught:
-        migrate_checkpoint.carry_out(
-            job.planned(source, map), str(tmp_path / 'new'), on_phase=damage)
+    with pytest.raises(CheckpointWriteError, match='E658') as caught, job.phases(damage):
+        migrate_checkpoint.carry_out(job.planned(source, map), str(tmp_path / 'new'))
     assert 'id 9' in str(caught.value) and job.KEYS['t'] in str(caught.value)
     assert nothing_in(tmp_path / 'new')
 
@@ -308,8 +307,8 @@ def test_strings_go_along_byte_for_byte_and_are_compared_too(tmp_path, is_damage
             flip(prefix + DATA, Bundle.open(prefix).tensors[key].pieces[0].offset + 2_000_000)
 
     with (pytest.raises(CheckpointWriteError, match=f'E658 "{key}"') if is_damaged
-          else contextlib.nullcontext()):
-        job.carried_out(source, tmp_path / 'map', tmp_path / 'new', on_phase=damage)
+          else contextlib.nullcontext()), job.phases(damage):
+        job.carried_out(source, tmp_path / 'map', tmp_path / 'new')
         assert Bundle.open(str(tmp_path / 'new' / job.NAME)).read_text(key) == b'x' * 3_000_000
 
 

@@ -26,7 +26,7 @@ def plan(prefix):
 def test_all_bits_of_types_that_numpy_lacks_are_kept(tmp_path):
     bits = (np.arange(22, dtype='u8') * 0x0badbeefcafe0123).view('<u2')[-6:].reshape(3, 2)
     prefix = forged.write(tmp_path / 'model.ckpt-7', {'t': bits})
-    one, = export(Bundle.open(prefix), [Chosen('t', [], None)], 'npy', str(tmp_path / 'out'))
+    (one,), = export(Bundle.open(prefix), [Chosen('t', [], None)], 'npy', str(tmp_path / 'out'))
     assert one.tensor.kind == 'bfloat16'
     np.testing.assert_array_equal(np.load(tmp_path / 'out' / one.file), bits)
 
