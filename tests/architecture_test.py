@@ -78,8 +78,7 @@ HOMES = {
         strings, {'tensorflow.python', 'tensorflow._api', 'tensorflow_estimator.python',
                   'tensorflow_estimator._api'},
         {'_legacy.py', *(f'compat/{name}.py' for name in (
-            'contrib/contrib_modules', 'deleted_modules', 'import_paths', 'lost_names',
-            'private_names'))}),
+            'contrib/contrib_modules', 'deleted_modules', 'import_paths', 'old_names'))}),
     'the nightly': (imports, {'tensorflow_estimator'}, set()),  # `_legacy` imports it by name.
     'engines': (
         imports, {f'{NAME}.hosts.{name}' for name in ('native_engine', 'stock_engine')},
@@ -87,7 +86,7 @@ HOMES = {
     'the compiled engine': (  # `install` only says why there is none.
         imports, {f'{NAME}.native.library', f'{NAME}.native.plan_attributes'},
         {'native', 'compat/install.py', *(f'hosts/{name}.py' for name in (
-            'engine_choice', 'exchange', 'native_engine', 'per_host')),
+            'engine_choice', 'native_engine', 'per_host')),
          'cluster/process_facts.py'}),  # Graphs of other processes use it in a worker.
     'calls of a worker': (imports, {f'{NAME}.cluster.worker_calls'}, {'cluster'}),
     # The package `_tf` does not hand it out.

@@ -5,7 +5,7 @@
     .venv/bin/python tools/make_api_table.py --table
 
 The JSON file lists the names that TensorFlow lost after 2.15; the Markdown file says what became
-of each, by the rules in `estimator_tpu_embedding/compat/lost_names.py`. The script compares two
+of each, by the rules in `estimator_tpu_embedding/OLD_NAMES.md`. The script compares two
 TensorFlows: the newer one of the Python that runs it, and 2.15 of the environment of PYTHON. If
 PYTHON is left out, it is `.venv215/bin/python`, which `make_goldens.py` says how to make. With
 `--table` the script writes the Markdown file alone, from the JSON file that is there.
@@ -20,7 +20,7 @@ import sys
 
 import api_names
 
-from estimator_tpu_embedding.compat import lost_names
+from estimator_tpu_embedding.compat import old_names
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 GOLDEN = ROOT / 'tests' / 'golden' / 'lost_names.json'
@@ -96,14 +96,14 @@ def table(golden):
     """Returns the text of the Markdown file."""
     by_rule = collections.defaultdict(list)
     for name in all_lost():
-        by_rule[lost_names.rule_of(name)].append(name)
+        by_rule[old_names.rule_of(name)].append(name)
     counts = {fate: sum(len(names) for rule, names in by_rule.items() if rule.fate == fate)
               for fate in ('restored', 'refused', 'gone')}
     lines = [
         *_HEAD.format(**golden, **counts, all=sum(counts.values())).splitlines(), '',
         '| lost | how many | after `install()` | as what, or why |', '|---|---|---|---|']
     lines += [f'| {_shown(rule, by_rule[rule])} | {len(by_rule[rule])} | {rule.fate} | '
-              f'{rule.note} |' for rule in lost_names.RULES]
+              f'{rule.note} |' for rule in old_names.rules()]
     lines += ['', '## Name by name', '', 'Without what NumPy and protobuf dropped.', '',
               '| module or class | after `install()` | its names; `.` is itself |', '|---|---|---|']
     return '\n'.join([*lines, *_name_by_name(golden['lost']), ''])
@@ -113,7 +113,7 @@ def _name_by_name(lost):
     for namespace, names in lost.items():
         by_fate = collections.defaultdict(list)
         for name in names:
-            rule = lost_names.rule_of(namespace if name == '.' else f'{namespace}.{name}')
+            rule = old_names.rule_of(namespace if name == '.' else f'{namespace}.{name}')
             if 'dropped it, not TensorFlow' not in rule.note:
                 by_fate[rule.fate].append(f'`{name}`')
         for fate, those in by_fate.items():
@@ -131,9 +131,9 @@ def main():
         original = sys.argv[1] if len(sys.argv) > 1 else str(ROOT / '.venv215/bin/python')
         found = difference(names_of(original), names_of(sys.executable, TF_USE_LEGACY_KERAS='1'))
         GOLDEN.write_text(golden_text(found))
-    unexplained = [name for name in all_lost() if lost_names.rule_of(name) is None]
+    unexplained = [name for name in all_lost() if old_names.rule_of(name) is None]
     if unexplained:
-        sys.exit('No rule in estimator_tpu_embedding/compat/lost_names.py for: '
+        sys.exit('No rule in estimator_tpu_embedding/OLD_NAMES.md for: '
                  + ', '.join(unexplained))
     TABLE.write_text(table(json.loads(GOLDEN.read_text())))
     print(f'{len(all_lost())} names')

@@ -3,8 +3,8 @@
 It reads `.py` files by `ast` and imports nothing. A name counts where a file defines it; what a
 file only imports was never at home there. The home of today is the one file that defines a name of
 the same kind. Names with several such files are left out. A person reads the list: a name that is
-called as before may have got another meaning. `ALIASES` in
-`compat/private_names.py` is what was left.
+called as before may have got another meaning. The first table
+of `OLD_NAMES.md` is what was left.
 
     python tools/moved_names.py tensorflow-1.15.5-*.whl tensorflow-2.4.4-*.whl ...
 

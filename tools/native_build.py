@@ -16,7 +16,7 @@ SOURCES = ROOT / 'estimator_tpu_embedding' / 'native' / 'src'
 FLAGS = ('-std=c++17', '-fPIC', '-ffp-contract=off', '-fno-math-errno', '-fno-trapping-math',
          '-fvisibility=hidden', '-pthread', '-Wall', '-Wextra')
 OPTIMIZED = ('-O3',)
-PER_ISA = 'kernels_isa.cc'
+PER_ISA = 'kernels_per_isa.cc'
 """Compiled once per instruction set, one of which is chosen when the library is loaded."""
 ISAS: dict[str, tuple[str, ...]] = {'baseline': ()}
 if platform.machine() in ('x86_64', 'AMD64'):

@@ -8,13 +8,13 @@ import math
 import threading
 import time
 from collections.abc import Callable, Collection, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import ConfigError, EteError, Problem, SetupError, shown
 from . import addresses, process_facts, worker_calls
 from .addresses import is_refused, stranger_at
+from .host_errors import HostUnavailableError, no_answer
 from .worker_calls import for_all
-from .worker_errors import HostUnavailableError, no_answer
 
 _REFUSED = 'connection refused: nobody listens there'
 _PAUSE = .2
@@ -30,7 +30,6 @@ _SOON = 2.0
 _RESTART = 60.0
 """Seconds that a worker may take to begin anew."""
 
-
 _GIVING_BACK, _ANSWER = 10.0, 2.0
 """Seconds for all workers, and for each, to take a claim back."""
 
@@ -44,6 +43,15 @@ class Opened:
     status: dict[str, Any]
 
 
+class _Holder(NamedTuple):
+    """Who has a worker: for how many seconds it was silent, and how many its lease goes on."""
+
+    run: Any
+    client: Any
+    silent: float
+    left: float
+
+
 def look_at(text: str, deadline: float) -> list[dict[str, Any]]:
     """Returns the status of each worker, with its `address`, and `why_not` if it did not answer.
 
@@ -54,7 +62,7 @@ def look_at(text: str, deadline: float) -> list[dict[str, Any]]:
     if problems := list(addresses.problems(given)):
         raise ConfigError(*problems)
 
-    def look(address: str) -> dict[str, Any]:
+    def look(_: int, address: str) -> dict[str, Any]:
         if is_refused(addresses.checked(address), deadline):
             return {'address': address, 'why_not': _REFUSED}
         try:
@@ -112,7 +120,7 @@ def _held(workers: Sequence[str], run: str, work: Callable[[str], Opened | Probl
     """
     awaited, is_over = set(workers), threading.Event()
 
-    def open_and_hold(address: str) -> Opened | Problem:
+    def open_and_hold(_: int, address: str) -> Opened | Problem:
         try:
             one = work(address)
         finally:
@@ -156,37 +164,55 @@ def _open(address: str, run: str, deadline: float, stale: Collection[str],
         if word := stranger_at(place, _LOOK):
             return _stranger(address, f'a server that says {word}')
         try:
-            answer = worker_calls.ask(address, 'claim', run=run, client=process_facts.who(),
-                                      process=process_facts.process(), deadline=left)
+            found = _claimed(address, worker_calls.ask(
+                address, 'claim', run=run, client=process_facts.who(),
+                process=process_facts.process(), deadline=left))
         except worker_calls.NoAnswerError as error:
             why = str(error)
             if error.is_final:
                 return _of_another_version(address) or _stranger(address, why)
             time.sleep(_PAUSE)
             continue
-        incarnation, claim = str(answer['incarnation']), answer['claim'] or {}
-        if answer['is_ours'] and incarnation not in stale:
-            return Opened(address, incarnation, answer)
-        if answer['is_ours']:
+        if isinstance(found, Opened) and found.incarnation not in stale:
+            return found
+        if isinstance(found, Opened):
             why = 'it holds state of a lost session and does not begin anew'
             with contextlib.suppress(worker_calls.NoAnswerError):  # The next claim says why.
                 worker_calls.ask(address, 'reset', run=run, deadline=left)
         else:
-            silent, lease = (float(claim.get(name) or 0.0)
-                             for name in ('silent_seconds', 'seconds_left'))
-            why = (f'claimed by run {shown(claim.get("run"))} of {shown(claim.get("client"))}, '
-                   f'silent for {claim.get("silent_seconds")} s')
-            if silent < before and claim.get('run') != run:  # Its client has just renewed it.
+            is_foreign = found.run != run
+            why = (f'claimed by run {shown(found.run)} of {shown(found.client)}, silent for '
+                   f'{found.silent} s')
+            if found.silent < before and is_foreign:  # Its client has just renewed it.
                 return Problem('E708', f'worker {address}', 'it must be free, or of this run', why,
                                'End that job, or take other workers.')
-            before = silent
-            if not has_waited and claim.get('run') != run:
-                has_waited, end = True, end + lease + _RESTART
-                if lease > 0:
-                    say(f'worker {address} is {why}: waiting up to {lease:.0f} s, until its lease '
-                        'ends')
+            before = found.silent
+            if not has_waited and is_foreign:
+                has_waited, end = True, end + found.left + _RESTART
+                if found.left > 0:
+                    say(f'worker {address} is {why}: waiting up to {found.left:.0f} s, until its '
+                        'lease ends')
         time.sleep(_PAUSE)
     return no_answer(f'worker {address}', deadline, why)
+
+
+def _claimed(address: str, answer: dict[str, Any]) -> Opened | _Holder:
+    """Returns the worker that answered a claim, if it is ours, or who has it.
+
+    Raises:
+      NoAnswerError: if the answer has other fields; it is final.
+    """
+    try:
+        status = {**answer, 'versions': dict(answer['versions']), 'room': int(answer['room'])}
+        if answer['is_ours']:
+            return Opened(address, str(answer['incarnation']), status)
+        claim = answer['claim'] or {}
+        return _Holder(claim.get('run'), claim.get('client'), *(
+            float(claim.get(name) or 0.0) for name in ('silent_seconds', 'seconds_left')))
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise worker_calls.NoAnswerError(
+            f'an answer to a claim with other fields: {shown(", ".join(answer), 200)}',
+            is_final=True) from None
 
 
 def _of_another_version(address: str) -> Opened | None:
@@ -196,10 +222,11 @@ def _of_another_version(address: str) -> Opened | None:
     """
     try:
         answer = worker_calls.ask(address, 'status', deadline=_ANSWER)
-    except worker_calls.NoAnswerError:
+        versions = dict(answer['versions'])
+    except (worker_calls.NoAnswerError, KeyError, TypeError, ValueError):
         return None
-    is_other = process_facts.differences(process_facts.versions(), dict(answer['versions']))
-    return Opened(address, str(answer['incarnation']), answer) if is_other else None
+    is_other = process_facts.differences(process_facts.versions(), versions)
+    return Opened(address, str(answer.get('incarnation')), answer) if is_other else None
 
 
 def _stranger(address: str, why: str) -> Problem:

@@ -15,20 +15,18 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 from absl import logging
 
-from ..errors import bytes_text, counted, shown
+from ..errors import Problem, bytes_text, counted, shown
 from ..hosts.placement import CLIENT_JOB, HOST_JOB
 from . import claims, listening, preflight, worker_calls
 from .claims import Opened
-from .guarded_sessions import Watch
-from .heartbeats import Rules, Watched
+from .guarded_sessions import Calls
+from .heartbeats import Heartbeats, Watched
+from .host_errors import HostLostError
 from .local_workers import Children
 from .server import Server, Target, for_workers
 from .worker_choice import ClusterChoice
 
 _RUN = uuid.uuid4().hex
-_MOST_SECONDS = 10.0
-"""Seconds for a call of a worker that answered just before."""
-
 _MOST_LEFT = 6.0
 """Seconds that the end waits for threads that wait for silent workers."""
 
@@ -63,7 +61,8 @@ class Cluster:
         self._opened: list[Opened] = []
         self._stale: set[str] = set()
         self.loss: BaseException | None = None
-        self._watch: Watch | None = None
+        self._heartbeats: Heartbeats | None = None
+        self._calls: Calls | None = None
         self.generation = 0
         self._tables: list[list[dict[str, Any]]] = []
         atexit.register(self.close)
@@ -131,8 +130,8 @@ class Cluster:
 
     def check(self) -> None:
         """Returns once each worker has just answered, or one is known to be lost."""
-        if self._watch is not None:
-            self._watch.heartbeats.check()
+        if self._heartbeats is not None:
+            self._heartbeats.check()
 
     def lost(self, error: BaseException, generation: int | None = None) -> None:
         """Gives all workers up, because one of them was lost; the next `prepare` replaces them.
@@ -147,8 +146,7 @@ class Cluster:
         """
         with self._lock:
             if self.loss is None and generation in (None, self.generation):
-                if self._watch is not None:
-                    self._watch.end(error)
+                self._end_watch(error)
                 self.generation += 1
                 self.loss = error
                 self._stale.update(self.incarnations())
@@ -157,12 +155,12 @@ class Cluster:
 
     def guard(self, session: tf.Session) -> None:
         """Lets calls of a new session raise a `HostLostError` once a worker is lost."""
-        assert self._watch is not None, 'prepare() comes first'
-        self._watch.guard(session)
+        assert self._calls is not None, 'prepare() comes first'
+        self._calls.guard(session)
 
     def answers(self) -> str:
         """Says how fast each worker has answered since the last call, the slowest first."""
-        return '' if self._watch is None else self._watch.heartbeats.answers()
+        return '' if self._heartbeats is None else self._heartbeats.answers()
 
     def tell_tables(self, tables: Sequence[Sequence[dict[str, Any]]]) -> None:
         """Tells each worker the `name`, `rows` and `bytes` of each part of a table on its host.
@@ -171,10 +169,9 @@ class Cluster:
           worker_calls.NoAnswerError: if a worker does not answer.
         """
         self._tables = [list(one) for one in tables]
-        hosts = {address: host for host, address in enumerate(self.addresses())}
-        worker_calls.for_all(self.addresses(), lambda address: worker_calls.ask(
-            address, 'tables', run=self.run, tables=self._tables[hosts[address]],
-            deadline=_MOST_SECONDS))
+        worker_calls.for_all(self.addresses(), lambda host, address: worker_calls.ask(
+            address, 'tables', run=self.run, tables=self._tables[host],
+            deadline=preflight.SECONDS))
 
     def require_resources(self, tables: Sequence[Sequence[dict[str, Any]]], directory: str = '',
                           checkpoint: str = '') -> None:
@@ -236,8 +233,8 @@ class Cluster:
         if os.getpid() != self._pid:  # A forked child has no workers.
             return
         with self._lock:
-            if self._watch is not None:
-                self._watch.end()
+            self._end_watch(HostLostError(Problem(
+                'E723', 'cluster', 'its sessions must end before it does', 'a call of one')))
             if self._children is not None:
                 self._children.end()
             else:
@@ -247,11 +244,18 @@ class Cluster:
         worker_calls.await_threads(_MOST_LEFT)
 
     def _begin_watch(self) -> None:
-        self._watch = Watch(
+        on_loss = functools.partial(self.lost, generation=self.generation)
+        self._heartbeats = Heartbeats(
             [Watched(host, one.address, one.incarnation) for host, one in enumerate(self._opened)],
-            Rules(run=self.run, is_own=self._children is not None, status_of=self.status_of,
-                  bytes_of=self.bytes_of, step_deadline=lambda: self.choice.step_deadline,
-                  on_loss=functools.partial(self.lost, generation=self.generation)))
+            run=self.run, is_own=self._children is not None, status_of=self.status_of,
+            bytes_of=self.bytes_of, on_loss=on_loss)
+        self._calls = Calls(
+            self._heartbeats.check, on_loss, lambda: self.choice.step_deadline)
+
+    def _end_watch(self, error: BaseException) -> None:
+        if self._heartbeats is not None and self._calls is not None:
+            self._heartbeats.stop()
+            self._calls.end(error)
 
     def _own_addresses(self, deadline: float) -> list[str]:
         """Returns the addresses of own workers, which are started if there are none."""

@@ -10,16 +10,15 @@ import functools
 import queue
 import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import tensorflow.compat.v1 as tf
 
 from .. import _tf
 from ..errors import Problem, shown
-from .heartbeats import Heartbeats, Rules, Watched
+from .host_errors import HostLostError
 from .worker_calls import Caller, Reply, remember_thread
-from .worker_errors import HostLostError
 
 _SUSPECT = (
     tf.errors.UnavailableError, tf.errors.AbortedError, tf.errors.CancelledError,
@@ -45,7 +44,7 @@ _of_thread = threading.local()
 
 
 class Calls:
-    """The calls of the sessions over some workers, until one of these is lost.
+    """The calls of the sessions over workers, of one generation of these, until one is lost.
 
     Attributes:
       loss: the error with which all calls end, once there is one.
@@ -64,15 +63,27 @@ class Calls:
         self._check, self._give_up, self._deadline = check, give_up, deadline
         self._lock = threading.Lock()
         self._waiting: set[Reply] = set()
+        self._sessions: weakref.WeakSet[tf.Session] = weakref.WeakSet()
         self.loss: BaseException | None = None
 
+    def guard(self, session: tf.Session) -> None:
+        """Lets all calls of a session end once a worker is lost, with the error that says why."""
+        _tf.pass_calls_through(session, self.guarded)
+        self._sessions.add(session)
+
     def end(self, loss: BaseException) -> None:
-        """Ends all calls, and every later one at once; any thread may do so."""
+        """Ends all calls, and every later one at once; any thread may do so.
+
+        It leaves the sessions as they are: to close one may take for ever.
+        """
         with self._lock:
             self.loss = self.loss or loss
             for reply in self._waiting:
                 reply.put((None, self.loss))
             self._waiting.clear()
+        for session in self._sessions:
+            _tf.leave_session(session)
+        self._sessions.clear()
 
     def guarded(self, call: Callable[..., Any]) -> Callable[..., Any]:
         """Returns a function that does what `call` does, and ends when a worker is lost."""
@@ -136,33 +147,3 @@ class Calls:
         lost.__cause__ = error
         self._give_up(lost)
         return self.loss or lost
-
-
-class Watch:
-    """The sessions over workers that hold the state of one generation of them.
-
-    Attributes:
-      heartbeats: of these workers.
-    """
-
-    def __init__(self, workers: Sequence[Watched], rules: Rules):
-        """Begins to watch the workers."""
-        self.heartbeats = Heartbeats(workers, rules)
-        self._calls = Calls(self.heartbeats.check, rules.on_loss, rules.step_deadline)
-        self._sessions: weakref.WeakSet[tf.Session] = weakref.WeakSet()
-
-    def guard(self, session: tf.Session) -> None:
-        """Lets all calls of a session end once a worker is lost, with the error that says why."""
-        _tf.pass_calls_through(session, self._calls.guarded)
-        self._sessions.add(session)
-
-    def end(self, error: BaseException | None = None) -> None:
-        """Ends all calls, and leaves the sessions as they are: closing one may take for ever."""
-        if error is None:
-            error = HostLostError(Problem(
-                'E723', 'cluster', 'its sessions must end before it does', 'a call of one'))
-        self.heartbeats.stop()
-        self._calls.end(error)
-        for session in self._sessions:
-            _tf.leave_session(session)
-        self._sessions.clear()

@@ -16,48 +16,19 @@ from collections.abc import Callable, Sequence
 from ..errors import Problem, bytes_text
 from . import worker_calls
 from .addresses import checked, is_refused
-from .worker_errors import HostLostError
+from .host_errors import HostLostError
 
-
-class RunningClock:
-    """A clock of the time in which this process ran; a thread keeps it by looking at it often.
-
-    If the thread looks late, its process did not run, because it was stopped or the machine was
-    busy. Nobody else can be blamed for that time, so most of it is left out.
-
-    >>> times = iter([0, .1, 9.1])
-    >>> clock = RunningClock(most=.2, clock=lambda: next(times))
-    >>> clock.look(), clock.look()
-    (0.1, 0.30000000000000004)
-    """
-
-    def __init__(self, most: float, clock: Callable[[], float] = time.monotonic):
-        """Begins at 0."""
-        self._most, self._clock = most, clock
-        self._last = clock()
-        self.now = 0.0
-
-    def look(self) -> float:
-        """Returns the seconds that count until now."""
-        last, self._last = self._last, self._clock()
-        self.now += min(self._last - last, self._most)
-        return self.now
-
-
-PERIOD = 1.0
+PERIOD = 1.0  # Seconds between two questions.
 SILENCE = 3.0
 """Seconds that an answer may take; a worker that needs more is lost."""
 
-_LOOK = .1
-_LATE = .5
-"""Seconds of silence after which it is looked whether anybody listens at all."""
-
-_MOST_REFUSALS = 3
-_MOST_NAMED = 4
-_MOST_ANSWERS = 3600
-_RENEWAL = 5.0
-_CALL = SILENCE + 1
-"""Seconds after which a thread looks again whether it is still needed."""
+_LOOK = .1  # Seconds between two looks at all workers.
+_LATE = .5  # Seconds of silence after which an address is asked whether anybody listens at all.
+_MOST_REFUSALS = 3  # Times that nobody may listen.
+_MOST_NAMED = 4  # Workers whose answers are told.
+_MOST_ANSWERS = 3600  # Answers that are remembered of each.
+_RENEWAL = 5.0  # Seconds between two renewals of a claim.
+_CALL = SILENCE + 1  # Seconds for a call. Then its thread looks whether it is still needed.
 
 
 @dataclasses.dataclass(slots=True)
@@ -88,41 +59,31 @@ class Watched:
         default_factory=lambda: collections.deque(maxlen=_MOST_ANSWERS))
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
-    """What the heartbeats of a cluster have to know about it.
-
-    Attributes:
-      run: the run whose claims are renewed.
-      is_own: whether the workers are children of this process; these have no lease.
-      status_of: host -> how its process ended, such as -9, or `None`.
-      bytes_of: host -> bytes of its tables.
-      on_loss: told of the first loss.
-      step_deadline: returns the one of the `ClusterChoice`, which may change between runs.
-    """
-
-    run: str
-    is_own: bool
-    status_of: Callable[[int], int | None]
-    bytes_of: Callable[[int], int]
-    on_loss: Callable[[HostLostError], None]
-    step_deadline: Callable[[], float | None] = lambda: None
-
-
 class Heartbeats:
     """Watches workers until one is lost, or until it is stopped; safe to use from any thread."""
 
-    def __init__(self, workers: Sequence[Watched], rules: Rules):
-        """Begins to watch."""
-        self._workers, self._rules = workers, rules
+    def __init__(self, workers: Sequence[Watched], *, run: str, is_own: bool,
+                 status_of: Callable[[int], int | None], bytes_of: Callable[[int], int],
+                 on_loss: Callable[[HostLostError], None]):
+        """Begins to watch.
+
+        Args:
+          run: whose claims are renewed.
+          is_own: whether the workers are children of this process; these have no lease.
+          status_of: host -> how its process ended, such as -9, or `None`.
+          bytes_of: host -> bytes of its tables.
+          on_loss: told of the first loss.
+        """
+        self._workers, self._run, self._is_own = workers, run, is_own
+        self._status_of, self._bytes_of, self._on_loss = status_of, bytes_of, on_loss
         self._change = threading.Condition()
         self._has_ended = threading.Event()
-        self._clock = RunningClock(2 * _LOOK)
+        self._now = 0.0  # Seconds in which this process ran.
         self._is_urgent = False
         worker_calls.begin_thread(self._supervise, 'watch-workers')
         for one in workers:
             worker_calls.begin_thread(self._beat, f'heartbeat-{one.host}', one)
-            if not rules.is_own:
+            if not is_own:
                 worker_calls.begin_thread(self._renew, f'lease-{one.host}', one)
 
     def stop(self) -> None:
@@ -159,12 +120,12 @@ class Heartbeats:
             with self._change:
                 one.questions += 1
                 if one.asked is None:
-                    began, one.asked = time.monotonic(), self._clock.now
+                    began, one.asked = time.monotonic(), self._now
             try:
                 if is_open:
                     line.beat()
                 else:
-                    self._note(one, line.call('renew', run=self._rules.run))
+                    self._note(one, line.call('renew', run=self._run))
                     is_open = True
             except worker_calls.NoAnswerError as error:
                 one.has_begun_anew |= error.is_final
@@ -184,7 +145,7 @@ class Heartbeats:
         line = worker_calls.Line(one.address, deadline=_CALL)
         while not self._has_ended.wait(_RENEWAL):
             try:
-                self._note(one, line.call('renew', run=self._rules.run))
+                self._note(one, line.call('renew', run=self._run))
             except worker_calls.NoAnswerError:
                 continue
         line.leave()
@@ -195,12 +156,16 @@ class Heartbeats:
             one.has_begun_anew = True
 
     def _supervise(self) -> None:
+        last = time.monotonic()
         while not self._has_ended.wait(_LOOK):
-            self._clock.look()
+            # If this thread looks late, its process was stopped or the machine was busy. Nobody
+            # else can be blamed for that time, so most of it does not count.
+            before, last = last, time.monotonic()
+            self._now += min(last - before, 2 * _LOOK)
             for one in self._workers:
                 why = self._why_lost(one)
                 if why is not None:
-                    self._rules.on_loss(HostLostError(Problem(
+                    self._on_loss(HostLostError(Problem(
                         'E721', f'host {one.host}, worker {one.address}',
                         f'it must answer within {SILENCE:g} s', why,
                         'All workers begin anew with the last checkpoint.'), hosts=(one.host,)))
@@ -209,16 +174,16 @@ class Heartbeats:
 
     def _why_lost(self, one: Watched) -> str | None:
         """Returns why a worker is lost, or `None` as long as it is not."""
-        status = self._rules.status_of(one.host)
+        status = self._status_of(one.host)
         if status is not None:
             return f'exit {status}' + (': ' if status != -9 else ': possibly memory; ') + (
-                f'table bytes on this host: {bytes_text(self._rules.bytes_of(one.host))}')
+                f'table bytes on this host: {bytes_text(self._bytes_of(one.host))}')
         if one.has_begun_anew:
             return 'its process began anew, so its tables are gone'
         asked = one.asked
-        silent = 0.0 if asked is None else self._clock.now - asked
-        if silent > _LATE and not self._rules.is_own and self._clock.now > one.next_look:
-            one.next_look = self._clock.now + _LATE
+        silent = 0.0 if asked is None else self._now - asked
+        if silent > _LATE and not self._is_own and self._now > one.next_look:
+            one.next_look = self._now + _LATE
             one.refusals += is_refused(checked(one.address), _LOOK)
         if one.refusals >= _MOST_REFUSALS:
             return 'connection refused: its process has ended'

@@ -10,8 +10,8 @@ import sys
 
 from ..errors import Problem
 from ..proto import files
+from .host_errors import HostUnavailableError
 from .worker_calls import Caller
-from .worker_errors import HostUnavailableError
 
 PACKAGE = str(__package__).partition('.')[0]
 _PATH = 'PYTHONPATH'

@@ -9,10 +9,10 @@ from typing import Any
 from ..errors import ConfigError, Problem, SetupError, bytes_text, shown
 from . import process_facts, worker_calls
 from .addresses import checked
+from .host_errors import HostLostError, no_answer
 from .worker_calls import for_all
-from .worker_errors import HostLostError, no_answer
 
-_SECONDS = 10.0
+SECONDS = 10.0
 """Seconds for a call of a worker that answered just before."""
 
 
@@ -67,7 +67,7 @@ def require_shared(addresses: Sequence[str], directory: str) -> None:
 
         def told(action: str) -> dict[str, Any]:
             return worker_calls.ask(
-                address, 'note', deadline=_SECONDS, directory=directory, name=name, action=action,
+                address, 'note', deadline=SECONDS, directory=directory, name=name, action=action,
                 text=secret)
 
         written = told('write')
@@ -103,7 +103,7 @@ def require_same(addresses: Sequence[str], checkpoint: str) -> None:
         return
 
     def look(host: int, address: str) -> Iterator[Problem]:
-        found = worker_calls.ask(address, 'index', deadline=_SECONDS, checkpoint=checkpoint)
+        found = worker_calls.ask(address, 'index', deadline=SECONDS, checkpoint=checkpoint)
         if found.get('sha256') != own['sha256'] and 'sha256' in process_facts.index(checkpoint):
             yield _elsewhere(host, address, f'the checkpoint {checkpoint}', found.get(
                 'problem', 'another checkpoint of that name'))
@@ -114,13 +114,11 @@ def require_same(addresses: Sequence[str], checkpoint: str) -> None:
 def _require_none(addresses: Sequence[str],
                   look: Callable[[int, str], Iterator[Problem]]) -> None:
     """Asks all workers at once, and raises all problems that were found."""
-    hosts = {address: host for host, address in enumerate(addresses)}
-
-    def looked(address: str) -> list[Problem] | Problem:
+    def looked(host: int, address: str) -> list[Problem] | Problem:
         try:
-            return list(look(hosts[address], address))
+            return list(look(host, address))
         except worker_calls.NoAnswerError as error:
-            return no_answer(f'worker {address} of host {hosts[address]}', _SECONDS, str(error))
+            return no_answer(f'worker {address} of host {host}', SECONDS, str(error))
 
     found = for_all(addresses, looked)
     silent = {host: one for host, one in enumerate(found) if isinstance(one, Problem)}

@@ -54,8 +54,7 @@ def differences(one: dict[str, str], other: dict[str, str]) -> list[str]:
 def free_memory() -> int:
     """Returns the bytes of memory that tables may take here: free bytes, within its limits."""
     free = psutil.virtual_memory().available + psutil.swap_memory().free
-    limit = memory_limits.limit()
-    return free if limit is None else min(free, limit.bytes)
+    return int(min(free, memory_limits.limit().bytes))
 
 
 def who() -> str:

@@ -13,7 +13,7 @@ import tensorflow.compat.v1 as tf
 from ..errors import Problem, SetupError, shown
 from . import listening
 from .addresses import Address, checked, is_loopback, number_of, seen_by
-from .worker_errors import HostUnavailableError
+from .host_errors import HostUnavailableError
 
 BOOT_JOB = 'etpe_boot'
 """The job that a server belongs to while no session tells it about a cluster.

@@ -199,10 +199,10 @@ def ask(address: str, verb: str, *, deadline: float, **arguments: Any) -> dict[s
         caller.end()
 
 
-def for_all(given: Sequence[str], work: Callable[[str], _Found]) -> list[_Found]:
-    """Returns what a function finds about each address, at the same time, in order."""
+def for_all(given: Sequence[str], work: Callable[[int, str], _Found]) -> list[_Found]:
+    """Returns what a function finds about each host and address, at the same time, in order."""
     with concurrent.futures.ThreadPoolExecutor(max(len(given), 1), 'ask-all') as pool:
-        return list(pool.map(work, given))
+        return list(pool.map(work, range(len(given)), given))
 
 
 def begin_thread(work: Callable[..., None], name: str, *arguments: Any) -> threading.Thread:

@@ -12,8 +12,7 @@ from .. import _tf
 from ..core.plan import Plan
 from ..core.specs import FeatureSpec
 from ..errors import ConfigError, InputShapeError, Problem, did_you_mean, quoted
-from ..ops.core_ids import CoreIds
-from ..ops.ids import MISSING, IdBatch, IdCounts, IdReader
+from ..ops.ids import MISSING, CoreIds, IdBatch, IdCounts, IdReader
 from .embedding_columns import how_to_compute, innermost, used_twice
 
 _ABOUT_WEIGHTS = (

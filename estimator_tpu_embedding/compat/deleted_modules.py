@@ -82,15 +82,6 @@ def names_by_module() -> dict[str, dict[str, Any]]:
             **refused_names.refused('_tpu_estimator_embedding'), **of_columns}}
 
 
-def other_paths() -> dict[str, str]:
-    """Returns, by each path that is gone, the path of the module that it led to."""
-    return {
-        **{f'{TPU}.{name}': f'{NIGHTLY_TPU}.{name}' for name in (
-            'error_handling', 'tpu_config', 'tpu_context', 'tpu_estimator', 'util')},
-        **{f'tensorflow.python.training.{name}': 'tensorflow.python.ops.gen_training_ops'
-           for name in ('gen_training_ops', 'training_ops')}}
-
-
 def split_sequence_columns(feature_columns: Any) -> tuple[list[Any], list[Any]]:
     """Splits columns of `tensorflow.python.tpu.feature_column` as TensorFlow 2.15 did.
 
@@ -134,8 +125,6 @@ def _restore_modules() -> None:
             for name, value in list(vars(module).items()):
                 if isinstance(value, type) and value in ours:
                     setattr(module, name, ours[value])
-    for path, target in other_paths().items():
-        import_paths.lead(path, target)
 
 
 def _restore_estimator() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import types
 
-from . import environment, private_names, tf1
+from . import environment, old_names, tf1
 
 _FOR_CONTRIB = ('tf.contrib was removed in TensorFlow 2: "etpe run --contrib" restores the part of '
                 'it that jobs for TPUs use; a script of TensorFlow 1.x needs --tf1 too')
@@ -33,7 +33,7 @@ def flag_that_helps(error: BaseException) -> str | None:
     sought = missing_name(error)
     if sought == 'tensorflow_recommenders':
         return _FOR_TFRS
-    if today := private_names.advice(sought):
+    if today := old_names.advice(sought):
         return today
     module, _, name = sought.rpartition('.')
     if not re.match(r'tensorflow(\.|$)', module):

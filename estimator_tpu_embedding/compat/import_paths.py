@@ -19,7 +19,7 @@ import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from . import private_names, tf1
+from . import old_names, tf1
 
 V1_ROOTS = ('compat.v1', 'compat.v1.compat.v1', 'compat.v2.compat.v1')
 V2_ROOTS = ('', 'compat.v2', 'compat.v1.compat.v2', 'compat.v2.compat.v2')
@@ -92,12 +92,6 @@ def module_to_fill(path: str, empty: type[types.ModuleType]) -> types.ModuleType
     return module
 
 
-def lead(path: str, target: str) -> None:
-    """Makes a path lead to the module `target`, unless the path has a module."""
-    if path not in sys.modules and importlib.util.find_spec(path) is None:
-        put_module(path, importlib.import_module(target))
-
-
 def move(packages: Mapping[str, str]) -> None:
     """Makes packages, by their old paths, and all modules in them importable there, once."""
     if not any(isinstance(finder, _Moved) and finder.packages == packages
@@ -112,7 +106,7 @@ def advise(advice: Callable[[str], str | None]) -> None:
 
 @functools.cache
 def put_aliases() -> None:
-    """Makes all aliases of `private_names` available, once, after TensorFlow was imported.
+    """Makes all names of `old_names.moved` available, once, after TensorFlow was imported.
 
     >>> put_aliases()
     >>> from tensorflow.python.util import nest
@@ -120,7 +114,7 @@ def put_aliases() -> None:
     True
     """
     packages = dict(_OF_KERAS_2)
-    for path, homes in private_names.homes().items():
+    for path, homes in old_names.homes().items():
         if importlib.util.find_spec(path) is not None:
             continue
         if len(homes) == 1:
@@ -129,14 +123,14 @@ def put_aliases() -> None:
             spec = importlib.machinery.ModuleSpec(path, None, is_package=True)
             put_module(path, importlib.util.module_from_spec(spec))
     move(packages)
-    for path in {*private_names.homes(), *private_names.names()} & sys.modules.keys():
+    for path in {*old_names.homes(), *old_names.moved()} & sys.modules.keys():
         look_up_in(sys.modules[path], functools.partial(_alias, path))
-    module, _, name = private_names.BUILDER.rpartition('.')
+    module, _, name = old_names.BUILDER.rpartition('.')
     builder = getattr(sys.modules[module], name)
-    for name, home in private_names.names()[private_names.BUILDER].items():
+    for name, home in old_names.moved()[old_names.BUILDER].items():
         if not hasattr(builder, name):
             setattr(builder, name, staticmethod(_value(home)))
-    advise(private_names.advice)
+    advise(old_names.advice)
 
 
 def look_up_in(module: types.ModuleType, look_up: Callable[[str], Any]) -> None:
@@ -168,10 +162,10 @@ def exports_nothing(*args: Any, **kwargs: Any) -> Callable[[Any], Any]:
 
 def _alias(path: str, name: str) -> Any:
     """Returns what a name of a module is today, or raises `AttributeError`."""
-    known = private_names.names().get(path, {}).get(name)
+    known = old_names.moved().get(path, {}).get(name)
     if known is not None:
         return _value(known)
-    homes = private_names.homes().get(path, ())
+    homes = old_names.homes().get(path, ())
     if name == '__all__' and homes:
         return [each for home in homes for each in vars(importlib.import_module(home))
                 if not each.startswith('_')]

@@ -28,7 +28,7 @@ def install(hosts: int | None = None, cores: int | None = None, ids: str | None 
     - the optimizer parameters under `tf.compat.v1.tpu.experimental`;
     - `tf.data.experimental.CheckpointInputPipelineHook`;
     - the deleted modules of `tensorflow.python`;
-    - private names that moved and mean the same, as aliases (`compat/private_names.py`).
+    - private names that moved and mean the same, as aliases (`OLD_NAMES.md`).
 
     It makes `TPUClusterResolver` find the emulated system. It emulates functions of
     `tf.compat.v1.tpu` that have no CPU kernel: `cross_replica_sum`, `shard`, `replicate`,

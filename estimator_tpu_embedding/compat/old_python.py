@@ -19,27 +19,9 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from . import import_paths
+from . import import_paths, old_names
 
 ArgSpec = collections.namedtuple('ArgSpec', 'args varargs keywords defaults', module='inspect')
-_ABC = ('AsyncGenerator AsyncIterable AsyncIterator Awaitable ByteString Callable Collection '
-        'Container Coroutine Generator Hashable ItemsView Iterable Iterator KeysView Mapping '
-        'MappingView MutableMapping MutableSequence MutableSet Reversible Sequence Set Sized '
-        'ValuesView')
-SAME = {
-    **{f'numpy.{old}': f'builtins.{old}' for old in 'bool complex float int object str'.split()},
-    'numpy.long': 'builtins.int', 'numpy.unicode': 'builtins.str',
-    **{f'numpy.{old}': f'numpy.{new}' for old, new in (pair.split(':') for pair in (
-        'Inf:inf Infinity:inf NaN:nan PINF:inf alltrue:all bool8:bool_ cfloat:complex128 '
-        'clongfloat:clongdouble complex_:complex128 cumproduct:cumprod float_:float64 infty:inf '
-        'int0:intp longcomplex:clongdouble longfloat:longdouble mat:asmatrix object0:object_ '
-        'product:prod rank:ndim round_:round row_stack:vstack singlecomplex:complex64 '
-        'sometrue:any string_:bytes_ trapz:trapezoid typeDict:sctypeDict uint0:uintp '
-        'unicode_:str_').split())},
-    **{f'collections.{name}': f'collections.abc.{name}' for name in _ABC.split()},
-    'base64.decodestring': 'base64.decodebytes', 'base64.encodestring': 'base64.encodebytes',
-    'configparser.SafeConfigParser': 'configparser.ConfigParser'}
-"""By the path of an old name, that of the same thing today, with the same arguments."""
 
 
 @functools.cache
@@ -51,7 +33,7 @@ def put_in_place(say: Callable[[str], None]) -> None:
     >>> fractions.gcd(4, -6)
     -2
     """
-    for path in {name.rpartition('.')[0] for name in (*SAME, *_OWN)}:
+    for path in {name.rpartition('.')[0] for name in (*old_names.dropped(), *_OWN)}:
         import_paths.look_up_in(importlib.import_module(path),
                                 functools.partial(_look_up, path, say, set()))
     if importlib.util.find_spec('imp') is None:
@@ -63,8 +45,8 @@ def _look_up(module: str, say: Callable[[str], None], told: set[str], name: str)
     path = f'{module}.{name}'
     if path in _OWN:
         value = _OWN[path]
-    elif path in SAME:
-        home, _, today = SAME[path].rpartition('.')
+    elif path in old_names.dropped():
+        home, _, today = old_names.dropped()[path].rpartition('.')
         value = getattr(importlib.import_module(home), today)
     else:
         raise AttributeError(path)

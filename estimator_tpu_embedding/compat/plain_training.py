@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,7 +12,7 @@ import tensorflow.compat.v1 as tf
 from .. import _legacy, _process, defaults
 from ..errors import Problem
 from ..estimator import without_tpu
-from ..runner.progress import PlainSteps, RunReport, announce
+from ..runner.progress import RunReport, announce
 
 
 def put_in_place() -> None:
@@ -35,9 +36,36 @@ def _limited_and_counted(training: _legacy.Training) -> Iterator[list[tf.train.S
     limit = defaults.current().step_limit
     limiting = [] if limit is None else [tf.train.StopAtStepHook(num_steps=limit)]
     try:
-        yield [*limiting, PlainSteps(report, training.global_step)]
+        yield [*limiting, _Steps(report, training.global_step)]
     finally:
         report.finish()
+
+
+class _Steps(tf.train.SessionRunHook):
+    """Counts the runs of the session of a plain Estimator; each is one step."""
+
+    def __init__(self, report: RunReport, global_step: Any):
+        self._report, self._global_step, self._began = report, global_step, 0.0
+
+    def after_create_session(self, session: tf.Session, coord: Any) -> None:
+        """Finds where the training begins; a session that is made again does not move it."""
+        if not self._report.steps:
+            self._report.first_step = int(session.run(self._global_step))
+
+    def before_run(self, run_context: tf.train.SessionRunContext) -> None:
+        """Starts the clock."""
+        self._began = time.monotonic()
+
+    def after_run(self, run_context: tf.train.SessionRunContext, run_values: Any) -> None:
+        """Counts a step."""
+        self._report.steps += 1
+        self._report.add_run(time.monotonic() - self._began)
+
+    def end(self, session: tf.Session) -> None:
+        """Takes the global step instead: with several workers one run may be many steps."""
+        with contextlib.suppress(tf.errors.OpError, RuntimeError):  # Others may have ended first.
+            made = int(session.run(self._global_step)) - self._report.first_step
+            self._report.steps = max(made, self._report.steps)
 
 
 def _tell_of_workers(estimator: Any) -> None:

@@ -5,24 +5,8 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from ..errors import Problem, UnsupportedError
+from . import old_names
 
-_OF_THE_RUNNER = 'TPUEstimator makes the input threads and the step itself; leave it out.'
-_OF_COLUMNS = 'Give the columns to EmbeddingConfigSpec(feature_columns=...).'
-_REFUSED = {
-    'tpu_estimator': {
-        'CatchInvalidHostcallFunctions': 'Pass the function as host_call of a TPUEstimatorSpec.',
-        'TPUInfeedOutfeedSessionHookForPrediction': _OF_THE_RUNNER,
-        'TensorPacker': 'Features reach the cores as they are; leave it out.',
-        'generate_broadcast_enqueue_ops_fn': _OF_THE_RUNNER,
-        'generate_per_core_enqueue_ops_fn_for_host': _OF_THE_RUNNER,
-        'generate_per_host_enqueue_ops_fn_for_host': _OF_THE_RUNNER,
-        'generate_per_host_v2_enqueue_ops_fn_for_host': _OF_THE_RUNNER},
-    '_tpu_estimator_embedding': {
-        'EmbeddingConfig': _OF_COLUMNS,
-        'get_configs_from_feature_columns': _OF_COLUMNS,
-        'get_full_variable_names': 'etpe inspect lists the variables of a checkpoint.',
-        'get_tpu_embedding_columns': _OF_COLUMNS,
-        'split_inputs': _OF_THE_RUNNER}}
 FEED_OPERATIONS = (
     'InfeedDequeue', 'InfeedDequeueTuple', 'InfeedEnqueue', 'InfeedEnqueuePrelinearizedBuffer',
     'InfeedEnqueueTuple', 'OutfeedDequeue', 'OutfeedDequeueTuple', 'OutfeedDequeueTupleV2',
@@ -58,4 +42,4 @@ def refused(module: str) -> dict[str, Any]:
     A call of it, or of a class derived from it, raises `UnsupportedError`, E930.
     """
     return {name: type(name, (_Refused,), {'remedy': remedy})
-            for name, remedy in _REFUSED[module].items()}
+            for name, remedy in old_names.refused()[module].items()}

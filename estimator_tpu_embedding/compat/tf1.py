@@ -17,20 +17,13 @@ import types
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from . import old_names
+
 VERSION = '1.15.5'
 LIBRARIES = frozenset({  # packages whose present releases use names of TensorFlow 2
     'keras', 'tensorboard', 'tensorflow', 'tensorflow_datasets', 'tensorflow_estimator',
     'tensorflow_addons', 'tensorflow_hub', 'tensorflow_io', 'tensorflow_model_optimization',
     'tensorflow_probability', 'tf_keras'})
-REPLACED = {  # name older than TensorFlow 1.15: its successor in scripts of 2019
-    'pywrap_tensorflow': 'tf.train.NewCheckpointReader, tf.train.load_checkpoint',
-    'mul': 'tf.multiply', 'sub': 'tf.subtract', 'neg': 'tf.negative', 'inv': 'tf.reciprocal',
-    'pack': 'tf.stack', 'unpack': 'tf.unstack', 'select': 'tf.where',
-    'listdiff': 'tf.setdiff1d', 'complex_abs': 'tf.abs', 'batch_matmul': 'tf.matmul',
-    'batch_cholesky': 'tf.cholesky', 'batch_matrix_inverse': 'tf.matrix_inverse',
-    'scalar_summary': 'tf.summary.scalar', 'histogram_summary': 'tf.summary.histogram',
-    'image_summary': 'tf.summary.image', 'audio_summary': 'tf.summary.audio',
-    'merge_summary': 'tf.summary.merge', 'merge_all_summaries': 'tf.summary.merge_all'}
 NO_CONTRIB = ('tf.contrib was removed in TensorFlow 2; "etpe run --contrib" or '
               'install(contrib=True) gives the part of it that jobs for TPUs use')
 
@@ -59,7 +52,8 @@ class TensorFlow1(types.ModuleType):
                 return sys.modules[f'tensorflow.{name}']
         if name == 'contrib':
             raise AttributeError(NO_CONTRIB, name=name, obj=self)
-        advice = f'; use {REPLACED[name]}' if name in REPLACED else ''
+        use = old_names.before_1_15().get(name)
+        advice = f'; use {use}' if use else ''
         raise AttributeError(f'TensorFlow 1.15, as install(tf1=True) gives it, has no tf.{name}'
                              f'{advice}', name=name, obj=self)
 

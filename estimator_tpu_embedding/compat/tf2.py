@@ -21,7 +21,6 @@ from .. import _tf
 from .._tf import distribute
 from ..errors import Problem, quoted
 from ..midlevel import strategy
-from ..midlevel.strategy_extended import InputOptions
 from ..midlevel.tpu_embedding_v2 import TPUEmbedding
 from . import import_paths
 
@@ -36,7 +35,7 @@ def put_in_place() -> None:
     for cls in (strategy.TPUStrategyV2, strategy.TPUStrategy, strategy.TPUStrategyV1):
         setattr(module, cls.__name__, cls)
     import_paths.put('distribute', import_paths.V2_ROOTS, TPUStrategy=strategy.TPUStrategyV2,
-                     InputOptions=InputOptions)
+                     InputOptions=strategy.InputOptions)
     import_paths.put('distribute.experimental', import_paths.V2_ROOTS,
                      TPUStrategy=strategy.TPUStrategy)
     import_paths.put('distribute.experimental', import_paths.V1_ROOTS,

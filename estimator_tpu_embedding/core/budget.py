@@ -51,14 +51,14 @@ def needs_of(plan: Plan) -> list[Need]:
                  tuple(slot.suffix for slot in plan.slots(table.name))) for table in plan.tables]
 
 
-def require_fit(needs: Iterable[Need], memory: Memory | None) -> None:
-    """Refuses tables that do not fit into memory; `None`, if nobody knows, refuses nothing.
+def require_fit(needs: Iterable[Need], memory: Memory) -> None:
+    """Refuses tables that do not fit into memory.
 
     Raises:
       ConfigError: names each table that is too large by itself. If there is none, but all tables
         together are too large, it names the largest ones.
     """
-    problems = list(_problems(list(needs), memory)) if memory is not None else []
+    problems = list(_problems(list(needs), memory))
     if problems:
         raise ConfigError(*problems)
 

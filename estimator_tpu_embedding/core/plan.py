@@ -107,7 +107,7 @@ class Plan:
         """Returns for each host that holds rows its rows as a plan of their own.
 
         That plan has one host and all cores. An id of it is a row of this plan's host. Every table
-        has the combiner sum. Its features are in exchange order, see `hosts/exchange.py`.
+        has the combiner sum. Its features are in exchange order, see `hosts/per_host.py`.
         """
         return {host: self._plan_of_owner(host) for host in range(self.topology.num_hosts)
                 if any(self.partition(table.name).rows_on(host) for table in self.tables)}

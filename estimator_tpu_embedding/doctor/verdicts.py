@@ -13,8 +13,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
-from ..compat import lost_names, private_names, tf1
-from ..compat.contrib import advice
+from ..compat import old_names, tf1
 from . import libraries, successors
 from .findings import (
     FALLBACK,
@@ -319,17 +318,18 @@ def _lost_in_tensorflow(path: str, answer: Answer) -> Reason:
     if found := libraries.in_contrib(path):
         if not found['name']:
             return Reason('E103', 'lost', tf1.NO_CONTRIB)
-        return Reason('E103', 'lost', advice.missing(_OLD_PATH.sub(r'\g<area>.', path)).replace(
-            'install(contrib=True)', 'etpe run --contrib'))
-    if today := private_names.advice(path):
+        missing = old_names.missing_in_contrib(_OLD_PATH.sub(r'\g<area>.', path))
+        return Reason('E103', 'lost', missing.replace('install(contrib=True)',
+                                                      'etpe run --contrib'))
+    if today := old_names.advice(path):
         return Reason('E102', 'moved', today)
-    rule = lost_names.rule_of(path) or lost_names.rule_of(path.replace('tensorflow', 'tf', 1))
+    rule = old_names.rule_of(path) or old_names.rule_of(path.replace('tensorflow', 'tf', 1))
     if rule is not None and rule.fate == 'gone':
         return Reason('E101', 'lost', f'the installed TensorFlow lacks it: {rule.note}')
     name = path.removeprefix('tensorflow.').partition('.')[0]
-    if path.count('.') >= 1 and name in tf1.REPLACED and answer.lacking == f'tensorflow.{name}':
-        return Reason('E101', 'moved',
-                      f'it is older than TensorFlow 1.15{_use(tf1.REPLACED[name])}')
+    use = old_names.before_1_15().get(name)
+    if path.count('.') >= 1 and use and answer.lacking == f'tensorflow.{name}':
+        return Reason('E101', 'moved', f'it is older than TensorFlow 1.15{_use(use)}')
     return Reason('E101', 'lost', f'neither the installed TensorFlow nor etpe run, with any flag, '
                   f'has {_shown(answer.lacking)}')
 

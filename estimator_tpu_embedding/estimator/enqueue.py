@@ -13,8 +13,7 @@ from ..core.plan import Plan
 from ..core.specs import FeatureSpec
 from ..errors import InputShapeError, Problem
 from ..ops.checks import first_values, require
-from ..ops.core_ids import CoreIds
-from ..ops.ids import IdBatch, IdCounts, IdReader
+from ..ops.ids import CoreIds, IdBatch, IdCounts, IdReader
 
 
 class EnqueueData(NamedTuple):

@@ -21,7 +21,7 @@ from ..native import library, plan_attributes
 from . import memory_limits
 from .engine import Engine
 from .native_engine import NativeEngine, make_engine, make_engines
-from .per_host import Owner, PerHostEngine
+from .per_host import PerHostEngine
 from .placement import Placement
 from .stock_engine import StockEngine
 from .table_parts import HostedTable, create_tables, parts_of
@@ -71,8 +71,7 @@ def _make_owners(plan: Plan, variable_names: Mapping[str, str],
             'Leave the choice out.' if kernels.choice == 'stock' else library.remedy()))
     tables, engines = make_engines(plan, variable_names, slot_names, placement,
                                    threads=kernels.threads or 0)
-    return PerHostEngine(plan, tables, {host: Owner(one) for host, one in engines.items()},
-                         placement, skips_nonfinite=skips_nonfinite)
+    return PerHostEngine(plan, tables, engines, placement, skips_nonfinite=skips_nonfinite)
 
 
 def open_engine(plan: Plan, tables: dict[str, HostedTable], kernels: Kernels,

@@ -11,6 +11,8 @@ import pathlib
 import resource
 from collections.abc import Iterator
 
+import psutil
+
 from ..core.budget import Memory
 from ..proto import files
 
@@ -21,31 +23,23 @@ _MOST = 2**20
 _UNLIMITED = 2**60
 
 
-def limit() -> Memory | None:
-    """Returns the tightest limit, or `None` if the system says nothing."""
-    return min(_limits(), key=lambda memory: memory.bytes, default=None)
+def limit() -> Memory:
+    """Returns the tightest limit."""
+    return min(_limits(), key=lambda memory: memory.bytes)
 
 
 def _limits() -> Iterator[Memory]:
-    yield from _of_process()
-    machine = figures('/proc/meminfo')
-    swap = machine.get('SwapTotal', 0)
-    if 'MemTotal' in machine:
-        yield Memory(machine['MemTotal'] + swap, 'the memory and swap of this machine')
+    taken = psutil.Process().memory_info()
+    for name, field in (('RLIMIT_AS', 'vms'), ('RLIMIT_DATA', 'data')):
+        soft, _ = resource.getrlimit(getattr(resource, name))
+        if soft != resource.RLIM_INFINITY:
+            yield Memory(max(soft - getattr(taken, field), 0), f'what is left of {name}')
+    swap = psutil.swap_memory().total
+    yield Memory(psutil.virtual_memory().total + swap, 'the memory and swap of this machine')
     for path in _files_of_groups(text_of('/proc/self/cgroup')):
         number = text_of(str(path)).strip()
         if number.isdecimal() and int(number) < _UNLIMITED:
             yield Memory(int(number) + swap, f'the limit in {path}' + (' and swap' * bool(swap)))
-
-
-def _of_process() -> Iterator[Memory]:
-    """Yields, for each limit that a shell sets by `ulimit`, the part not used yet."""
-    taken = figures('/proc/self/status')
-    for name, kind, field in (('RLIMIT_AS', resource.RLIMIT_AS, 'VmSize'),
-                              ('RLIMIT_DATA', resource.RLIMIT_DATA, 'VmData')):
-        soft, _ = resource.getrlimit(kind)
-        if soft != resource.RLIM_INFINITY:
-            yield Memory(max(soft - taken.get(field, 0), 0), f'what is left of {name}')
 
 
 def _files_of_groups(listing: str) -> Iterator[pathlib.Path]:
@@ -66,17 +60,6 @@ def _files_of_groups(listing: str) -> Iterator[pathlib.Path]:
         # In a container the path may be the one of the system outside, which does not exist here.
         for end in range(len(parts) + 1) if '..' not in parts else (0,):
             yield root.joinpath(*parts[:end], name)
-
-
-def figures(path: str) -> dict[str, int]:
-    """Reads the lines `name: 12 kB` of a file; returns bytes by name."""
-    found = {}
-    for line in text_of(path).splitlines():
-        name, _, value = line.partition(':')
-        number, _, unit = value.strip().partition(' ')
-        if unit == 'kB' and number.isdecimal():
-            found[name] = 1024 * int(number)
-    return found
 
 
 def text_of(path: str) -> str:

@@ -26,6 +26,7 @@ from ..native.plan_attributes import attributes, tables_of_parts
 from ..ops import checks
 from ..ops.checks import not_inlined
 from .engine import Activations, CoreBatch, Engine, at_step, numbers_of_distinct, require_finite
+from .operation_devices import PYTHON
 from .placement import Placement, on
 from .table_parts import HostedTable, create_tables, hosts_of_parts, parts_of, tables_at
 
@@ -261,9 +262,6 @@ def _require_parts_in_order(tables: Mapping[str, HostedTable], numbers: Iterable
 _HARMLESS = ('ReadVariableOp', 'DisableCopyOnRead', 'VariableShape', 'EteLookup', 'EteUpdate')
 """The operations that read tables, or write the memory of the engine."""
 
-_PYTHON = ('EagerPyFunc', 'PyFunc')
-"""The operations that call Python functions, which take no handles."""
-
 
 class _Place(NamedTuple):
     attached: str
@@ -306,5 +304,6 @@ class AttachedIn:
         return [*(operation for handle in self._handles
                   for operation in graph.capture(handle).consumers()
                   if operation.type not in _HARMLESS),
+                # They take no handles.
                 *(operation for operation in graph.get_operations()
-                  if operation.type in _PYTHON)]
+                  if operation.type in PYTHON)]

@@ -1,106 +1,108 @@
 """An engine made of one owner per host: cores and owners exchange ids, sums and gradients.
 
-The hosts may be tasks of a cluster. A core splits its ids by owners. Each owner sums the rows that
-it holds, and the core adds the sums in the order of hosts. Gradients go the other way. No owner
-writes before all have examined their gradients, so all refuse a step or none does.
+The hosts may be tasks of a cluster, and each owns its rows. A core splits its ids by owners. Each
+owner sums the rows that it holds, and the core adds the sums in the order of hosts. Gradients go
+the other way. No owner writes before all have examined their gradients, so all refuse a step or
+none does.
+
+Features travel in *exchange order*: sorted by the width of their rows, otherwise in the order of
+the plan. An owner sums the ids of a *group*. That is a sample, or a distinct row if rows are fewer,
+for each feature, owner and step by itself. For example, 2 samples with the ids 5, 7 and 5 of one
+owner are 2 groups either way, and go by sample; with the ids 5 and 5 they are the one group of
+row 5. `native/src/message.h` has the form of a message to an owner. `native/src/exchange.h` has
+that of what the core keeps: the *links* between groups and samples, and the *scales* of samples.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import tensorflow.compat.v1 as tf
 
 from ..core.plan import Plan
 from ..native import library
+from ..native.plan_attributes import layout_attributes
 from ..ops import packing
-from . import exchange
+from ..ops.ids import IdBatch
 from .engine import Activations, CoreBatch, require_finite
 from .native_engine import NativeEngine
 from .placement import Placement, on
 from .table_parts import HostedTable
 
 
-class Owner:
-    """Holds the rows of one host, on its device: an engine that messages of `exchange` reach.
+class Split(NamedTuple):
+    """The ids of one core and step, split by owners.
 
-    It looks up the ids of a message, and sends sums back. For an update it gets gradients of the
-    same groups. It refuses a message that is none, whatever is in it.
+    Attributes:
+      messages: to each owner, int32.
+      links: of each owner, int32.
+      scales: of the samples, float32.
     """
 
-    def __init__(self, engine: NativeEngine):
-        self.plan = engine.plan
-        self.kinds = [tf.int32, tf.int32]  # Grouped ids; how many samples each feature has.
-        self.open, self.load = engine.open, engine.load
-        self._engine = engine
-
-    def pack(self, message: tf.Tensor) -> list[tf.Tensor]:
-        """Returns the ids of a message in the form of this owner."""
-        return list(library.load().ete_group_message(engine=self._engine.handle, message=message))
-
-    def rows_touched(self, packed: Sequence[Sequence[tf.Tensor]]) -> dict[str, tf.Tensor]:
-        """Returns for each table how many of this owner's rows all cores looked up."""
-        return self._engine.rows_touched([[grouped] for grouped, _ in packed])
-
-    def lookup(self, packed: Sequence[tf.Tensor]) -> tf.Tensor:
-        """Returns the sums of the ids that `pack` gave."""
-        grouped, lengths = packed
-        sums = library.load().ete_lookup_parts(
-            engine=self._engine.now_attached(), grouped=grouped, lengths=lengths, handles=[])
-        sums.set_shape([None])  # So that it can be packed with others.
-        return sums
-
-    def count_nonfinite(self, packed: Sequence[Sequence[tf.Tensor]],
-                        gradients: Sequence[tf.Tensor]) -> tf.Tensor:
-        """Returns how many elements of each table's gradients are not finite: int32 `[tables]`.
-
-        Args:
-          packed: for each core the result of `pack`.
-          gradients: for each core the gradients of its groups.
-        """
-        return tf.ensure_shape(
-            library.load().ete_count_parts(
-                engine=self._engine.handle, **_parts_of_update(packed, gradients)),
-            [len(self.plan.tables)])
-
-    def write(self, packed: Sequence[Sequence[tf.Tensor]], gradients: Sequence[tf.Tensor],
-              rates: Mapping[str, tf.Tensor], step: tf.Tensor) -> tf.Tensor:
-        """Changes rows; evaluating the result, `True`, does so. The caller has seen all counts."""
-        done = library.load().ete_update_parts(
-            engine=self._engine.now_attached(), counted=[0], handles=[],
-            rates=tf.stack([rates[table.name] for table in self.plan.tables]),
-            **_parts_of_update(packed, gradients))
-        with tf.control_dependencies([done]):
-            attached = self._engine.require_attached(step)
-        with tf.control_dependencies([attached]):
-            return tf.constant(True)
+    messages: list[tf.Tensor]
+    links: list[tf.Tensor]
+    scales: tf.Tensor
 
 
-def _parts_of_update(packed: Sequence[Sequence[tf.Tensor]], gradients: Sequence[tf.Tensor]
-                     ) -> dict[str, list[tf.Tensor]]:
-    """Returns the lists that the operations of an update take, by name."""
-    return {'grouped': [grouped for grouped, _ in packed],
-            'lengths': [lengths for _, lengths in packed], 'parts': list(gradients)}
+def split(plan: Plan, batch: Mapping[str, IdBatch], num_owners: int) -> Split:
+    """Splits the ids of one core; refuses ids beyond a table."""
+    features = plan.features_by_width()
+    own = [batch[feature.name] for feature in features]
+    messages, links, scales = library.load().ete_split(
+        samples=[one.samples for one in own], ids=[one.ids for one in own],
+        weights=[tf.ones_like(one.ids, tf.float32) if one.weights is None else one.weights
+                 for feature, one in zip(features, own) if feature.weight_feature],
+        H=num_owners, **layout_attributes(plan, features))
+    return Split([_vector(each) for each in messages], [_vector(each) for each in links],
+                 _vector(scales))
+
+
+def merge(plan: Plan, sums: Sequence[tf.Tensor], links: Sequence[tf.Tensor], scales: tf.Tensor
+          ) -> dict[str, tf.Tensor]:
+    """Returns the activations of a core: the sums of owners, added in their order, then scaled."""
+    features = plan.features_by_width()
+    merged = library.load().ete_merge(
+        sums=sums, links=links, scales=scales, F=len(features), **layout_attributes(plan, features))
+    return {feature.name: tf.reshape(one, plan.output_shape(feature))
+            for feature, one in zip(features, merged)}
+
+
+def spread(plan: Plan, gradients: Mapping[str, tf.Tensor], links: Sequence[tf.Tensor],
+           scales: tf.Tensor) -> list[tf.Tensor]:
+    """Returns for each owner the gradients of the activations of a core, scaled and flat."""
+    features = plan.features_by_width()
+    return [_vector(each) for each in library.load().ete_spread(
+        gradients=[gradients[feature.name] for feature in features],
+        links=links, scales=scales, **layout_attributes(plan, features))]
+
+
+def _vector(tensor: tf.Tensor) -> tf.Tensor:
+    """Tells TensorFlow that a tensor is a vector, so that it can be packed with others."""
+    tensor.set_shape([None])
+    return tensor
 
 
 class PerHostEngine:
-    """Executes a plan by owners. See `engine.Engine` for the verbs.
+    """Executes a plan by an engine per host, the owners. See `engine.Engine` for the verbs.
 
-    The packed tensors are what a core keeps, then what each owner keeps; see `places`.
+    The packed tensors are what a core keeps, then what each owner keeps; see `places`. An owner
+    keeps the grouped ids of its message, and how many samples each feature has. It refuses a
+    message that is none, whatever is in it.
     """
 
     kernels = 'native'
 
-    def __init__(self, plan: Plan, tables: dict[str, HostedTable], owners: Mapping[int, Owner],
-                 placement: Placement, *, skips_nonfinite: bool = False):
+    def __init__(self, plan: Plan, tables: dict[str, HostedTable],
+                 owners: Mapping[int, NativeEngine], placement: Placement, *,
+                 skips_nonfinite: bool = False):
         """Executes a plan in the default graph by the owner of each host that holds rows."""
         self.plan, self.tables, self.placement = plan, tables, placement
         self._owners = dict(sorted(owners.items()))
         self._skips_nonfinite = skips_nonfinite
         self._kept = len(owners) + 1
-        self.kinds = [tf.int32] * len(owners) + [tf.float32] + [
-            kind for owner in self._owners.values() for kind in owner.kinds]
+        self.kinds = [tf.int32] * len(owners) + [tf.float32] + [tf.int32, tf.int32] * len(owners)
 
     def open(self) -> tf.Operation:
         return tf.group(*[owner.open() for owner in self._owners.values()])
@@ -111,15 +113,14 @@ class PerHostEngine:
     def places(self, core: int) -> list[str]:
         """Returns the device of each packed tensor of a core: the core's or an owner's."""
         return [self.placement.core(core)] * self._kept + [
-            self.placement.host(host) for host, owner in self._owners.items()
-            for _ in owner.kinds]
+            self.placement.host(host) for host in self._owners for _ in range(2)]
 
     def pack(self, batch: CoreBatch) -> list[tf.Tensor]:
-        split = exchange.split(self.plan, batch, len(self._owners))
-        packed = [*split.links, split.scales]
-        for (host, owner), message in zip(self._owners.items(), split.messages):
+        messages, links, scales = split(self.plan, batch, len(self._owners))
+        packed = [*links, scales]
+        for (host, owner), message in zip(self._owners.items(), messages):
             with on(self.placement.host(host)):
-                packed += owner.pack(message)
+                packed += library.load().ete_group_message(engine=owner.handle, message=message)
         return packed
 
     def rows_touched(self, packed: Sequence[Sequence[tf.Tensor]]) -> dict[str, tf.Tensor]:
@@ -127,36 +128,39 @@ class PerHostEngine:
         by_core = [self._parts_of(of_core)[2] for of_core in packed]
         for (host, owner), parts in zip(self._owners.items(), zip(*by_core)):
             with on(self.placement.host(host)):
-                for name, count in owner.rows_touched(parts).items():
+                for name, count in owner.rows_touched([[grouped] for grouped, _ in parts]).items():
                     found[name].append(count)
         return {name: tf.add_n(counts) for name, counts in found.items()}
 
     def lookup(self, packed: Sequence[tf.Tensor]) -> Activations:
         links, scales, parts = self._parts_of(packed)
         sums = []
-        for (host, owner), own in zip(self._owners.items(), parts):
+        for (host, owner), (grouped, lengths) in zip(self._owners.items(), parts):
             with on(self.placement.host(host)):
-                sums.append(owner.lookup(own))
-        merged = exchange.merge(self.plan, sums, links, scales)
+                sums.append(_vector(library.load().ete_lookup_parts(
+                    engine=owner.now_attached(), grouped=grouped, lengths=lengths, handles=[])))
+        merged = merge(self.plan, sums, links, scales)
         return {feature.name: merged[feature.name] for feature in self.plan.features}
 
     def update(self, packed: Sequence[Sequence[tf.Tensor]], gradients: Sequence[Activations],
                rates: Mapping[str, tf.Tensor], step: tf.Tensor) -> tf.Tensor:
-        spread, kept = [], []
+        sent, kept = [], []
         for core, (of_core, gradient) in enumerate(zip(packed, gradients)):
             links, scales, parts = self._parts_of(of_core)
             with on(self.placement.core(core)):
-                spread.append(exchange.spread(self.plan, gradient, links, scales))
+                sent.append(spread(self.plan, gradient, links, scales))
             kept.append(parts)
         counts, updates = {}, {}
         for number, (host, owner) in enumerate(self._owners.items()):
             own_rates, own_step = self._sent(host, rates, step)
             with on(self.placement.host(host)):
+                grouped, lengths = zip(*[parts[number] for parts in kept])
                 # Copies here: what a condition reads from elsewhere crosses once more for it.
-                own = [parts[number] for parts in kept], [
-                    tf.identity(parts[number]) for parts in spread]
-                counts[host] = owner.count_nonfinite(*own)
-                updates[host] = functools.partial(owner.write, *own, own_rates, own_step)
+                own = {'grouped': grouped, 'lengths': lengths,
+                       'parts': [tf.identity(parts[number]) for parts in sent]}
+                counts[host] = tf.ensure_shape(library.load().ete_count_parts(
+                    engine=owner.handle, **own), [len(owner.plan.tables)])
+                updates[host] = functools.partial(_write, owner, own, own_rates, own_step)
         bad = self._counted(counts)
         names = [table.name for table in self.plan.tables]
         required = [] if self._skips_nonfinite else [require_finite(names, bad, step)]
@@ -181,12 +185,11 @@ class PerHostEngine:
             return dict(zip(names, arrived)), own_step
 
     def _parts_of(self, packed: Sequence[tf.Tensor]
-                  ) -> tuple[list[tf.Tensor], tf.Tensor, list[list[tf.Tensor]]]:
+                  ) -> tuple[list[tf.Tensor], tf.Tensor, list[tuple[tf.Tensor, tf.Tensor]]]:
         """Returns the links, the scales, and what each owner keeps."""
         *links, scales = packed[:self._kept]
         rest = iter(packed[self._kept:])
-        return links, scales, [[next(rest) for _ in owner.kinds]
-                               for owner in self._owners.values()]
+        return links, scales, list(zip(rest, rest))
 
     def _counted(self, by_host: Mapping[int, tf.Tensor]) -> tf.Tensor:
         """Adds up counts per table of owners: int32, one per table of the plan."""
@@ -196,3 +199,15 @@ class PerHostEngine:
                        for table in self._owners[host].plan.tables]
             totals = tf.tensor_scatter_nd_add(totals, [[number] for number in numbers], counts)
         return totals
+
+
+def _write(owner: NativeEngine, own: Mapping[str, Sequence[tf.Tensor]],
+           rates: Mapping[str, tf.Tensor], step: tf.Tensor) -> tf.Tensor:
+    """Changes rows of an owner; evaluating the result, `True`, does so. All counts were seen."""
+    done = library.load().ete_update_parts(
+        engine=owner.now_attached(), counted=[0], handles=[],
+        rates=tf.stack([rates[table.name] for table in owner.plan.tables]), **own)
+    with tf.control_dependencies([done]):
+        attached = owner.require_attached(step)
+    with tf.control_dependencies([attached]):
+        return tf.constant(True)

@@ -9,12 +9,12 @@ to the next. The notes stay readable after the engines are closed.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import tensorflow as tf
 
 from .. import _tf
-from ..native.eager_variable import OwnedVariable, read
+from ..native.eager_variable import read, small_variable
 
 _NO_STRETCH = [-math.inf, -math.inf]
 _records: list[FunctionSteps] = []
@@ -33,12 +33,12 @@ class StepClock:
 
     def __init__(self) -> None:
         """Makes the variables, in the context of the caller."""
-        self._count = _state(0, tf.int64)
+        self._count = small_variable(0, tf.int64)
         # In seconds: minus the time of the first step, and the time of the last. So one
         # operation, a maximum, notes both.
-        self._stretch = _state(_NO_STRETCH, tf.float64)
+        self._stretch = small_variable(_NO_STRETCH, tf.float64)
         # Of former stretches: timed steps, their seconds, and all steps.
-        self._sums = _state([0, 0, 0], tf.float64)
+        self._sums = small_variable([0, 0, 0], tf.float64)
 
     def begin_step(self) -> tf.Tensor:
         """Notes the time of a step; returns its number, an int64 scalar from 1 on.
@@ -130,7 +130,3 @@ def totals() -> list[Total]:
     with _tf.eager_mode():
         return [Total(one.batch_size, one.kernels, one.trained.figures(), one.looked_up.figures())
                 for one in _records if one.is_eager]
-
-
-def _state(value: Any, dtype: tf.DType) -> OwnedVariable:
-    return OwnedVariable(initial_value=value, trainable=False, dtype=dtype)

@@ -22,7 +22,7 @@ import tensorflow.compat.v1 as tf
 
 from .. import _tf
 from ..ops import packing
-from .placed_graph import Devices, functions_of
+from .operation_devices import Devices, functions_of
 from .placement import on
 
 _WRITES = ('Assign', 'ResourceApply', 'ResourceSparseApply', 'ResourceScatter',

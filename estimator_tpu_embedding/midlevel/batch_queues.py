@@ -11,19 +11,17 @@ more drops them.
 
 from __future__ import annotations
 
-import collections
-import dataclasses
 import functools
-import weakref
 from collections.abc import Callable, Sequence
 
 import tensorflow as tf
 
 from ..errors import CallError, Problem
-from ..native.eager_variable import OwnedVariable, read
+from ..native.eager_variable import OwnedVariable, read, small_variable
 from ..ops import checks
 from ..ops.checks import not_inlined
 from .table_variables import on_host
+from .traced_calls import OpenCalls
 
 INFERENCE, TRAINING, EITHER = 0, 1, 2
 """The uses of a batch: it gets no gradients, it must get some, or it may."""
@@ -31,8 +29,12 @@ INFERENCE, TRAINING, EITHER = 0, 1, 2
 CAPACITY = 64
 """Batches per replica that may wait to be dequeued."""
 
-_USES = [INFERENCE, TRAINING, INFERENCE, INFERENCE, EITHER, EITHER]
-"""What is kept of a batch of each use: first where no apply_gradients follows, then where one does.
+_KEPT_AS = [INFERENCE, TRAINING, INFERENCE, INFERENCE, EITHER, EITHER]
+"""The use as which a batch waits for gradients, by the use with which it was enqueued.
+
+The first three are for graphs in which no apply_gradients follows, the others for those where one
+does. There only an unrelated failure can leave it out, so no batch must get gradients. Where none
+follows, a batch with a name gets none.
 """
 
 _NO_BATCH = Problem(
@@ -54,7 +56,7 @@ def use_of(training: bool | tf.Tensor, name: str | None) -> int | tf.Tensor:
     return tf.where(tf.cast(training, tf.bool), TRAINING, INFERENCE)
 
 
-class Pairing:
+class BatchQueues:
     """The batches of one object, by replica, in the order of their `enqueue`.
 
     Every step comes through here, and the time of a small step is the number of its operations. So
@@ -73,19 +75,19 @@ class Pairing:
         """
         self._note_inference = note_inference
         self._everywhere = range(replicas)
-        self._enqueued = [tf.queue.FIFOQueue(CAPACITY, [tf.int32, *kinds])
-                          for _ in self._everywhere]
+        self._queues = [tf.queue.FIFOQueue(CAPACITY, [tf.int32, *kinds])
+                        for _ in self._everywhere]
         # By replica: the use of the batch that was looked up last, and INFERENCE if none is kept.
-        self._kept = _state([INFERENCE] * replicas)
+        self._kept = _numbers([INFERENCE] * replicas)
         self._looked_up = [[_vector(kind) for kind in kinds] for _ in self._everywhere]
         # The number of waiting batches that the graph that enqueued them does not dequeue.
-        self._left = _state([0] * replicas)
-        self._followed_enqueues, self._followed_dequeues = Followed(), Followed()
+        self._left = _numbers([0] * replicas)
+        self._open_enqueues, self._open_dequeues = OpenCalls(), OpenCalls()
         # Functions, not copies, because each is used in many checks.
         self._give_up = [not_inlined(functools.partial(self._empty, replica))
                          for replica in self._everywhere]
-        self._refuse = [not_inlined(functools.partial(self._refuse_second, replica))
-                        for replica in self._everywhere]
+        self._pass = [not_inlined(functools.partial(self._keep_nothing, replica))
+                      for replica in self._everywhere]
 
     def put(self, packed: Sequence[Sequence[tf.Tensor]], replicas: Sequence[int],
             use: int | tf.Tensor) -> None:
@@ -93,8 +95,8 @@ class Pairing:
 
         `use` is an int32 scalar, one of the constants above.
         """
-        self._followed_enqueues.interrupt(replicas)
-        expected = self._followed_enqueues.add_counts(replicas, _rows(self._left, replicas))
+        self._open_enqueues.interrupt(replicas)
+        expected = self._open_enqueues.add_counts(replicas, _rows(self._left, replicas))
         sizes = self._sizes(replicas)
         fits = sizes < CAPACITY
         fine = fits & tf.equal(sizes, expected)
@@ -107,12 +109,12 @@ class Pairing:
                     'E557', 'enqueue', f'at most {CAPACITY} batches of a replica may wait to be '
                     'dequeued', remedy='Call dequeue once for each enqueue. All that waited is '
                     'given up.'), got='one more')])
-        followed = self._followed_enqueues.add(replicas, tf.get_static_value(use))
+        followed = self._open_enqueues.add(replicas, tf.get_static_value(use))
         ready = [tensor for batch in packed for tensor in batch]
         with tf.control_dependencies([checked, *ready]):
             self._count_left(replicas, tf.fill([len(replicas)], 1 - followed))
             for replica, batch in zip(replicas, packed):
-                self._enqueued[replica].enqueue([use, *batch])
+                self._queues[replica].enqueue([use, *batch])
 
     def take(self, replica: int) -> tuple[tf.Tensor, list[tf.Tensor]]:
         """Takes the oldest batch of a replica, and keeps it for gradients if it may get any.
@@ -121,24 +123,22 @@ class Pairing:
           The use of the batch, and its packed ids. To evaluate them fails with E554 if there is no
           batch, and with E555 if the batch before must still get its gradients.
         """
-        waiting = self._enqueued[replica]
+        waiting = self._queues[replica]
         with tf.control_dependencies([checks.require(waiting.size() > 0, Problem(
                 'E554', f'dequeue in replica {replica}', 'there must be a batch that was enqueued '
                 'and not yet dequeued', remedy='Call enqueue before dequeue, once for each '
                 'dequeue, by the same name, in the same thread.'), got='none')]):
             use, *packed = waiting.dequeue()
-            is_followed, use_if_known = self._followed_enqueues.remove(replica)
+            is_followed, use_if_known = self._open_enqueues.remove(replica)
             if not is_followed:
                 self._count_left([replica], [-1])
-        # If apply_gradients follows, only an unrelated failure can leave it out. For a name, this
-        # alone decides the use of its batch.
-        followed = self._followed_dequeues.add([replica], use_if_known)
-        use = tf.gather(_USES, followed * 3 + tf.ensure_shape(use, []))
+        followed = self._open_dequeues.add([replica], use_if_known)
+        use = tf.gather(_KEPT_AS, followed * 3 + tf.ensure_shape(use, []))
         before = _rows(self._kept, replica)
         with tf.control_dependencies([tf.cond(
                 tf.not_equal(use, INFERENCE) & tf.not_equal(before, TRAINING),
                 functools.partial(self._keep, replica, use, packed),
-                lambda: _silent(self._refuse[replica](use)))]):
+                lambda: _silent(self._pass[replica](use)))]):
             return tf.identity(use), [tf.identity(tensor) for tensor in packed]
 
     def take_looked_up(self) -> list[list[tf.Tensor]]:
@@ -151,8 +151,8 @@ class Pairing:
           CallError: if the same graph dequeued an earlier batch that must get its gradients too.
         """
         for replica in self._everywhere:
-            self._followed_dequeues.remove(replica, newest=True)
-            if self._followed_dequeues.is_open(replica, TRAINING):
+            self._open_dequeues.remove(replica, newest=True)
+            if self._open_dequeues.is_open(replica, TRAINING):
                 raise CallError(Problem(
                     'E555', 'apply_gradients', 'a batch that is enqueued with training=True needs '
                     'one apply_gradients before the next one is dequeued', 'two of dequeue',
@@ -183,8 +183,11 @@ class Pairing:
         self._note_kept(replica, use)
         return tf.constant(0)
 
-    def _refuse_second(self, replica: int, use: tf.Tensor) -> tf.Tensor:
-        """Keeps nothing; says why if this batch may get gradients, and gives up the one before."""
+    def _keep_nothing(self, replica: int, use: tf.Tensor) -> tf.Tensor:
+        """Keeps nothing of a batch, because it gets no gradients, or the one before must get some.
+
+        In the second case both are given up. The result says so; it is `''` in the first case.
+        """
         def give_up() -> tf.Tensor:
             with tf.control_dependencies([self._note_kept(replica, INFERENCE)]):
                 return checks.first_message(lambda: checks.require(tf.constant(False), Problem(
@@ -211,7 +214,7 @@ class Pairing:
 
     def _sizes(self, replicas: Sequence[int]) -> tf.Tensor:
         """Returns how many batches of some replicas wait to be dequeued."""
-        return tf.stack([self._enqueued[replica].size() for replica in replicas])
+        return tf.stack([self._queues[replica].size() for replica in replicas])
 
     def _unless(self, fine: tf.Tensor, replicas: Sequence[int],
                 fail: Callable[[], list[tf.Operation]]) -> tf.Tensor:
@@ -223,7 +226,7 @@ class Pairing:
 
     def _empty(self, replica: int) -> tf.Tensor:
         """Gives up the batches of a replica."""
-        queue = self._enqueued[replica]
+        queue = self._queues[replica]
         tf.while_loop(lambda _: queue.size() > 0,
                       lambda _: [tf.ensure_shape(queue.dequeue()[0], [])], [tf.constant(0)])
         left = tf.raw_ops.ResourceScatterUpdate(
@@ -238,6 +241,12 @@ def _silent(message: tf.Tensor) -> tf.Tensor:
         return tf.constant(0)
 
 
+def _numbers(values: list[int]) -> OwnedVariable:
+    """Creates a variable that outlives graphs and that no strategy replicates."""
+    with on_host():
+        return small_variable(values, tf.int32)
+
+
 def _vector(kind: tf.DType) -> OwnedVariable:
     """Creates such a variable for packed ids, of any number."""
     with on_host():
@@ -249,77 +258,3 @@ def _rows(variable: OwnedVariable, replicas: int | Sequence[int]) -> tf.Tensor:
     """Returns the numbers of replicas, in the shape of `replicas`."""
     return tf.raw_ops.ResourceGather(
         resource=variable.handle, indices=tf.constant(replicas), dtype=variable.dtype)
-
-
-@dataclasses.dataclass(frozen=True, slots=True, eq=False)
-class _Call:
-    """A call in a graph.
-
-    Attributes:
-      followed: int32, 1 if the counterpart follows, otherwise 0; final once the graph is traced.
-      use: the use of the batch, `None` if it is known only when the graph is executed.
-    """
-
-    followed: OwnedVariable
-    use: int | None
-
-
-class Followed:
-    """Tells which calls are followed by their counterpart in the same graph, by replica.
-
-    The counterpart of `enqueue` is `dequeue`. The counterpart of `dequeue` is `apply_gradients`.
-    """
-
-    def __init__(self) -> None:
-        self._open: weakref.WeakKeyDictionary[tf.Graph, dict[int, list[_Call]]] = (
-            weakref.WeakKeyDictionary())
-        self._all: list[_Call] = []  # Graphs do not keep variables.
-        self._interrupted: set[int] = set()
-
-    def add_counts(self, replicas: Sequence[int], numbers: tf.Tensor) -> tf.Tensor:
-        """Adds to the number of each replica how many calls so far are followed in the graph."""
-        calls = [self._of_graph()[replica] for replica in replicas]
-        if not any(calls):
-            return numbers
-        return numbers + tf.stack([tf.add_n([tf.constant(0), *(
-            read(call.followed) for call in own)]) for own in calls])
-
-    def interrupt(self, replicas: Sequence[int]) -> None:
-        """Treats calls outside as not followed, if a loop, a condition or a function calls too."""
-        graph = getattr(tf.compat.v1.get_default_graph(), 'outer_graph', None)
-        while graph is not None:
-            for replica in replicas:
-                self._interrupted.update(map(id, self._open.get(graph, {}).get(replica, ())))
-            graph = getattr(graph, 'outer_graph', None)
-
-    def add(self, replicas: Sequence[int], use: int | None) -> tf.Tensor:
-        """Notes a call; returns `_Call.followed`."""
-        call = _Call(_state(0), use)
-        for replica in replicas:
-            self._of_graph()[replica].append(call)
-        self._all.append(call)
-        return read(call.followed)
-
-    def remove(self, replica: int, *, newest: bool = False) -> tuple[bool, int | None]:
-        """Notes the counterpart of an open call; returns whether there is one, and its use."""
-        calls = self._of_graph()[replica]
-        call = calls.pop(-1 if newest else 0) if calls else None
-        if call is None or id(call) in self._interrupted:
-            return False, None
-        with on_host():
-            call.followed.assign(1)
-        return True, call.use
-
-    def is_open(self, replica: int, use: int) -> bool:
-        """Returns whether a call of this use is open."""
-        return any(call.use == use for call in self._of_graph()[replica])
-
-    def _of_graph(self) -> dict[int, list[_Call]]:
-        return self._open.setdefault(tf.compat.v1.get_default_graph(),
-                                     collections.defaultdict(list))
-
-
-def _state(value: int | list[int]) -> OwnedVariable:
-    """Creates a variable that outlives graphs and that no strategy replicates."""
-    with on_host():
-        return OwnedVariable(initial_value=value, trainable=False, dtype=tf.int32)

@@ -1,13 +1,7 @@
-"""The replicas of a strategy, and where in them the calls of a look-up may be made.
-
-A TPU runs the Python of a step once, here every replica does. A program that names its calls by a
-counter names them differently in each replica. Each replica makes the same calls in the same order,
-so its k-th new name stands for the k-th of replica 0.
-"""
+"""The replicas of a strategy, and where in them the calls of a look-up may be made."""
 
 from __future__ import annotations
 
-import collections
 import re
 import weakref
 from collections.abc import Callable, Sequence
@@ -201,48 +195,3 @@ def is_rehearsal() -> bool:
 def is_outside_of_replicas() -> bool:
     """Whether this code runs once for all replicas, and not within `strategy.run`."""
     return not tf.distribute.has_strategy() or tf.distribute.in_cross_replica_context()
-
-
-class CallNames:
-    """The names that replicas have used in each function, and what they stand for.
-
-    >>> names = CallNames()
-    >>> names.common('1', 0), names.common('2', 0)
-    ('1', '2')
-    >>> names.common('3', 1), names.common('4', 1), names.common('3', 1)
-    ('1', '2', '1')
-    """
-
-    def __init__(self) -> None:
-        # By function and replica: what each name that may be counted stands for.
-        self._counted: weakref.WeakKeyDictionary[
-            tf.Graph, collections.defaultdict[int, dict[str, str]]] = weakref.WeakKeyDictionary()
-        # By function: names that were used outside of replicas, which stand for themselves.
-        self._of_all: weakref.WeakKeyDictionary[tf.Graph, set[str]] = weakref.WeakKeyDictionary()
-
-    def common(self, name: str | None, replica: int, *, outside: bool = False) -> str | None:
-        """Returns the name by which replica 0 makes this call; `None` is the same in all.
-
-        Replica 0 makes its k-th call first. Calls `outside` of replicas come once, perhaps not in
-        the same order for each replica, so a new name there is the same in all.
-        """
-        if name is None:
-            return None
-        function = traced_function()
-        counted = self._counted.setdefault(function, collections.defaultdict(dict))
-        of_all = self._of_all.setdefault(function, set())
-        own, of_first = counted[replica], list(counted[0])
-        if name not in own and (outside or name in of_all):
-            of_all.add(name)
-            return name
-        if name not in own:
-            own[name] = of_first[len(own)] if replica and len(own) < len(of_first) else name
-        return own[name]
-
-
-def traced_function() -> tf.Graph:
-    """Returns the graph of the outermost function that is being traced."""
-    graph = tf.compat.v1.get_default_graph()
-    while getattr(getattr(graph, 'outer_graph', None), 'building_function', False):
-        graph = graph.outer_graph
-    return graph

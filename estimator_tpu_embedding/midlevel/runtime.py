@@ -19,9 +19,10 @@ from ..hosts.step_clock import FunctionSteps
 from ..hosts.table_parts import HostedTable
 from ..native.eager_variable import OwnedVariable
 from ..ops import checks
-from .batch_queues import INFERENCE, Pairing
-from .replicas import CallNames, is_outside_of_replicas, traced_function
+from .batch_queues import INFERENCE, BatchQueues
+from .replicas import is_outside_of_replicas
 from .table_variables import HOST, PARAMETERS, on_host
+from .traced_calls import CallNames, traced_function
 
 
 class Runtime:
@@ -46,7 +47,7 @@ class Runtime:
         self.kernels, self.kinds = self._engine.kernels, self._engine.kinds
         self._features = features  # The plan has them in another order.
         self._names = CallNames()
-        self._pairings: dict[str | None, Pairing] = {}
+        self._queues: dict[str | None, BatchQueues] = {}
         self._flush = tf.function(self._pending.make, autograph=False)
         self._rates_have_variables = False
 
@@ -57,19 +58,19 @@ class Runtime:
 
     def enqueue(self, found: Sequence[Sequence[tf.Tensor]], replicas: Sequence[int],
                 use: int | tf.Tensor, name: str | None) -> None:
-        """Hands over the packed ids of some replicas, if nothing is wrong; see `Pairing.put`.
+        """Hands over the packed ids of some replicas, if nothing is wrong; see `BatchQueues.put`.
 
         `found` has for each of the replicas a result of `Batches.pack`.
         """
         with tf.device(HOST), tf.control_dependencies(
                 [checks.require_silence(message) for message, *_ in found]):
-            self._pairing(name, replicas[0]).put([packed for _, *packed in found], replicas, use)
+            self._queues_of(name, replicas[0]).put([packed for _, *packed in found], replicas, use)
 
     def lookup(self, replica: int, name: str | None) -> Activations:
         """Looks up the oldest batch of a replica and a name."""
         self._interrupt()
         with tf.device(HOST):
-            use, packed = self._pairing(name, replica).take(replica)
+            use, packed = self._queues_of(name, replica).take(replica)
             done = []
             if self.plan.pipelined:
                 done.append(tf.cond(tf.equal(use, INFERENCE), self._pending.make,
@@ -102,7 +103,7 @@ class Runtime:
         self._interrupt()
         with tf.device(HOST):
             by_name: list[Activations] = [dict(zip(self._features, own)) for own in gradients]
-            packed = self._pairing(name, 0).take_looked_up()
+            packed = self._queues_of(name, 0).take_looked_up()
             step = self._steps.trained.begin_step()
             rates = self._by_table(stacked)
             with tf.control_dependencies([require_rates(self.plan, rates, step)]):
@@ -145,14 +146,14 @@ class Runtime:
         with on_host():
             self._steps.interrupt()
 
-    def _pairing(self, name: str | None, replica: int) -> Pairing:
-        """Returns the pairing of the calls of one name in a replica."""
+    def _queues_of(self, name: str | None, replica: int) -> BatchQueues:
+        """Returns the queues of the calls of one name in a replica."""
         name = self._names.common(name, replica, outside=is_outside_of_replicas())
-        if name not in self._pairings:
+        if name not in self._queues:
             with on_host():
-                self._pairings[name] = Pairing(self.plan.topology.num_cores, self._engine.kinds,
-                                               self._steps.note_lookup)
-        return self._pairings[name]
+                self._queues[name] = BatchQueues(
+                    self.plan.topology.num_cores, self._engine.kinds, self._steps.note_lookup)
+        return self._queues[name]
 
     def _update_late(self, facts: list[tf.Tensor], packed: list[list[tf.Tensor]],
                      gradients: list[Activations]) -> tf.Tensor:

@@ -17,7 +17,7 @@ from ..errors import CallError, Problem
 from ..ops import checks
 from . import shapes
 from .feature_configs import Declared
-from .replicas import traced_function
+from .traced_calls import traced_function
 
 _config = tf.tpu.experimental.embedding.FeatureConfig
 

@@ -137,8 +137,13 @@ class OwnedVariable(_ResourceVariable):
         return unread
 
 
+def small_variable(value: Any, dtype: tf.DType) -> OwnedVariable:
+    """Creates a variable of numbers that functions note; no engine has it."""
+    return OwnedVariable(initial_value=value, trainable=False, dtype=dtype)
+
+
 def read(variable: OwnedVariable) -> tf.Tensor:
-    """Returns the value of a small variable that no engine has, with a single operation."""
+    """Returns the value of a `small_variable`, with a single operation."""
     return tf.raw_ops.ReadVariableOp(resource=variable.handle, dtype=variable.dtype)
 
 

@@ -6,13 +6,14 @@ Each optimizer becomes the number of its rule, and 24 floats.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ..core import optimizers as o
 from ..core.optimizers import Optimizer
 from ..core.partition import STRATEGIES
 from ..core.plan import Plan
+from ..core.specs import FeatureSpec
 
 COMBINERS = {None: 0, 'sum': 0, 'mean': 1, 'sqrtn': 2}
 """A table without a combiner has one id per sample, so a sum gives the row of that id."""
@@ -65,24 +66,30 @@ def attributes(plan: Plan, threads: int) -> dict[str, Any]:
         if table.optimizer is not None and plan.mode == 'training'
         else (NO_RULE, (0.,) * OPTIONS) for table in plan.tables])
     return {
-        'table_names': [table.name for table in plan.tables],
-        'feature_names': [feature.name for feature in plan.features],
-        'table_rows': [table.vocabulary_size for table in plan.tables],
-        'table_widths': [table.dimension for table in plan.tables],
-        'table_combiners': [COMBINERS[table.combiner] for table in plan.tables],
+        **layout_attributes(plan, plan.features),
         'table_rules': list(numbers),
         'table_options': [option for of_table in options for option in of_table],
         'slot_counts': [len(plan.slots(table.name)) for table in plan.tables],
         'table_grids': _grids(plan),
         'table_ids': [] if plan.owned is None else [
             number for table in plan.tables for number in plan.ids_of_rows(table.name)],
-        'num_hosts': plan.topology.num_hosts,
-        'strategy': STRATEGIES.index(plan.strategy),
-        'feature_tables': [plan.table_index(feature.table) for feature in plan.features],
-        'feature_samples': [plan.num_samples(feature) for feature in plan.features],
-        'feature_weighted': [int(bool(feature.weight_feature)) for feature in plan.features],
         'threads': threads,
         'patience_ms': SAVE_WAIT_MS}
+
+
+def layout_attributes(plan: Plan, features: Sequence[FeatureSpec]) -> dict[str, Any]:
+    """Returns the attributes that say where ids are; `features` are those of the plan, in order."""
+    return {
+        'table_names': [table.name for table in plan.tables],
+        'table_rows': [table.vocabulary_size for table in plan.tables],
+        'table_widths': [table.dimension for table in plan.tables],
+        'table_combiners': [COMBINERS[table.combiner] for table in plan.tables],
+        'num_hosts': plan.topology.num_hosts,
+        'strategy': STRATEGIES.index(plan.strategy),
+        'feature_names': [feature.name for feature in features],
+        'feature_tables': [plan.table_index(feature.table) for feature in features],
+        'feature_samples': [plan.num_samples(feature) for feature in features],
+        'feature_weighted': [int(bool(feature.weight_feature)) for feature in features]}
 
 
 def options_of(optimizer: Optimizer) -> tuple[float, ...]:

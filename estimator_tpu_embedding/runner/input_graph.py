@@ -19,8 +19,8 @@ import tensorflow.compat.v1 as tf
 from ..core.deployment import Invocation
 from ..errors import ConfigError, Problem
 from ..hosts.backend import Backend
+from ..hosts.operation_devices import python_in
 from ..hosts.pipelined import PipelinedBackend
-from ..hosts.placed_graph import python_in
 from ..hosts.placement import Placement, on
 from ..ops.ids import IdBatch, IdCounts
 from .infeed import HostFeed

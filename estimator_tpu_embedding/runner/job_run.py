@@ -15,7 +15,7 @@ import tensorflow.compat.v1 as tf
 
 from ..checkpoint.recover import recover
 from ..errors import CheckpointError, Problem, counted
-from ..hosts.placed_graph import put_python_on_client, require_engines
+from ..hosts.operation_devices import put_python_on_client
 from ..hosts.transfers import pack_transfers
 from .checkpoint_hooks import CheckpointInputPipelineHook
 from .failures import DivergedError, Failures, typed
@@ -234,7 +234,6 @@ class Run:
             return
         whole = self.graph.global_step.graph
         put_python_on_client(whole, placement)
-        require_engines(whole, placement)
         # Each kind of run that is made again and again.
         runs = [[step.operation, step.loss, *(step.refused or ()), *tf.nest.flatten(fetches)]]
         if step.host_call is not None:

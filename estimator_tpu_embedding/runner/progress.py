@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import collections
-import contextlib
 import dataclasses
 import threading
 import time
@@ -402,30 +401,3 @@ def _of_tables(runs: Sequence[RunReport]) -> Iterator[str]:
     for kind in KINDS if has_tables else ():
         count = sum(getattr(counts, kind) for report in runs for counts in report.counts.values())
         yield f'ids {kind.replace("_", " ")}: {count:,}'
-
-
-class PlainSteps(tf.train.SessionRunHook):
-    """Counts the runs of the session of a plain Estimator; each is one step."""
-
-    def __init__(self, report: RunReport, global_step: Any):
-        self._report, self._global_step, self._began = report, global_step, 0.0
-
-    def after_create_session(self, session: tf.Session, coord: Any) -> None:
-        """Finds where the training begins; a session that is made again does not move it."""
-        if not self._report.steps:
-            self._report.first_step = int(session.run(self._global_step))
-
-    def before_run(self, run_context: tf.train.SessionRunContext) -> None:
-        """Starts the clock."""
-        self._began = time.monotonic()
-
-    def after_run(self, run_context: tf.train.SessionRunContext, run_values: Any) -> None:
-        """Counts a step."""
-        self._report.steps += 1
-        self._report.add_run(time.monotonic() - self._began)
-
-    def end(self, session: tf.Session) -> None:
-        """Takes the global step instead: with several workers one run may be many steps."""
-        with contextlib.suppress(tf.errors.OpError, RuntimeError):  # Others may have ended first.
-            made = int(session.run(self._global_step)) - self._report.first_step
-            self._report.steps = max(made, self._report.steps)

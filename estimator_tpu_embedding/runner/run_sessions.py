@@ -24,7 +24,7 @@ from ..checkpoint.recover import Following
 from ..checkpoint.restore_plan import check_words
 from ..cluster import preflight
 from ..cluster.cluster import Cluster
-from ..cluster.worker_errors import HostUnavailableError
+from ..cluster.host_errors import HostUnavailableError
 from ..core.names import is_of_dummy
 from ..core.plan import BYTES_PER_ELEMENT, Plan
 from ..errors import ConfigError, EteError, Problem, bytes_text, counted, shown

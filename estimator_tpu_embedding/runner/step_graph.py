@@ -20,8 +20,8 @@ from ..errors import ConfigError, Problem
 from ..hosts.backend import Backend, LookupReceipt
 from ..hosts.engine import Activations
 from ..hosts.engine_choice import choose_engine
+from ..hosts.operation_devices import keep_on_host
 from ..hosts.pipelined import PipelinedBackend
-from ..hosts.placed_graph import keep_on_host
 from ..hosts.placement import on
 from ..ops import checks
 from .gradient_capture import GradientCapture

@@ -17,7 +17,7 @@ import tensorflow.compat.v1 as tf
 
 from .. import _tf
 from ..errors import ConfigError, Problem
-from ..hosts.placed_graph import functions_of, functions_of_node
+from ..hosts.operation_devices import nodes_called_by
 
 _CONSTANT = ('Const', 'VarHandleOp')
 
@@ -170,15 +170,8 @@ def _refuse_within_functions(operations: Iterable[tf.Operation], seen: set[str])
     for operation in operations:
         if all(each.dtype != tf.resource for each in operation.inputs):
             continue
-        pending = functions_of(operation)
-        while pending:
-            name = pending.pop()
-            definition = None if name in seen else _tf.function_of(operation.graph, name)
-            seen.add(name)
-            for node in definition.node_def if definition is not None else ():
-                if node.op.startswith(_TYPES):
-                    raise _within(operation.name)
-                pending += functions_of_node(node)
+        if any(node.op.startswith(_TYPES) for node in nodes_called_by(operation, seen)):
+            raise _within(operation.name)
 
 
 def _within(name: str) -> ConfigError:

@@ -14,10 +14,10 @@ from harness.waiting import until
 
 from estimator_tpu_embedding.cluster import claims, worker_calls
 from estimator_tpu_embedding.cluster.cluster import Cluster
+from estimator_tpu_embedding.cluster.host_errors import HostUnavailableError
 from estimator_tpu_embedding.cluster.local_workers import Children
 from estimator_tpu_embedding.cluster.worker_calls import NoAnswerError
 from estimator_tpu_embedding.cluster.worker_choice import ClusterChoice
-from estimator_tpu_embedding.cluster.worker_errors import HostUnavailableError
 from estimator_tpu_embedding.errors import SetupError
 from estimator_tpu_embedding.hosts.placement import CLIENT_JOB, HOST_JOB, device_of
 
@@ -130,6 +130,17 @@ def test_what_is_no_worker_says_so_at_once(cluster):
     port = cluster.target.rpartition(':')[2]  # A server of TensorFlow all the same.
     with pytest.raises(SetupError, match='E712 worker 127.0.0.1:'):
         Cluster(ClusterChoice((f'127.0.0.1:{port}',), expose=True)).prepare()
+
+
+@pytest.mark.parametrize('fields', [{}, {'is_ours': False, 'claim': 'none', 'versions': {}}])
+def test_a_worker_that_answers_a_claim_with_other_fields_is_told_as_no_worker(
+        cluster, monkeypatch, fields):
+    ask = worker_calls.ask
+    monkeypatch.setattr(worker_calls, 'ask', lambda address, verb, **arguments: (
+        fields if verb == 'claim' else ask(address, verb, **arguments)))
+    with pytest.raises(SetupError, match='E712 worker 127.0.0.1:.* to a claim with other fields: '
+                                         + ', '.join(fields)):
+        claims.opened(cluster.addresses()[:1], cluster.run, 60., (), print)
 
 
 LEASE = 3

@@ -6,7 +6,7 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 from estimator_tpu_embedding.cluster.guarded_sessions import Calls
-from estimator_tpu_embedding.cluster.worker_errors import HostLostError
+from estimator_tpu_embedding.cluster.host_errors import HostLostError
 from estimator_tpu_embedding.errors import Problem
 
 

@@ -6,8 +6,8 @@ from harness.workers import in_this_process, running
 from estimator_tpu_embedding.checkpoint import commit, file_names
 from estimator_tpu_embedding.checkpoint.storage import Storage
 from estimator_tpu_embedding.cluster import preflight, process_facts
+from estimator_tpu_embedding.cluster.host_errors import HostLostError
 from estimator_tpu_embedding.cluster.preflight import require_memory
-from estimator_tpu_embedding.cluster.worker_errors import HostLostError
 from estimator_tpu_embedding.errors import ConfigError, SetupError
 
 ADDRESSES = ['10.0.0.3:8470', '10.0.0.4:8470', '10.0.0.4:8471']
@@ -42,7 +42,7 @@ def test_a_directory_that_is_not_there_is_an_error_of_the_client(tmp_path):
 
 
 def test_a_worker_that_does_not_answer_is_named_and_no_note_stays(tmp_path, monkeypatch):
-    monkeypatch.setattr(preflight, '_SECONDS', .5)
+    monkeypatch.setattr(preflight, 'SECONDS', .5)
     with pytest.raises(HostLostError, match='E707 worker 127.0.0.1:1 of host 0') as caught:
         preflight.require_shared(['127.0.0.1:1'], str(tmp_path))
     assert caught.value.hosts == (0,)

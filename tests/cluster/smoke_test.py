@@ -25,8 +25,8 @@ from estimator_tpu_embedding import defaults
 from estimator_tpu_embedding.checkpoint.recover import recover
 from estimator_tpu_embedding.cluster import heartbeats, worker_calls
 from estimator_tpu_embedding.cluster.cluster import Cluster, current
+from estimator_tpu_embedding.cluster.host_errors import HostLostError
 from estimator_tpu_embedding.cluster.worker_choice import ClusterChoice
-from estimator_tpu_embedding.cluster.worker_errors import HostLostError
 from estimator_tpu_embedding.defaults import Defaults
 from estimator_tpu_embedding.errors import SetupError
 from estimator_tpu_embedding.hosts.placement import HOST_JOB, device_of

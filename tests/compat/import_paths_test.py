@@ -9,7 +9,7 @@ from harness import import_paths
 from harness.processes import run_python
 from harness.tools import load
 
-from estimator_tpu_embedding.compat import lost_names
+from estimator_tpu_embedding.compat import old_names
 
 TESTS = pathlib.Path(__file__).resolve().parent.parent
 API_TABLE = load('make_api_table')
@@ -33,7 +33,7 @@ def test_a_path_leads_to_the_very_object(found, number):
 
 def test_every_name_that_the_table_calls_restored_resolves(found):
     assert not {name: problem for name, problem in found['names'].items()
-                if problem and lost_names.rule_of(name).fate == 'restored'}
+                if problem and old_names.rule_of(name).fate == 'restored'}
 
 
 def test_what_the_table_calls_refused_can_be_imported_and_raises_when_it_is_used(found):
@@ -48,13 +48,13 @@ def test_what_the_table_calls_refused_can_be_imported_and_raises_when_it_is_used
     reason='an older TensorFlow has some of it still')
 def test_what_the_table_calls_gone_is_gone(found):
     assert not {name for name, problem in found['names'].items()
-                if not problem and lost_names.rule_of(name).fate == 'gone'}
+                if not problem and old_names.rule_of(name).fate == 'gone'}
 
 
 def test_every_lost_name_falls_under_a_rule_and_every_rule_is_needed():
-    rules = [lost_names.rule_of(name) for name in API_TABLE.all_lost()]
+    rules = [old_names.rule_of(name) for name in API_TABLE.all_lost()]
     assert None not in rules
-    assert set(lost_names.RULES) == set(rules)
+    assert set(old_names.rules()) == set(rules)
 
 
 def test_the_table_is_made_of_the_golden_and_the_rules():

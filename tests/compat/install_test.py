@@ -7,8 +7,8 @@ from harness.processes import free_addresses, run_python
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding import defaults
 from estimator_tpu_embedding.cluster import listening
+from estimator_tpu_embedding.cluster.host_errors import HostUnavailableError
 from estimator_tpu_embedding.cluster.worker_choice import ClusterChoice
-from estimator_tpu_embedding.cluster.worker_errors import HostUnavailableError
 from estimator_tpu_embedding.compat import environment, tpu_functions
 from estimator_tpu_embedding.errors import ExposedServerError, SetupError
 

@@ -7,8 +7,7 @@ from harness.processes import DEADLINE, run_etpe
 from harness.tools import load
 
 import estimator_tpu_embedding as ete
-from estimator_tpu_embedding.compat import private_names, tf1
-from estimator_tpu_embedding.compat.contrib import advice
+from estimator_tpu_embedding.compat import old_names
 from estimator_tpu_embedding.doctor import oracle, verdicts
 from estimator_tpu_embedding.doctor.findings import Question
 
@@ -50,17 +49,17 @@ def all_questions():
     ete.install()  # The areas take names of it.
     from estimator_tpu_embedding.compat.contrib import contrib_modules
     contrib = [f'contrib.{name}' for name in (
-        *advice.REPLACEMENTS, *advice.SUCCESSORS,
+        *old_names.gone_of_contrib(), *old_names.same_in_contrib(),
         *(f'{area}.{name}' for area, names in contrib_modules.AREAS.items() for name in names))]
     return [
         *(attribute(name.removeprefix('tf.')) for name in lost if name.startswith('tf.')),
-        *(attribute(name) for name in [*tf1.REPLACED, *contrib]),
-        *(attribute(new.removeprefix('tf.')) for values in tf1.REPLACED.values()
+        *(attribute(name) for name in [*old_names.before_1_15(), *contrib]),
+        *(attribute(new.removeprefix('tf.')) for values in old_names.before_1_15().values()
           for new in values.split(', ')),
         *(imported(name) for name in lost if name.startswith('tensorflow')),
-        *(imported(f'tensorflow.python.{name}') for name in private_names.TODAY),
-        *(imported(name) for name in private_names.homes() if '.' in name),
-        *(imported(f'{owner}.{name}') for owner, names in private_names.names().items()
+        *(imported(name) for name in old_names.private_advice()),
+        *(imported(name) for name in old_names.homes() if '.' in name),
+        *(imported(f'{owner}.{name}') for owner, names in old_names.moved().items()
           for name in names if not owner.endswith('Builder')),
         *(imported(f'tensorflow.{name}') for name in contrib)]
 
@@ -113,7 +112,7 @@ def test_what_is_called_restored_is_there_with_the_flag_and_not_without(worked, 
 @pytest.mark.soak
 def test_every_exact_successor_is_there():
     successors = [attribute(name.removeprefix('tensorflow.'))
-                  for name in advice.SUCCESSORS.values()]
+                  for name in old_names.same_in_contrib().values()]
     answers = oracle.ask(successors, [], DEADLINE)
     assert len(set(successors)) > 80
     assert [one.path for one in successors if not (

@@ -34,7 +34,7 @@ PATHS = [  # a statement, what it names then, and what that must be
     ('import tensorflow as tf', 'tf.compat.v1.distribute.experimental.TPUStrategy',
      STRATEGY + 'TPUStrategyV1'),
     ('import tensorflow as tf', 'tf.distribute.InputOptions',
-     E + 'midlevel.strategy_extended.InputOptions'),
+     STRATEGY + 'InputOptions'),
     ('import tensorflow as tf', 'tf.compat.v1.tpu.experimental.embedding.TPUEmbedding', EMBEDDING),
     ('from tensorflow.distribute import TPUStrategy', 'TPUStrategy', STRATEGY + 'TPUStrategyV2'),
     ('from tensorflow.python.distribute import tpu_strategy', 'tpu_strategy.TPUStrategy',
@@ -135,13 +135,13 @@ def main():
     from harness.tools import load
 
     import estimator_tpu_embedding
-    from estimator_tpu_embedding.compat import lost_names
+    from estimator_tpu_embedding.compat import old_names
     estimator_tpu_embedding.install()
     with contextlib.redirect_stdout(io.StringIO()):
         paths = [problem(leads_to, *each) for each in PATHS]
         names = {name: problem(resolved, name) for name in load('make_api_table').all_lost()}
         uses = {name: problem(resolved(name), None, None) for name in names
-                if lost_names.rule_of(name).fate == 'refused'}
+                if old_names.rule_of(name).fate == 'refused'}
     json.dump({'paths': paths, 'names': names, 'uses': uses}, sys.stdout)
 
 

@@ -10,7 +10,7 @@ import tensorflow as tf
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding import defaults
 from estimator_tpu_embedding.core.specs import Kernels
-from estimator_tpu_embedding.midlevel import strategy, strategy_extended
+from estimator_tpu_embedding.midlevel import strategy
 from estimator_tpu_embedding.midlevel.replicas import forget_initialized
 from estimator_tpu_embedding.midlevel.tpu_embedding_v2 import TPUEmbedding
 
@@ -25,7 +25,7 @@ def make(name):
         return tf.distribute.get_strategy()
     if name == 'one device':
         return tf.distribute.OneDeviceStrategy('/cpu:0')
-    strategy_extended.configure_devices(MOST)  # Their number is set once in a process.
+    strategy.configure_devices(MOST)  # Their number is set once in a process.
     if kind == 'mirrored':
         return tf.distribute.MirroredStrategy([f'/cpu:{i}' for i in range(int(number))])
     hosts = 2 if int(number) > 2 else 1

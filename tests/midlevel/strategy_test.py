@@ -8,7 +8,7 @@ import tensorflow as tf
 from tensorflow.python.distribute import tpu_strategy
 
 import estimator_tpu_embedding as ete
-from estimator_tpu_embedding.midlevel import strategy, strategy_extended
+from estimator_tpu_embedding.midlevel import strategy
 
 CLASSES = {'V2': strategy.TPUStrategyV2, 'experimental': strategy.TPUStrategy,
            'V1': strategy.TPUStrategyV1}
@@ -17,7 +17,7 @@ TO_HOST = tf.distribute.InputOptions(experimental_fetch_to_device=False)
 
 @pytest.fixture(scope='module')
 def resolver():
-    strategy_extended.configure_devices(8)  # As many as any test of this process wants.
+    strategy.configure_devices(8)  # As many as any test of this process wants.
     return ete.TPUClusterResolver(hosts=2, cores=2)
 
 

@@ -9,7 +9,7 @@ import tensorflow.compat.v1 as tf
 from estimator_tpu_embedding.core.optimizers import Adagrad
 from estimator_tpu_embedding.core.plan import resolve
 from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology
-from estimator_tpu_embedding.hosts import exchange as of_hosts
+from estimator_tpu_embedding.hosts import per_host
 from estimator_tpu_embedding.native import library, plan_attributes
 from estimator_tpu_embedding.ops.ids import IdBatch
 
@@ -37,7 +37,7 @@ class Owners:
         batch = {'liked': IdBatch(samples, tf.constant([4, 0, 1], tf.int64), 4,
                                   tf.constant([1., 3., 2.])),
                  'self': IdBatch(samples, tf.constant([0, 0, 0], tf.int64), 4, None)}
-        self.split = of_hosts.split(plan, batch, 2)
+        self.split = per_host.split(plan, batch, 2)
 
     def close(self):
         for engine in self.engines:
@@ -64,7 +64,7 @@ def owners():
 def test_ids_that_a_table_does_not_have_are_refused_with_the_name_of_the_feature(owners):
     for wrong in (5, -1, 2**40):
         with pytest.raises(tf.errors.InvalidArgumentError, match=f'"liked".*got {wrong}'):
-            of_hosts.split(owners.plan, {
+            per_host.split(owners.plan, {
                 'liked': IdBatch(tf.constant([1]), tf.constant([wrong], tf.int64), 4,
                                  tf.constant([1.])),
                 'self': IdBatch(tf.constant([], tf.int32), tf.constant([], tf.int64), 4, None)}, 2)
@@ -80,7 +80,7 @@ def test_ids_that_a_table_does_not_have_are_refused_with_the_name_of_the_feature
 def test_links_that_are_none_are_refused_with_the_owner(owners, wrong, message):
     """Owner 1 knows only `liked`, whose 4 samples have the positions 4 to 7."""
     with pytest.raises(tf.errors.InvalidArgumentError, match=f'owner 1 .*{message}'):
-        of_hosts.merge(owners.plan, [np.zeros(8, np.float32), np.zeros(3, np.float32)],
+        per_host.merge(owners.plan, [np.zeros(8, np.float32), np.zeros(3, np.float32)],
                        [owners.split.links[0], wrong], owners.split.scales)
 
 

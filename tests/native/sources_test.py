@@ -37,14 +37,14 @@ def test_only_operations_know_tensorflow():
 
 def test_what_is_compiled_per_instruction_set_shares_no_inline_function():
     """The linker could keep that of the newest processor for all."""
-    seen, left = set(), ['kernels_isa.cc']
+    seen, left = set(), ['kernels_per_isa.cc']
     while left:
         name = left.pop()
         seen.add(name)
         own, of_system = included_by(name)
         assert set(of_system) <= {'stddef.h', 'stdint.h'}, name
         left += set(own) - seen
-    assert seen == {'kernels_isa.cc', 'kernels.h', 'options.h', 'rules.h', 'lanes.h'}
+    assert seen == {'kernels_per_isa.cc', 'kernels.h', 'options.h', 'rules.h', 'lanes.h'}
 
 
 def test_headers_of_cpp_do_not_include_each_other_in_circles():

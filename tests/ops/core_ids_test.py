@@ -6,8 +6,7 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 from estimator_tpu_embedding.ops import checks
-from estimator_tpu_embedding.ops.core_ids import CoreIds
-from estimator_tpu_embedding.ops.ids import IdReader
+from estimator_tpu_embedding.ops.ids import CoreIds, IdReader
 
 FEATURES = [
     IdReader(name=name, num_samples=2, combiner='mean', **{'vocabulary_size': 10, **more})

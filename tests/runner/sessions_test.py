@@ -7,7 +7,7 @@ import pytest
 import tensorflow.compat.v1 as tf
 from harness import jobs
 
-from estimator_tpu_embedding.cluster.worker_errors import HostLostError, HostUnavailableError
+from estimator_tpu_embedding.cluster.host_errors import HostLostError, HostUnavailableError
 from estimator_tpu_embedding.core.optimizers import Adagrad
 from estimator_tpu_embedding.core.plan import resolve
 from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology

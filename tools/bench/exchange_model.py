@@ -12,7 +12,7 @@ The engine takes the way with fewer sums or rows, for each feature, owner and st
 the same number of messages. A number takes 4 bytes.
 
 The engine takes the way with fewer groups for each feature, owner and step: sums of samples, or
-distinct rows (`hosts/exchange.py`). It looks for equal ids in one feature, not in all of a table.
+distinct rows (`hosts/per_host.py`). It looks for equal ids in one feature, not in all of a table.
 It sends a group with each row too, 4 bytes more per row than the model says.
 
 The ids are those of `workloads.py`, drawn independently, and the owner of an id is any host with

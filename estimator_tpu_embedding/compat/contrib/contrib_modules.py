@@ -33,8 +33,9 @@ from ...estimator.tpu_embedding import TPUEmbedding
 from ...estimator.tpu_estimator import export_estimator_savedmodel
 from ...runner.checkpoint_hooks import AsyncCheckpointSaverHook
 from .. import import_paths, tf1
+from ..old_names import missing_in_contrib, names_of_contrib, places_in_contrib
 from ..resolver import TPUClusterResolver
-from . import advice, opt
+from . import opt
 from .hparams import HParams, parse_values
 
 Transformation = Callable[[Any], Any]
@@ -109,46 +110,30 @@ def _named(*values: Any) -> dict[str, Any]:
 
 
 AREAS: dict[str, dict[str, Any]] = {
-    'cluster_resolver': {**advice.names_of('cluster_resolver'), **_named(TPUClusterResolver)},
-    'data': {**advice.names_of('data'), **_named(
+    'cluster_resolver': {**names_of_contrib('cluster_resolver'), **_named(TPUClusterResolver)},
+    'data': {**names_of_contrib('data'), **_named(
         batch_and_drop_remainder, padded_batch_and_drop_remainder, sloppy_interleave)},
-    'framework': {**_names_of(arg_scope, variables), **advice.names_of('framework'),
+    'framework': {**_names_of(arg_scope, variables), **names_of_contrib('framework'),
                   'nest': _BORROWED['nest'], 'smart_cond': _BORROWED['smart_cond'].smart_cond},
     'layers': {**_names_of(initializers, layers, normalization, optimizers, regularizers,
                            rev_block_lib, summaries), **_named(embed_sequence)},
     'losses': _names_of(tf_slim.losses),
-    'metrics': {**_names_of(tf_slim.metrics), **advice.names_of('metrics')},
+    'metrics': {**_names_of(tf_slim.metrics), **names_of_contrib('metrics')},
     'opt': opt.NAMES,
     'summary': {
         **{name: getattr(_SUMMARIES, name) for name in (
             'always_record_summaries audio eval_dir flush generic histogram image import_event '
             'never_record_summaries record_summaries_every_n_global_steps scalar '
             'summary_writer_initializer_op').split()},
-        **advice.names_of('summary'), 'graph': _SUMMARIES.graph_v1,
+        **names_of_contrib('summary'), 'graph': _SUMMARIES.graph_v1,
         'create_file_writer': create_file_writer,
         'create_summary_file_writer': create_file_writer},
     'tpu': {**_named(AsyncCheckpointSaverHook, FeatureConfig, TPUContext, TPUEmbedding, TableConfig,
                      export_estimator_savedmodel, _LOOPS.repeat, _LOOPS.while_loop),
-            **advice.names_of('tpu')},
-    'training': {**_names_of(evaluation, training), **advice.names_of('training'),
+            **names_of_contrib('tpu')},
+    'training': {**_names_of(evaluation, training), **names_of_contrib('training'),
                  **_named(HParams, parse_values)}}
 """By area, its names."""
-
-_INNER_PATHS: dict[str, dict[str, tuple[str, ...]]] = {
-    # area: packages in it that scripts of 2018 imported from, and modules in them
-    'cluster_resolver': {'python.training': (
-        'cluster_resolver', 'tpu_cluster_resolver')},
-    'data': {'python.ops': ('batching', 'grouping', 'interleave_ops', 'shuffle_ops')},
-    'framework': {'python.framework': ('checkpoint_utils',),
-                  'python.ops': ('arg_scope', 'variables')},
-    'layers': {'python.layers': ('initializers', 'layers', 'optimizers', 'regularizers')},
-    'metrics': {'python.metrics': ('classification',),
-                'python.ops': ('confusion_matrix_ops', 'metric_ops', 'set_ops')},
-    'opt': {'python.training': (
-        'lars_optimizer', 'lazy_adam_optimizer', 'weight_decay_optimizers')},
-    'summary': {'': ('summary',)},
-    'tpu': {'python.tpu': ('async_checkpoint',)},
-    'training': {'python.training': ('evaluation', 'hparam')}}
 
 
 class _Area(types.ModuleType):
@@ -162,7 +147,8 @@ class _Area(types.ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith('__'):
             raise AttributeError(name)
-        raise AttributeError(advice.missing(f'{self.__name__}.{name}'), name=name, obj=self)
+        raise AttributeError(missing_in_contrib(f'{self.__name__}.{name}'), name=name,
+                             obj=self)
 
 
 def put_in_place() -> None:
@@ -185,19 +171,19 @@ def put_in_place() -> None:
 
 
 def _advice(path: str) -> str | None:
-    return advice.missing(path) if path.startswith(f'{_ROOT}.') else None
+    return missing_in_contrib(path) if path.startswith(f'{_ROOT}.') else None
 
 
 def _inner(modules: Mapping[str, types.ModuleType]) -> Iterator[tuple[str, types.ModuleType]]:
     """Yields the path and module of each inner path, packages before their modules."""
-    for area, packages in _INNER_PATHS.items():
-        for package, leaves in packages.items():
-            path = area
-            for part in package.split('.') if package else ():
-                path = f'{path}.{part}'
-                yield path, _Area(f'{_ROOT}.{path}', {})
-            for leaf in leaves:
-                yield f'{path}.{leaf}', modules[area]
+    for package, leaves in places_in_contrib().items():
+        area, *parts = package.split('.')
+        path = area
+        for part in parts:
+            path = f'{path}.{part}'
+            yield path, _Area(f'{_ROOT}.{path}', {})
+        for leaf in leaves:
+            yield f'{path}.{leaf}', modules[area]
     for name in ('tpu_config', 'tpu_context', 'tpu_estimator'):
         yield f'tpu.python.tpu.{name}', sys.modules[f'{_NIGHTLY}.{name}']
     for name, module in _BORROWED.items():

@@ -1,7 +1,7 @@
 // Vectors of N floats and the few functions on them that the update rules and sums need.
 //
-// Included by kernels_isa.cc only, which is compiled once per instruction set. Everything here is
-// in an anonymous namespace and uses no header of the standard library: an inline function that
+// Included by kernels_per_isa.cc only, which is compiled once per instruction set. Everything here
+// is in an anonymous namespace and uses no header of the standard library: an inline function that
 // two objects share could be kept in the version for the newer processor, and run on the older.
 //
 // A function on vectors gives in each lane what the same C++ operation gives on a float, so all

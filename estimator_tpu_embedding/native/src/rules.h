@@ -1,14 +1,16 @@
 // The update rules, one struct per optimizer: (rows, slots, gradient, rate) -> (rows, slots).
+// `WholeRule` adds the options that all rules have.
 //
 // The formulas and the order of operations are those of ops/update_rules.py, in float32. `w` is a
 // vector of weights, `s` the same elements of each slot, `g` of the gradient; all are changed in
 // place or read lane by lane. Each struct is made once for many rows from the rule's own options,
 // whose order native/plan_attributes.py documents, and the rate.
 //
-// Included by kernels_isa.cc only; see lanes.h.
+// Included by kernels_per_isa.cc only; see lanes.h.
 #ifndef ETE_RULES_H_
 #define ETE_RULES_H_
 
+#include "kernels.h"
 #include "lanes.h"
 
 namespace ete {
@@ -93,7 +95,8 @@ struct Adam {
   }
 };
 
-// The formula divides by the rate; here a rate of 0 freezes the table.
+// A rate of 0 changes nothing, since the formula divides by the rate. With `times_rate` it divides
+// by nothing: the second slot, `l1` and `l2` are multiplied by the rate instead.
 template <bool kGeneralPower>
 struct Ftrl {
   static constexpr int kSlots = 2;
@@ -219,6 +222,40 @@ struct Lion {
     w = w - rate * sign(decayed<V>(s[0], g, keep1, take1));
     s[0] = decayed<V>(s[0], g, keep2, take2);
   }
+};
+
+// A rule with the options that all rules have, in the documented order: the gradient is clipped,
+// the weights decay, the rule is applied, the weights are clipped.
+template <class Rule>
+class WholeRule {
+ public:
+  explicit WholeRule(const ApplyJob& job)
+      : rule_(job.options + kOwnOptions, job.rate), decays_(job.options[kHasDecay] != 0.0f),
+        decay_(job.options[kDecayTimesRate] != 0.0f ? job.options[kDecay] * job.rate
+                                                    : job.options[kDecay]),
+        lowest_(job.options[kLowestWeight]), highest_(job.options[kHighestWeight]),
+        lowest_gradient_(job.options[kLowestGradient]),
+        highest_gradient_(job.options[kHighestGradient]) {}
+
+  // Changes sizeof(V) bytes at `offset` of rows and slots; `gradient` is null for zeros.
+  template <class V>
+  ETE_INLINE void change(const ApplyJob& job, size_t offset, const float* gradient) const {
+    V weights = load<V>(job.rows + offset), slots[kMaxSlots];
+    V wanted = gradient != nullptr ? load<V>(gradient) : V{};
+    for (int slot = 0; slot < Rule::kSlots; ++slot) {
+      slots[slot] = load<V>(job.slots[slot] + offset);
+    }
+    wanted = at_most<V>(at_least<V>(wanted, lowest_gradient_), highest_gradient_);
+    if (decays_) weights = weights - decay_ * weights;
+    rule_(weights, slots, wanted);
+    store(job.rows + offset, at_most<V>(at_least<V>(weights, lowest_), highest_));
+    for (int slot = 0; slot < Rule::kSlots; ++slot) store(job.slots[slot] + offset, slots[slot]);
+  }
+
+ private:
+  const Rule rule_;
+  const bool decays_;
+  const float decay_, lowest_, highest_, lowest_gradient_, highest_gradient_;
 };
 
 }  // namespace

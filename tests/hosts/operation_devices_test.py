@@ -2,14 +2,13 @@
 
 import pytest
 import tensorflow.compat.v1 as tf
-from harness import crossings, graphs
+from harness import crossings
 from harness.tasks import Tasks
 
 from estimator_tpu_embedding.core.specs import Topology
 from estimator_tpu_embedding.errors import ConfigError
-from estimator_tpu_embedding.hosts import native_engine, placed_graph, transfers
+from estimator_tpu_embedding.hosts import operation_devices, transfers
 from estimator_tpu_embedding.hosts.placement import Placement, on
-from estimator_tpu_embedding.native import library
 
 pytestmark = pytest.mark.no_rerun
 PLACEMENT = Placement(Topology(num_hosts=2), is_remote=True)
@@ -39,7 +38,7 @@ def plus_one(value):
 def test_a_device_that_no_job_has_means_nothing(graph, says, becomes):
     with on(SECOND), tf.device(None if not says else says):
         value = tf.constant(1.)
-    placed_graph.keep_on_host([value.op], SECOND, PLACEMENT)
+    operation_devices.keep_on_host([value.op], SECOND, PLACEMENT)
     assert value.device == becomes and value_of(value) == 1
 
 
@@ -49,7 +48,7 @@ def test_python_of_a_model_is_executed_by_the_client(graph):
         direct = plus_one(value)
         mapped = tf.map_fn(plus_one, value[tf.newaxis])
         chosen = tf.cond(tf.greater(value, 0), lambda: plus_one(value), lambda: value)
-    placed_graph.put_python_on_client(graph, PLACEMENT)
+    operation_devices.put_python_on_client(graph, PLACEMENT)
     assert direct.device == CLIENT and value.device == SECOND
     assert [each.tolist() for each in value_of([direct, mapped, chosen])] == [2, [2], 2]
 
@@ -61,32 +60,8 @@ def test_python_that_uses_a_variable_of_a_host_is_refused(graph):
                 name='chosen')
     with pytest.raises(ConfigError, match='(?s)^E732 model_fn: .*PyFunc, in a function of If '
                                           '"chosen".*host_call') as raised:
-        placed_graph.put_python_on_client(graph, PLACEMENT)
+        operation_devices.put_python_on_client(graph, PLACEMENT)
     assert len(raised.value.problems) == 1
-
-
-def engine_on(host):
-    """The number of an engine."""
-    with on(PLACEMENT.host(host)):
-        return native_engine.make_engine(graphs.small_plan(), {'t': f'table_{host}'}, None).handle
-
-
-def close_engine(number):
-    return library.load().ete_close(engine=number)
-
-
-@graphs.needs_native
-def test_an_operation_of_an_engine_on_another_host_is_refused(graph):
-    engines = [engine_on(host) for host in range(2)]
-    for device, number in zip((FIRST, SECOND), engines):
-        with on(device):
-            close_engine(number)
-    placed_graph.require_engines(graph, PLACEMENT)
-    with on(FIRST):
-        close_engine(tf.identity(engines[1]))
-    with pytest.raises(ConfigError, match=f'^E731 operation "EteClose_2" .* its engine, {SECOND}; '
-                                          f'got {FIRST}'):
-        placed_graph.require_engines(graph, PLACEMENT)
 
 
 def number(value, device, **kwargs):
@@ -204,4 +179,4 @@ def test_what_uses_a_variable_is_where_the_variable_is(says):
     with tf.device(None), tf.device(says):
         read = value.read_value().op.inputs[0].op
     assert read.type == 'ReadVariableOp'
-    assert placed_graph.Devices(CLIENT)[read] == FIRST
+    assert operation_devices.Devices(CLIENT)[read] == FIRST

@@ -1,6 +1,7 @@
-// The kernels of one instruction set. Compiled once for each: -DETE_ISA=baseline without further
-// flags, and on x86 -DETE_ISA=avx2 -mavx2 and -DETE_ISA=avx512 -mavx512f -mavx512vl -mavx512bw
-// -mavx512dq; always with -ffp-contract=off -fno-math-errno -fno-trapping-math.
+// The loops of `Kernels` for one instruction set. Compiled once for each: -DETE_ISA=baseline
+// without further flags, and on x86 -DETE_ISA=avx2 -mavx2 and -DETE_ISA=avx512 -mavx512f
+// -mavx512vl -mavx512bw -mavx512dq; always with -ffp-contract=off -fno-math-errno
+// -fno-trapping-math.
 //
 // See lanes.h for why nothing of the standard library may be included here.
 #ifndef ETE_ISA
@@ -104,40 +105,6 @@ void sum(const SumJob& job) {
   column = sum_groups<2>(job, column);
   sum_groups<1>(job, column);
 }
-
-// A rule with the options that all rules have, in the documented order: the gradient is clipped,
-// the weights decay, the rule is applied, the weights are clipped.
-template <class Rule>
-class WholeRule {
- public:
-  explicit WholeRule(const ApplyJob& job)
-      : rule_(job.options + kOwnOptions, job.rate), decays_(job.options[kHasDecay] != 0.0f),
-        decay_(job.options[kDecayTimesRate] != 0.0f ? job.options[kDecay] * job.rate
-                                                    : job.options[kDecay]),
-        lowest_(job.options[kLowestWeight]), highest_(job.options[kHighestWeight]),
-        lowest_gradient_(job.options[kLowestGradient]),
-        highest_gradient_(job.options[kHighestGradient]) {}
-
-  // Changes sizeof(V) bytes at `offset` of rows and slots; `gradient` is null for zeros.
-  template <class V>
-  ETE_INLINE void change(const ApplyJob& job, size_t offset, const float* gradient) const {
-    V weights = load<V>(job.rows + offset), slots[kMaxSlots];
-    V wanted = gradient != nullptr ? load<V>(gradient) : V{};
-    for (int slot = 0; slot < Rule::kSlots; ++slot) {
-      slots[slot] = load<V>(job.slots[slot] + offset);
-    }
-    wanted = at_most<V>(at_least<V>(wanted, lowest_gradient_), highest_gradient_);
-    if (decays_) weights = weights - decay_ * weights;
-    rule_(weights, slots, wanted);
-    store(job.rows + offset, at_most<V>(at_least<V>(weights, lowest_), highest_));
-    for (int slot = 0; slot < Rule::kSlots; ++slot) store(job.slots[slot] + offset, slots[slot]);
-  }
-
- private:
-  const Rule rule_;
-  const bool decays_;
-  const float decay_, lowest_, highest_, lowest_gradient_, highest_gradient_;
-};
 
 // As many vectors of kFloats as fit from `column` on; gives the first column left.
 template <int kFloats, class Rule>

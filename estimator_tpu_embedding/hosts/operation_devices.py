@@ -14,8 +14,6 @@ from .. import _tf
 from ..errors import ConfigError, Problem
 from .placement import Placement
 
-_ENGINE = 'EteEngine'
-
 
 def keep_on_host(operations: Sequence[tf.Operation], device: str, placement: Placement) -> None:
     """Puts operations whose device is none of the job's on `device`.
@@ -54,63 +52,7 @@ def put_python_on_client(graph: tf.Graph, placement: Placement) -> None:
         raise ConfigError(*problems)
 
 
-def require_engines(graph: tf.Graph, placement: Placement) -> None:
-    """Makes sure that each operation of an engine is where its engine is.
-
-    The same number may mean another engine there, and its rows would be read.
-
-    Raises:
-      ConfigError: E731.
-    """
-    devices = Devices(placement.client)
-    problems: list[Problem] = []
-    for operation in graph.get_operations():
-        inputs = [_engine_of(tensor, devices) for tensor in operation.inputs]
-        problems += _misplaced(operation.type, operation.name, devices[operation], inputs)
-        for name in functions_of(operation):
-            problems += _misplaced_in(graph, name, devices[operation], inputs)
-    if problems:
-        raise ConfigError(*problems)
-
-
-def _engine_of(tensor: tf.Tensor, devices: Devices) -> str | None:
-    """Returns the device of the engine that a tensor is; `None` if it is something else."""
-    operation = tensor.op
-    while operation.type == 'Identity':
-        operation = operation.inputs[0].op
-    return devices[operation] if operation.type == _ENGINE else None
-
-
-def _misplaced(kind: str, name: str, device: str, engines: Sequence[str | None]
-               ) -> Iterator[Problem]:
-    for engine in engines:
-        if kind.startswith('Ete') and engine not in (None, device):
-            yield Problem(
-                'E731', f'operation "{name}" of type {kind}', 'it must be on the device of its '
-                f'engine, {engine}', device, 'This is a defect of the package: report it.')
-
-
-def _misplaced_in(graph: tf.Graph, name: str, device: str, inputs: Sequence[str | None]
-                  ) -> Iterator[Problem]:
-    """Yields the problems of a function that is called on a device.
-
-    The last of `inputs`, which are engines' devices or `None`, are the arguments of the function.
-    """
-    definition = _tf.function_of(graph, name)
-    arguments = definition.signature.input_arg if definition is not None else []
-    if not any(inputs) or not arguments:
-        return
-    engines = dict(zip([each.name for each in arguments], inputs[-len(arguments):]))
-    for node in definition.node_def:
-        own = [engines.get(each.split(':')[0]) for each in node.input if each[0] != '^']
-        if node.op == 'Identity':
-            engines[node.name] = own[0]
-        yield from _misplaced(node.op, f'{name}/{node.name}', node.device or device, own)
-        for inner in functions_of_node(node):
-            yield from _misplaced_in(graph, inner, node.device or device, own)
-
-
-_PYTHON = frozenset({'PyFunc', 'PyFuncStateless', 'EagerPyFunc'})
+PYTHON = frozenset({'PyFunc', 'PyFuncStateless', 'EagerPyFunc'})
 """The types of operations that call Python."""
 
 
@@ -121,20 +63,25 @@ def python_in(operation: tf.Operation) -> str | None:
     ...     python_in(tf.numpy_function(lambda: 1.0, [], tf.float32).op)
     'PyFunc'
     """
-    if operation.type in _PYTHON:
+    if operation.type in PYTHON:
         return str(operation.type)
-    waiting, seen = [operation.type, *functions_of(operation)], set[str]()
+    return next((str(node.op) for node in nodes_called_by(operation, set())
+                 if node.op in PYTHON), None)
+
+
+def nodes_called_by(operation: tf.Operation, seen: set[str]) -> Iterator[tf.NodeDef]:
+    """Yields the nodes of all functions that an operation calls, but of those in `seen`."""
+    waiting = [operation.type, *functions_of(operation)]
     while waiting:
         name = waiting.pop()
-        if name in seen:
-            continue
+        definition = None if name in seen else _tf.function_of(operation.graph, name)
         seen.add(name)
-        definition = _tf.function_of(operation.graph, name)
         for node in definition.node_def if definition is not None else ():
-            if node.op in _PYTHON:
-                return str(node.op)
-            waiting += [node.op, *functions_of_node(node)]
-    return None
+            yield node
+            waiting.append(node.op)
+            for value in node.attr.values():
+                waiting += [each.name for each in (
+                    [value.func] if value.HasField('func') else value.list.func)]
 
 
 def functions_of(operation: tf.Operation) -> list[str]:
@@ -147,16 +94,10 @@ def functions_of(operation: tf.Operation) -> list[str]:
     return found
 
 
-def functions_of_node(node: tf.NodeDef) -> list[str]:
-    """Returns the names of the functions that a node of a function has as attributes."""
-    return [each.name for value in node.attr.values()
-            for each in ([value.func] if value.HasField('func') else value.list.func)]
-
-
 class Devices:
     """The devices of the operations of one graph; an operation without one is on `default`."""
 
-    def __init__(self, default: str = ''):
+    def __init__(self, default: str):
         self._default = default
         self._known: dict[tf.Operation, str] = {}
 

@@ -8,10 +8,10 @@ import tensorflow as tf
 from harness.processes import run_python
 
 import estimator_tpu_embedding as ete
-from estimator_tpu_embedding.compat import private_names
+from estimator_tpu_embedding.compat import old_names
 from estimator_tpu_embedding.compat.hints import flag_that_helps
 
-ALL = sorted({target for targets in private_names.TODAY.values() for target in targets})
+ALL = sorted({target for targets in old_names.private_advice().values() for target in targets})
 
 
 def resolved(path):
@@ -36,10 +36,10 @@ def test_what_is_advised_is_there(name):
 
 @pytest.mark.skipif([int(number) for number in tf.__version__.split('.')[:2]] < [2, 21],
                     reason='an older TensorFlow still has some of these modules')
-@pytest.mark.parametrize('name', private_names.TODAY)
+@pytest.mark.parametrize('name', old_names.private_advice())
 def test_advice_is_given_only_of_what_is_gone(name):
     with pytest.raises((ImportError, AttributeError)):
-        resolved(f'tensorflow.python.{name}')
+        resolved(name)
 
 
 @pytest.mark.parametrize('code, advice', [
@@ -63,10 +63,10 @@ def test_an_import_that_failed_is_answered_with_the_name_of_today(code, advice):
     'tensorflow.python.nonsense', 'tensorflow.python', 'tensorflow.training.tracking', '',
     'tensorflow.python.framework.ops.nonsense', 'mine.tensorflow.python.training.tracking'])
 def test_nothing_is_said_of_others(path):
-    assert private_names.advice(path) is None
+    assert old_names.advice(path) is None
 
 
-NAMES = [(owner, *name) for owner, names in private_names.names().items() for name in names.items()]
+NAMES = [(owner, *name) for owner, names in old_names.moved().items() for name in names.items()]
 
 
 @pytest.mark.parametrize('owner, name, home', NAMES)
@@ -76,12 +76,12 @@ def test_each_alias_is_the_very_object(owner, name, home):
     assert getattr(resolved(owner), name) is getattr(importlib.import_module(module), new)
 
 
-@pytest.mark.parametrize('old', private_names.homes())
+@pytest.mark.parametrize('old', old_names.homes())
 def test_each_module_that_is_gone_is_that_of_today_or_has_all_its_names(old):
     ete.install()
     module = importlib.import_module(old)
-    homes = [importlib.import_module(path) for path in private_names.homes()[old]]
-    if len(homes) == 1 and old not in private_names.names():
+    homes = [importlib.import_module(path) for path in old_names.homes()[old]]
+    if len(homes) == 1 and old not in old_names.moved():
         assert module is homes[0]
     for home in homes:
         name = next(name for name, value in vars(home).items()
@@ -125,13 +125,13 @@ import estimator_tpu_embedding as ete
 ete.install()
 from tensorflow.python.ops import cond
 before = cond.cond
-from estimator_tpu_embedding.compat import private_names
+from estimator_tpu_embedding.compat import old_names
 again, finders = set(sys.modules), list(sys.meta_path)
 ete.install()
 assert (set(sys.modules), sys.meta_path) == (again, finders)
-assert not {path for path, homes in private_names.homes().items() if len(homes) == 1} & again
-for path, names in private_names.names().items():
-    assert path == private_names.BUILDER or not names.keys() & vars(sys.modules[path]).keys()
+assert not {path for path, homes in old_names.homes().items() if len(homes) == 1} & again
+for path, names in old_names.moved().items():
+    assert path == old_names.BUILDER or not names.keys() & vars(sys.modules[path]).keys()
 from tensorflow.python.ops import control_flow_ops
 vars(control_flow_ops)['cond'] = 1  # As in a TensorFlow that still has it.
 assert control_flow_ops.cond == 1 and cond.cond is before
