@@ -5,16 +5,14 @@
 
 needs the package. It reads the sizes of files and functions of the package, and of documents. It
 finds long sentences, and phrases that need a second reading, in the heads and public docstrings of
-the package, the texts of `etpe explain`, README.md and the documents of `etpe docs`. Code, tables,
-figures and headings are left out, and a list of names counts as one word.
+the package, README.md and the documents of `etpe docs`. Code, tables, figures and headings are left
+out, and a list of names counts as one word.
 """
 
 import ast
 import pathlib
 import re
 import sys
-
-from estimator_tpu_embedding.cli.codes import ENTRIES
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / 'tests'))
@@ -101,9 +99,6 @@ def texts():
             yield source.file, text
     for path in DOCUMENTS:
         yield str(path.relative_to(ROOT)), path.read_text()
-    for code, entry in ENTRIES.items():
-        for text in entry:
-            yield f'etpe explain {code}', text
 
 
 def sizes():

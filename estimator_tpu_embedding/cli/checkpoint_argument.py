@@ -6,20 +6,18 @@ import argparse
 import contextlib
 import functools
 import os
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from ..checkpoint import file_names
 from ..checkpoint.bundle import Bundle
 from ..checkpoint.concurrent_changes import signature, steady, watch
-from ..checkpoint.manifest import StoredTable, read_manifest, tensors_of
+from ..checkpoint.manifest import Manifest, StoredTable, read_manifest, tensors_of
 from ..checkpoint.options import CheckpointOptions, renames
 from ..checkpoint.recover import Opened, check_manifest
 from ..core.partition import Partition
 from ..core.vocabulary_digests import Vocabulary
 from ..errors import CorruptCheckpointError, Problem, UnreadableConfigError, shown
 from ..proto import reading
-from .etpe_checkpoint_ls import directory, names_in
 from .report import Report
 
 _MOST_NAMED = 5
@@ -40,51 +38,16 @@ def options(parsed: argparse.Namespace) -> CheckpointOptions:
                              rename=renames(getattr(parsed, 'rename', ())))
 
 
-class Chosen(NamedTuple):
-    """The checkpoint that a path means.
-
-    Attributes:
-      prefix: its path without a suffix.
-      newer: names of newer ones in its directory, which a job would not restore.
-      skipped: problems of the newer ones that a job looks at.
-      known: the `recover.Known` that has the checkpoint, if it was read; otherwise `None`.
-    """
-
-    prefix: str
-    newer: tuple[str, ...] = ()
-    skipped: tuple[Problem, ...] = ()
-    known: Any = None
-
-
-def chosen(path: str, options: CheckpointOptions) -> Chosen:
-    """Finds the checkpoint that a path means; of a directory the one that a job would restore."""
-    if not os.path.isdir(path):
-        return Chosen(prefixes(path)[0])
-    from ..checkpoint import recover
-    known = recover.Known()
-    with _quiet():
-        found = recover.recover(path, options, known)
-    if found is None:
-        names = [one.name for one in directory(path).checkpoints]
-        raise _nothing(path, 'it must hold checkpoints of a job', 'others' if names else 'none',
-                       names)
-    # A name that only the file `checkpoint` gives is of the newest, whatever its step.
-    step = found.step if file_names.is_of_a_job(os.path.basename(found.prefix)) else None
-    newer = [] if step is None else [
-        one.name for one in directory(path).checkpoints if one.step is not None and one.step > step]
-    return Chosen(found.prefix, tuple(newer), found.skipped, known)
-
-
 def prefixes(path: str) -> list[str]:
     """Finds the checkpoints that a path means, in the order of their steps.
 
     It is a directory, a prefix such as `dir/model.ckpt-7`, or a file of a checkpoint.
     """
     if os.path.isdir(path):
-        found = directory(path).checkpoints
+        found = listed(path, names_in(path))
         if not found:
             raise _nothing(path, 'it must hold checkpoints', 'none')
-        return [one.prefix for one in found]
+        return found
     folder, name = os.path.split(path)
     known = file_names.by_checkpoint(names_in(folder or '.'))
     part = file_names.parse(name)
@@ -92,6 +55,37 @@ def prefixes(path: str) -> list[str]:
     if meant not in known:
         raise _nothing(path, 'there must be a checkpoint', 'none of that name', list(known))
     return [os.path.join(folder, meant)]
+
+
+def listed(directory: str, names: Collection[str]) -> list[str]:
+    """Returns the checkpoints of a directory with these files, in the order of their steps.
+
+    Those that are `partial` are left out.
+    """
+    known = file_names.by_checkpoint(names).keys() - partial(names)
+    return [os.path.join(directory, name) for name in sorted(known, key=_age)]
+
+
+def partial(names: Collection[str]) -> list[str]:
+    """Returns the checkpoints that a job publishes or deletes, or did when it was killed."""
+    parts = [part for part in map(file_names.parse, names) if part is not None]
+    return sorted(part.checkpoint for part in parts if part.kind == file_names.PARTIAL
+                  and part.checkpoint + file_names.MANIFEST not in names)
+
+
+def _age(checkpoint: str) -> tuple[int, str]:
+    step = file_names.step_of(checkpoint)
+    return -1 if step is None else step, os.path.basename(checkpoint)
+
+
+def names_in(path: str) -> set[str]:
+    """Lists a directory; E645 if that is not possible."""
+    try:
+        return set(os.listdir(path))
+    except OSError as error:
+        raise reading.unreadable(
+            'E645', reading.label(path) or '""', 'it must be a directory that can be read',
+            shown(error.strerror), 'Name the directory that the checkpoints are in.') from error
 
 
 @contextlib.contextmanager
@@ -106,39 +100,64 @@ def _quiet() -> Iterator[None]:
         logging.set_verbosity(before)
 
 
-def _nothing(path: str, rule: str, got: str, names: list[str] | None = None
-             ) -> UnreadableConfigError:
+def _nothing(path: str, rule: str, got: str, names: Sequence[str] = ()) -> UnreadableConfigError:
     remedy = 'Name a model_dir, or a checkpoint such as dir/model.ckpt-7.'
     if names:
-        names.sort(key=lambda name: (file_names.step_of(name) or 0, name))
-        remedy = f'There: {", ".join(shown(name, 255) for name in names[-_MOST_NAMED:])}.'
+        last = sorted(names, key=_age)[-_MOST_NAMED:]
+        remedy = f'There: {", ".join(shown(os.path.basename(name), 255) for name in last)}.'
     return reading.unreadable('E645', reading.label(path) or '""', rule, got, remedy)
 
 
 class Stored:
-    """A checkpoint to look into.
+    """The checkpoint that a path means; of a directory the one that a job would restore.
 
     Attributes:
       prefix: its path without a suffix.
       where: the path, safe to print.
-      manifest: of it, or `None`.
-      bundle: its tensors.
-      assumed: strategy and hosts by `--assume`; `None` if there is a manifest.
+      newer: names of newer ones in its directory, which a job would not restore.
+      skipped: problems of the newer ones that a job looks at.
+      known: the `recover.Known` that has the checkpoint, if it was read.
       notes: facts for the user.
-      skipped: problems of newer ones in its directory.
     """
 
     def __init__(self, path: str, options: CheckpointOptions):
-        """Opens the checkpoint that a path means, as `chosen` finds it."""
-        found = chosen(path, options)
-        self._options, self._known = options, found.known
-        self.prefix, self.skipped = found.prefix, found.skipped
+        """Finds the checkpoint; it is opened when it is asked for."""
+        from ..checkpoint import recover
+        self._options, self.known = options, recover.Known()
+        self.newer: list[str] = []
+        self.skipped: tuple[Problem, ...] = ()
+        if os.path.isdir(path):
+            with _quiet():
+                found = recover.recover(path, options, self.known)
+            there = listed(path, names_in(path))
+            if found is None:
+                raise _nothing(path, 'it must hold checkpoints of a job',
+                               'others' if there else 'none', there)
+            self.prefix, self.skipped = found.prefix, found.skipped
+            # A name that only the file `checkpoint` gives is of the newest, whatever its step.
+            if file_names.is_of_a_job(os.path.basename(self.prefix)):
+                step, _ = _age(self.prefix)
+                self.newer = [os.path.basename(one) for one in there if _age(one)[0] > step]
+        else:
+            self.prefix, = prefixes(path)
         self.where = reading.label(self.prefix)
-        self.manifest = read_manifest(self.prefix)
-        self.bundle = Bundle.open(self.prefix)
-        self.assumed = options.assumed_order() if self.manifest is None else None
         self.notes = [f'{self.where} is what a job would restore, not the newest that is there: '
-                      + ', '.join(found.newer)] if found.newer else []
+                      + ', '.join(self.newer)] if self.newer else []
+
+    @functools.cached_property
+    def manifest(self) -> Manifest | None:
+        """Its manifest, or `None`."""
+        return read_manifest(self.prefix)
+
+    @functools.cached_property
+    def bundle(self) -> Bundle:
+        """Its tensors."""
+        return Bundle.open(self.prefix)
+
+    @functools.cached_property
+    def assumed(self) -> tuple[str, int] | None:
+        """Strategy and hosts by `--assume`; `None` if there is a manifest."""
+        return self._options.assumed_order() if self.manifest is None else None
 
     @functools.cached_property
     def tables(self) -> dict[str, StoredTable]:
@@ -165,8 +184,9 @@ class Stored:
 
     def problems(self) -> tuple[Problem, ...]:
         """Returns what its manifest says that is not so."""
+        manifest = self.manifest  # Before the index: a job deletes them in this order.
         try:
-            check_manifest(Opened(self.bundle, self.manifest))
+            check_manifest(Opened(self.bundle, manifest))
         except CorruptCheckpointError as error:
             return error.problems
         return ()
@@ -181,19 +201,14 @@ class Stored:
         from ..checkpoint import recover
         try:
             with _quiet():
-                recover.verify(self.prefix, self._options, self._known)
+                recover.verify(self.prefix, self._options, self.known)
         except CorruptCheckpointError as error:
             return error.problems
         return ()
 
 
 def report_of(paths: Sequence[str], look: Callable[[], Report]) -> Report:
-    """Returns a report, which is made again if a job deleted one of its checkpoints meanwhile.
-
-    Args:
-      paths: of checkpoints, or of directories in which one is chosen.
-      look: makes the report.
-    """
+    """Returns what `look` makes of these paths, anew if a job meanwhile deleted a checkpoint."""
     names = [path if os.path.isdir(path) or (part := file_names.parse(path)) is None
              else part.checkpoint for path in paths]
     states = [watch(name) for name in names if os.path.isdir(name) or signature(name)]

@@ -26,40 +26,27 @@ Value = bool | int | float | str | tuple[Any, ...] | None
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class FeatureView:
-    """One feature.
+    """One feature."""
 
-    Attributes:
-      position: in the config, from 0; TF1 code gives features no other name.
-      name: may be empty.
-      shape: `[batch]` or `[batch, length]` on one core; in TF2 of any rank.
-    """
-
-    position: int
-    name: str
-    shape: tuple[int, ...]
+    position: int  # In the config, from 0; TF1 code gives features no other name.
+    name: str  # May be empty.
+    shape: tuple[int, ...]  # `[batch]` or `[batch, length]` on one core; in TF2 of any rank.
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class TableView:
-    """One table.
-
-    Attributes:
-      optimizer: its field in the proto; `None` where it is not stated.
-      settings: hyper-parameters that differ from their defaults or have none, and rarer fields.
-      learning_rate: the constant; `None` where it is not stated or not constant.
-      tag: of a learning rate that depends on the step; `None` for others.
-      slots: names of the slots that are kept; `None` if unknown.
-      features: that look up here.
+    """One table. Its `settings` are hyper-parameters that differ from their defaults or have none,
+    and rarer fields.
     """
 
     name: str
     rows: int
     dimension: int
-    optimizer: str | None = None
+    optimizer: str | None = None  # Its field in the proto; `None` where it is not stated.
     settings: Mapping[str, Value] = dataclasses.field(default_factory=dict)
-    learning_rate: Value = None
-    tag: int | None = None
-    slots: tuple[str, ...] | None
+    learning_rate: Value = None  # The constant; `None` where it is not stated or not constant.
+    tag: int | None = None  # Of a learning rate that depends on the step; `None` for others.
+    slots: tuple[str, ...] | None  # Names of the slots that are kept; `None` if unknown.
     features: tuple[FeatureView, ...] = ()
 
     @property
@@ -95,27 +82,17 @@ class TableView:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """A config.
-
-    Attributes:
-      mode: `'training'`, `'inference'`, or the name of a number that is neither.
-      cores: of all hosts.
-      batch_size_per_core: `None` where it is not stated or features disagree.
-      strategy: `'div'`, `'mod'`, or a number that is neither.
-      settings: further fields that are set.
-      tables: sorted by name.
-      strays: features whose table is not there.
-    """
+    """A config. Its `settings` are further fields that are set."""
 
     where: str
-    mode: str
+    mode: str  # `'training'`, `'inference'`, or the name of a number that is neither.
     hosts: int
-    cores: int
-    batch_size_per_core: int | None = None
-    strategy: str
+    cores: int  # Of all hosts.
+    batch_size_per_core: int | None = None  # `None` where it is not stated or features disagree.
+    strategy: str  # `'div'`, `'mod'`, or a number that is neither.
     settings: Mapping[str, Value] = dataclasses.field(default_factory=dict)
-    tables: tuple[TableView, ...]
-    strays: tuple[FeatureView, ...] = ()
+    tables: tuple[TableView, ...]  # Sorted by name.
+    strays: tuple[FeatureView, ...] = ()  # Features whose table is not there.
 
     @property
     def slots_unknown(self) -> tuple[str, ...]:

@@ -1,17 +1,7 @@
-"""`etpe checkpoint diff`: says how two checkpoints differ, comparing the rows of equal ids.
-
-The report in JSON has `a` and `b`, their paths; `notes`, `findings` and `skipped`, as in `show`;
-and `differences`, a list of objects. These have `name`, in `a` if it is there; `before` and
-`after`, type and shape, or `null`; `rows`, how many differ; `new`, how many more rows there are
-after; `most`, the largest absolute difference, or `"inf"`; `ids`, pairs of an id that differs and
-the largest difference in its row, 10 of them; and `kind`:
-
-- `added`, `removed`: only one of both has the tensor.
-- `changed`: its type or shape is another one.
-- `values`: rows differ.
-- `resized`: a table has more or fewer rows; the rows that both have are compared.
-- `content`: strings differ.
-- `unknown`: checksums differ, but the tensor was saved in slices that cannot be compared here.
+"""Compares tables and variables by their names, and rows by their ids. A checkpoint is equal to a
+later one with the same values on another number of hosts, or with another strategy. If one is of
+TF1 and the other of TF2, names are taken as etpe migrate checkpoint gives them. Files are verified
+first. The exit status is 1 if checkpoints differ, or are damaged.
 """
 
 from __future__ import annotations
@@ -40,12 +30,6 @@ _SIGNS = {'added': '+', 'removed': '-'}
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the command to its parser."""
-    parser.description = (
-        'Compares tables and variables by their names, and rows by their ids. A checkpoint is '
-        'equal to a later one with the same values on another number of hosts, or with another '
-        'strategy. If one is of TF1 and the other of TF2, names are taken as etpe migrate '
-        'checkpoint gives them. Files are verified first. The exit status is 1 if checkpoints '
-        'differ, or are damaged.')
     parser.add_argument('a', metavar='A')
     parser.add_argument('b', metavar='B')
     parser.add_argument('--rename', action='append', default=[], metavar='OLD=NEW', help='B calls '
@@ -64,16 +48,15 @@ def _report(parsed: argparse.Namespace) -> Report:
     damaged = [problem for one in {one.prefix: one for one in (a, b)}.values()
                for problem in one.damage()]
     if _is_across(a, b, parsed):
-        pairs, more = _paired(a, b, parsed, given)
+        pairs, more = _pairs_across_apis(a, b, parsed, given)
     else:
-        pairs, more = _pairs(a, b, given), _notes_on_order(a, b)
+        pairs, more = _pairs_of_one_api(a, b, given), _notes_on_order(a, b)
     notes = [*a.notes, *b.notes, *more, *_notes_on_words(a, b)]
     found = list(_differences(a, b, pairs))
     skipped = [*a.skipped, *b.skipped]
     data = {'a': a.where, 'b': b.where, 'notes': notes, 'differences': found,
             'findings': as_data(damaged), 'skipped': as_data(skipped)}
-    blocks = [*(Line(note, 'warn') for note in notes), *as_lines(skipped, 'warn'),
-              *_blocks(found), *as_lines(damaged)]
+    blocks = [*as_lines([*notes, *skipped], 'warn'), *_blocks(found), *as_lines(damaged)]
     return Report(blocks, data, status=1 if found or damaged else 0)
 
 
@@ -108,7 +91,7 @@ def _blocks(found: list[dict[str, Any]]) -> Iterator[Line | Grid]:
     yield Line(counted(len(found), 'difference'))
 
 
-def _pairs(a: Stored, b: Stored, given: CheckpointOptions) -> list[tuple[str, str]]:
+def _pairs_of_one_api(a: Stored, b: Stored, given: CheckpointOptions) -> list[tuple[str, str]]:
     """Returns what to compare: sorted pairs of tensors of `a` and `b`, `''` if one has none."""
     stored, here = (one.tables or one.bundle.tensors for one in (a, b))
     choices = TablesMeant(given, stored, here)
@@ -137,9 +120,9 @@ def _is_across(a: Stored, b: Stored, parsed: argparse.Namespace) -> bool:
     return found
 
 
-def _paired(a: Stored, b: Stored, parsed: argparse.Namespace, given: CheckpointOptions
-           ) -> tuple[list[tuple[str, str]], list[str]]:
-    """As `_pairs`, by names of both APIs; lets both know how their rows are ordered. With notes."""
+def _pairs_across_apis(a: Stored, b: Stored, parsed: argparse.Namespace, given: CheckpointOptions
+                       ) -> tuple[list[tuple[str, str]], list[str]]:
+    """As `_pairs_of_one_api`, with notes. Lets both know how their rows are ordered."""
     map, places = read_map(parsed), paths(parsed.object_path, parsed.optimizer_path)
     of_a, of_b = (moves.read(one.prefix, places, names, given)
                   for one, names in ((a, map), (b, Map())))

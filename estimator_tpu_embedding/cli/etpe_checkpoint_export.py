@@ -1,11 +1,6 @@
-"""`etpe checkpoint export`: writes the rows of tables into files, in the order of ids.
-
-The report in JSON has these fields:
-
-- `where`: the checkpoint. `directory`: of the files. `format`: of the files.
-- `notes`, `skipped`: as in `show`.
-- `tables`: each with `name`, `rows`, `width`, `tensors` (each with `name`, `slot`, `dtype` and
-  `file`) and `bytes` of rows.
+"""Writes the rows of tables into files of DIR, in the order of ids. DIR must be empty or missing,
+and is there when all files are. Files of the checkpoint are verified first. --format names the
+files; --report is the form of the output.
 """
 
 from __future__ import annotations
@@ -26,10 +21,6 @@ if TYPE_CHECKING:  # The command alone needs NumPy.
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the command to its parser."""
-    parser.description = (
-        'Writes the rows of tables into files of DIR, in the order of ids. DIR must be empty or '
-        'missing, and is there when all files are. Files of the checkpoint are verified first. '
-        '--format names the files; --report is the form of the output.')
     parser.add_argument('path', metavar='CKPT', help='a checkpoint, or a model_dir')
     parser.add_argument('--table', metavar='T', action='append', default=[], help='a table, by '
                         'parts of its name that no other has; give it again for more tables. '
@@ -62,7 +53,7 @@ def _report(parsed: argparse.Namespace) -> Report:
                       'file': each.file} for each in those],
                  'bytes': sum(each.tensor.size for each in those)}
                 for table, those in zip(tables, written)]}
-    return Report([*(Line(note, 'warn') for note in one.notes), *as_lines(one.skipped, 'warn'),
+    return Report([*as_lines([*one.notes, *one.skipped], 'warn'),
                    _grid(data['tables']), Line(f'written to {parsed.output}', 'good')], data)
 
 

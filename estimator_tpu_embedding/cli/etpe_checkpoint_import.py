@@ -1,10 +1,6 @@
-"""`etpe checkpoint import`: makes a checkpoint of rows in files.
-
-The report in JSON has these fields:
-
-- `checkpoint`: the new one. `manifest_sha256`: of its manifest.
-- `notes`: facts for people.
-- `tables`: each with `name`, `rows` and `width`.
+"""Makes a checkpoint that a job can start from, of the files in DIR that --table names. CKPT is the
+new checkpoint: a directory without checkpoints, or a name such as DIR2/model.ckpt-0. All files are
+checked first.
 """
 
 from __future__ import annotations
@@ -17,7 +13,7 @@ from typing import TYPE_CHECKING
 from ..checkpoint import manifest
 from ..errors import ConfigError, Problem, counted, shown
 from ..proto import reading
-from .report import Grid, Line, Report, as_command
+from .report import Grid, Line, Report, as_command, as_lines
 
 if TYPE_CHECKING:  # The command alone needs NumPy.
     from ..migration.rows_import import NamedFile
@@ -28,10 +24,6 @@ _NAMED = re.compile(r'(?P<table>[^=]+)=(?P<file>.+?\.(?:npy|safetensors|parquet)
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the command to its parser."""
-    parser.description = (
-        'Makes a checkpoint that a job can start from, of the files in DIR that --table names. '
-        'CKPT is the new checkpoint: a directory without checkpoints, or a name such as '
-        'DIR2/model.ckpt-0. All files are checked first.')
     parser.add_argument('dir', metavar='DIR', help='of the files')
     parser.add_argument('checkpoint', metavar='CKPT', help='the new checkpoint')
     parser.add_argument('--table', metavar='NAME=FILE[:COLUMN]', action='append', required=True,
@@ -54,7 +46,7 @@ def _report(parsed: argparse.Namespace) -> Report:
     data = {'checkpoint': reading.label(prefix), 'manifest_sha256': manifest.digest(prefix),
             'notes': notes, 'tables': [{'name': name, 'rows': rows, 'width': width}
                                        for name, rows, width in shapes]}
-    return Report([*(Line(note, 'warn') for note in notes),
+    return Report([*as_lines(notes, 'warn'),
                    Grid(('table', '>rows', '>width'), [
                        (name, f'{rows:,}', str(width)) for name, rows, width in shapes]),
                    Line(f'committed as {prefix}', 'good')], data)

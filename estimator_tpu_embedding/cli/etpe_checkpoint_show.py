@@ -1,16 +1,7 @@
-"""`etpe checkpoint show`: shows the tables and variables of one checkpoint.
-
-The report in JSON has these fields. Numbers that JSON lacks are strings.
-
-- `where`, `notes`: the path, and facts for people.
-- `step`, `created`, `created_by`, `plan_digest`, `manifest_sha256`: `null` without a manifest.
-- `findings`, `skipped`: its problems, and the problems of newer ones in its directory; each has a
-  `code` and a `message`.
-- `tables`: `name`, `rows`, `width`, `strategy`, `hosts`, `slots` and `bytes` (slots included).
-- `variables`: `name`, `type`, `shape` and `bytes`.
-- `vocabularies`: `feature`, `sha256` (of its words), `size`, `num_oov_buckets`, `default_value`.
-- `samples`: with `--sample`, `table`, `id`, `row` (as it is stored) and `values`.
-- `absent`: a `table`, its `rows`, and the `ids` that it lacks.
+"""Shows the tables that the manifest names, and all other variables.
+CheckpointOptions(expected_digest=...) takes the SHA-256 of the manifest. Files are verified first
+with --sample, and if PATH is a directory. The exit status is 1 if they are damaged, or if the
+manifest names something that is not there.
 """
 
 from __future__ import annotations
@@ -42,11 +33,6 @@ _MOST_VALUES, _DIGITS = 8, 12
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the command to its parser."""
-    parser.description = (
-        'Shows the tables that the manifest names, and all other variables. '
-        'CheckpointOptions(expected_digest=...) takes the SHA-256 of the manifest. Files are '
-        'verified first with --sample, and if PATH is a directory. The exit status is 1 if they '
-        'are damaged, or if the manifest names something that is not there.')
     parser.add_argument('path', metavar='PATH')
     parser.add_argument('--sample', metavar='ID', nargs='+', type=_id, default=[],
                         help='show the rows of these ids in all tables')
@@ -135,7 +121,7 @@ def _blocks(data: dict[str, Any]) -> Iterator[Line | Grid]:
     """Returns the report for people, from that for programs."""
     if data['manifest_sha256']:
         yield Line(f'SHA-256 of its manifest: {data["manifest_sha256"]}')
-    yield from (Line(note, 'warn') for note in data['notes'])
+    yield from as_lines(data['notes'], 'warn')
     grids = [
         (['table', '>rows', '>width', 'strategy', '>hosts', 'slots', '>bytes'],
          [[one['name'], f'{one["rows"]:,}', str(one['width']), one['strategy'], str(one['hosts']),

@@ -1,11 +1,4 @@
-"""`etpe checkpoint verify`: reads all bytes of checkpoints, and reports damage.
-
-The report in JSON has these fields:
-
-- `checkpoints`: each with `where`, `by` (`"sha256"` or `"crc32c"`), `unchecked` (tensors without
-  a checksum that is understood) and `findings` (a `code` and a `message` each).
-- `deleted`: names of the checkpoints that a job deleted before they were read.
-"""
+"""Reads all bytes of checkpoints, and reports damage."""
 
 from __future__ import annotations
 

@@ -1,38 +1,30 @@
-"""`etpe docs`: prints the documentation that is installed with the package.
+"""Prints a topic of the documentation; without TOPIC, lists the topics.
 
-A topic is a Markdown file in `docs/` or at the top of the package, such as `CHANGELOG.md`. The
-name of a topic is the name of its file, in lower case and with `-` for `_`. Its title is the first
-line of the file. The name of the file, as texts link to it, is taken for the topic too.
-
-JSON: `topic`, `title` and `text`; without a topic `topics`, a list of objects with `topic` and
-`title`.
+A topic is a Markdown file that is installed with the package. Its name is that of the file, in
+lower case and with hyphens. A link to the file, such as ../LOST_NAMES.md, is taken for it too.
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib.resources
-from importlib.resources.abc import Traversable
+import pathlib
 
 from .report import Grid, Line, Report, as_command
 
-PACKAGE = importlib.resources.files(__package__.partition('.')[0])
+PACKAGE = pathlib.Path(__file__).parents[1]
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the command to its parser."""
-    parser.description = 'Prints a topic of the documentation; without TOPIC, lists the topics.'
     parser.add_argument('topic', metavar='TOPIC', nargs='?', type=_name,
                         choices=sorted(topics()), help='such as checkpoints')
     as_command(parser, _report)
 
 
-def topics() -> dict[str, Traversable]:
+def topics() -> dict[str, pathlib.Path]:
     """The file of each topic, by the name of the topic: the folder `docs/` comes first."""
-    return {_name(file.name): file
-            for folder in (PACKAGE / 'docs', PACKAGE)
-            for file in sorted(folder.iterdir(), key=lambda file: file.name)
-            if file.name.endswith('.md')}
+    return {_name(file.name): file for folder in (PACKAGE / 'docs', PACKAGE)
+            for file in sorted(folder.glob('*.md'))}
 
 
 def _name(file: str) -> str:

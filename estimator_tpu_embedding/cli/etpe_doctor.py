@@ -1,12 +1,5 @@
-"""`etpe doctor`: says what code needs to run, without running it.
-
-JSON: `"environment"`, a list of objects with `what` and `state`. `"findings"`, a list of objects
-with `code`, `severity`, `place`, `subject`, `written`, `message` and `verdict`; a
-place has `path`, `line`, `column`, `end_line`, `end_column` and `cell`, and is null for the
-environment. `"programs"`, with `path`, `command`, `reasons` and `stops`: the first 100 findings
-that may stop it. `"not_scanned"`, with `path` and `reason`. `"verdicts"` and `"ignored"` count uses
-of names and findings that were not selected. `"files"`, `"lines"`, `"errors"`, `"warnings"` and
-`"information"` are numbers.
+"""Says which names, packages and flags the code of a project needs, and how to run it. The code is
+read and never run. The exit status is 1 if there are errors or warnings, or nothing to read.
 """
 
 from __future__ import annotations
@@ -34,10 +27,6 @@ _MEANINGS = {
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the command to its parser."""
-    parser.description = (
-        'Says which names, packages and flags the code of a project needs, and how to run it. '
-        'The code is read and never run. The exit status is 1 if there are errors or warnings, '
-        'or nothing to read.')
     parser.add_argument('paths', metavar='PATH', nargs='*', default=['.'], type=_path,
                         help='files and folders; without one, the working directory')
     codes.add_selection(parser)
@@ -81,10 +70,7 @@ def where(place: Place | None) -> str:
 
 
 def _grouped(findings: Iterable[Finding]) -> list[tuple[Finding, int]]:
-    """Returns the first finding of each code and name, and how many there are.
-
-    The codes come in order, and of each the most frequent names first.
-    """
+    """Returns the first finding and the count of each code and name: frequent names first."""
     found: dict[tuple[str, str], list[Finding]] = collections.defaultdict(list)
     for finding in findings:
         found[finding.code, finding.subject].append(finding)
@@ -98,7 +84,7 @@ def of_severity(findings: Iterable[Finding], letters: str) -> Sequence[Finding]:
 
 
 def data_of(diagnosis: Diagnosis) -> dict[str, Any]:
-    """Returns the members that this module documents."""
+    """Returns the report for programs."""
     return {
         'environment': [{'what': what, 'state': state} for what, state in diagnosis.environment],
         'findings': [finding_data(finding) for finding in diagnosis.findings],
@@ -115,17 +101,12 @@ def data_of(diagnosis: Diagnosis) -> dict[str, Any]:
 def finding_data(finding: Finding) -> dict[str, Any]:
     """Returns one of the objects in `findings`."""
     place = None if finding.place is None else finding.place._asdict()
-    return {'code': finding.code, 'severity': SEVERITIES[finding.code[0]], 'place': place,
-            'subject': finding.subject, 'written': finding.written, 'message': finding.message,
-            'verdict': finding.verdict}
+    return {**finding._asdict(), 'severity': SEVERITIES[finding.code[0]], 'place': place}
 
 
 def blocks_of(diagnosis: Diagnosis, most: int) -> list[Block]:
-    """Returns the blocks of the report.
-
-    Args:
-      diagnosis: to be printed.
-      most: errors and warnings per program, and lines of each other kind; others are counted.
+    """Returns the report for people, with so many errors and warnings per program at most, and so
+    many lines of each other kind.
     """
     return [*(Line(f'{what}: {state}') for what, state in diagnosis.environment),
             *_findings(of_severity(diagnosis.findings, 'EW'),
@@ -152,7 +133,7 @@ def _findings(findings: Sequence[Finding], most: int) -> Iterator[Line]:
 
 
 def _line(finding: Finding) -> str:
-    parts = (where(finding.place), finding.code, ENTRIES[finding.code][0],
+    parts = (where(finding.place), finding.code, ENTRIES[finding.code].title,
              printable(finding.written or finding.subject, _MOST_WRITTEN), finding.message)
     return '  '.join(part for part in parts if part)
 

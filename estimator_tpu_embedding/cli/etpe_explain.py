@@ -1,7 +1,4 @@
-"""`etpe explain`: prints the title of a code, and the page of the documents that treats it.
-
-JSON: `code`, `severity`, `title` and `topic`; without a code `codes`, a list of such objects.
-"""
+"""Says what a code means, and where to read about it; without CODE, lists all codes."""
 
 from __future__ import annotations
 
@@ -14,8 +11,6 @@ from .report import Grid, Line, Report, as_command
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the command to its parser."""
-    parser.description = (
-        'Says what a code means, and where to read about it; without CODE, lists all codes.')
     parser.add_argument('code', metavar='CODE', nargs='?', type=_code, help='such as E412')
     as_command(parser, _report)
 

@@ -1,14 +1,7 @@
-"""`etpe inspect`: shows the tables and features of a config or a checkpoint.
-
-JSON: `configs`, one object per config: `where`; `kind`, which is `"config"`; `mode`, `hosts`,
-`cores`, `batch_size_per_core`, `strategy` and `settings` of the run; `bytes` and `padded_bytes` of
-all tables and slots; `strays`, features without a table; and `tables`. A table has `name`, `rows`,
-`dimension`, `padded_dimension`, `optimizer`, `settings`, `learning_rate`, `tag`, `slots`,
-`features`, `bytes` and `padded_bytes`. If its slots are unknown, `slots` is `null`, and the bytes
-count the table alone. Elsewhere `null` means "not stated".
-
-For a checkpoint there are also `checkpoint`, with the members of `checkpoint show`, and `findings`,
-which are its; `configs` may be empty.
+"""Shows tables, features, topology and strategy, also of a config that is invalid. Bytes are those
+of a table and its slots; padded to a width that is a multiple of 8 floats, as the memory of the
+hardware holds them. A feature is shown with its shape on one core, and by its position if it has no
+name.
 """
 
 from __future__ import annotations
@@ -33,11 +26,6 @@ _HEAD = ('table', '>rows', '>dim', '>pad', 'optimizer', 'rate', '>slots', 'featu
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the command to its parser."""
-    parser.description = (
-        'Shows tables, features, topology and strategy, also of a config that is invalid. Bytes '
-        'are those of a table and its slots; padded to a width that is a multiple of 8 floats, '
-        'as the memory of the hardware holds them. A feature is shown with its shape on one '
-        'core, and by its position if it has no name.')
     as_command(parser, _report, 'INPUT')
 
 

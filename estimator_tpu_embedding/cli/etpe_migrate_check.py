@@ -1,17 +1,6 @@
-"""`etpe migrate check`: trains two jobs from the same rows, and compares what they have saved.
-
-The report in JSON has these fields:
-
-- `a`, `b`, `steps`, `tolerance`: as given.
-- `checkpoint`, `checkpoint_b`: the prefixes from which the sides trained.
-- `equal`: whether all differences are within the tolerance.
-- `differences`: the tensors with others, after the first step after which there are any.
-- `largest`: the one of the rest with the largest difference; `null` if they are equal bit for bit.
-- `compared`: how many numbers, by kind, and `steps`, after how many steps.
-- `remarks`: texts about what was not compared, and about rows that hardly move.
-
-A difference has `step`, `kind`, `name`, `rows`, `most`, `row`, `column`, and the values `a` and
-`b`. Numbers that are not finite are texts.
+"""Trains two jobs for some steps from the rows of one checkpoint, each in a process of its own.
+Compares their tables, slots and other variables. If any differ, both train again for fewer steps,
+and the first step is named after which they do.
 """
 
 from __future__ import annotations
@@ -28,7 +17,7 @@ from ..migration.checkpoint_contents import TF2
 from ..migration.from_tf2 import Paths
 from . import checkpoint_argument
 from . import etpe_migrate_checkpoint as migration
-from .report import Grid, Line, Report, as_command, json_number
+from .report import Grid, Line, Report, as_command, as_lines, json_number
 
 if TYPE_CHECKING:  # It needs NumPy.
     from ..migration.check_jobs import Agreement, Difference
@@ -39,10 +28,6 @@ _SIDE = 'py:module:object of the {} job: a side of estimator_tpu_embedding.migra
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the command to its parser."""
-    parser.description = (
-        'Trains two jobs for some steps from the rows of one checkpoint, each in a process of its '
-        'own. Compares their tables, slots and other variables. If any differ, both train again '
-        'for fewer steps, and the first step is named after which they do.')
     parser.add_argument('a', metavar='A', help=_SIDE.format('old'))
     parser.add_argument('b', metavar='B', help=_SIDE.format('new'))
     parser.add_argument('--checkpoint', required=True, metavar='CKPT', help='of A: a model_dir, '
@@ -65,7 +50,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def _checked(parsed: argparse.Namespace) -> Report:
     from ..migration.check_jobs import check
     given = checkpoint_argument.options(parsed)
-    prefix, prefix_b = (checkpoint_argument.chosen(path, given).prefix for path in (
+    prefix, prefix_b = (checkpoint_argument.Stored(path, given).prefix for path in (
         parsed.checkpoint, parsed.checkpoint_b or parsed.checkpoint))
     path = parsed.object_path if parsed.source_path is None else parsed.source_path
     try:
@@ -99,7 +84,7 @@ def _report(parsed: argparse.Namespace, checkpoint: str, checkpoint_b: str, foun
         'differences': list(map(_as_data, found.differences)),
         'largest': found.largest and _as_data(found.largest),
         'compared': {**found.numbers, 'steps': found.steps}, 'remarks': list(found.remarks)}
-    blocks: list[Line | Grid] = [Line(remark, 'warn') for remark in found.remarks]
+    blocks: list[Line | Grid] = [*as_lines(found.remarks, 'warn')]
     blocks.append(Grid(('compared', '>numbers'), [
         (kind, f'{count:,}') for kind, count in found.numbers.items()]))
     if found.largest is not None:

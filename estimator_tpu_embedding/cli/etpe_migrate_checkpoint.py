@@ -1,20 +1,6 @@
-"""`etpe migrate checkpoint`: takes a checkpoint to the other API.
-
-The report in JSON has these fields:
-
-- `source`, `destination`: paths; the destination is the prefix of the new checkpoint.
-- `to`: as given.
-- `step`: of the new checkpoint.
-- `moves`: all tensors: objects with `from`, `to`, `kind` (a type), `shape`, the orders of rows
-  `before` and `after`, and `reordered`.
-- `made`: variables that are computed, such as powers of Adam: objects with `name`, `kind`, `value`.
-- `left_out`: objects with `name` and `why`.
-- `unnamed`: variables without a new name, in a dry run.
-- `bytes`: of the tensors that go along.
-- `rows`: how many rows were compared afterwards; `null` if nothing was written.
-- `cleaned`: how many saves that did not end were removed from the destination.
-- `map`: the file of `--map-back`; `null` if none was written.
-- `notes`, `findings`: as in `etpe checkpoint show`.
+"""Writes the tables, slots, step and other variables of SRC as a program of another API restores
+them, into the directory DST, and compares all rows by their ids. The exit status of a dry run is 1
+if variables have no new name.
 """
 
 from __future__ import annotations
@@ -50,15 +36,12 @@ from ..migration.from_tf2 import Paths
 from ..migration.moves import Choices, Plan
 from ..migration.new_names import NOTHING
 from . import checkpoint_argument
+from .checkpoint_argument import Stored
 from .report import Grid, Line, Report, as_command, as_data, as_lines
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the command to its parser."""
-    parser.description = (
-        'Writes the tables, slots, step and other variables of SRC as a program of another API '
-        'restores them, into the directory DST, and compares all rows by their ids. The exit '
-        'status of a dry run is 1 if variables have no new name.')
     parser.add_argument('src', metavar='SRC', help='a model_dir, or a checkpoint such as '
                         'dir/model.ckpt-7 or dir/ckpt-7')
     parser.add_argument('dst', metavar='DST', help='a directory for the new checkpoint')
@@ -152,8 +135,7 @@ def _like(parsed: argparse.Namespace, given: CheckpointOptions) -> Bundle | None
         return None
     from ..checkpoint import recover
     quick = dataclasses.replace(given, verify=VERIFY[1])
-    found = Bundle.open(checkpoint_argument.chosen(parsed.like, quick).prefix)
-    recover.verify(found.prefix, quick)
+    found = recover.verify(Stored(parsed.like, quick).prefix, quick).bundle
     if not checkpoint_contents.is_tf2(found):
         parsed.refuse('argument --like: it must be a checkpoint of TF2, such as dir/ckpt-1')
     return found
@@ -210,7 +192,7 @@ def _migrated(parsed: argparse.Namespace, way: CheckpointOptions, given: Checkpo
               ) -> Report:
     """Migrates the checkpoint that is chosen in one way, and verifies it as the user asks."""
     from ..checkpoint import recover
-    chosen = checkpoint_argument.chosen(parsed.src, way)
+    chosen = Stored(parsed.src, way)
     notes = [f'newer, but not whole: {name}' for name in chosen.newer]
     careful = given if given.verify == 'size' else dataclasses.replace(given, verify='crc32c')
     verify = functools.partial(recover.verify, chosen.prefix, careful, chosen.known)
@@ -245,10 +227,19 @@ def _report(parsed: argparse.Namespace, made: Plan, notes: list[str],
         migrate_checkpoint.check_destination(made, parsed.dst, prefix, parsed.overwrite)
     data: dict[str, Any] = {
         'source': made.contents.bundle.prefix, 'destination': prefix, 'to': parsed.to,
-        **_as_data(made, parsed.drop_rest), 'rows': rows, 'cleaned': cleaned,
-        'map': parsed.map_back, 'notes': notes,
-        'findings': as_data(skipped)}
-    return Report([*as_lines(skipped, 'warn'), *_blocks(parsed, made, data)], data,
+        'step': made.step, 'moves': [
+            {'from': move.source, 'to': move.target, 'kind': move.tensor.kind,
+             'shape': list(move.tensor.shape), 'before': _order_text(move.before),
+             'after': _order_text(move.after), 'reordered': move.is_reordered}
+            for move in made.moves],
+        'made': [{'name': one.target, 'kind': KINDS[one.dtype][0], 'value': one.value}
+                 for one in made.made],
+        'left_out': [{'name': name, 'why': why} for name, why in made.left_out.items()],
+        'unnamed': [] if parsed.drop_rest else [
+            named.variable.name for named in made.nameless],
+        'bytes': made.bytes, 'rows': rows, 'cleaned': cleaned, 'map': parsed.map_back,
+        'notes': notes, 'findings': as_data(skipped)}
+    return Report([*as_lines(skipped, 'warn'), *_blocks(made, data)], data,
                   status=1 if data['unnamed'] and parsed.dry_run else 0)
 
 
@@ -268,40 +259,6 @@ def _comments(parsed: argparse.Namespace, made: Plan) -> Iterator[str]:
                                                 else [])])
 
 
-def _blocks(parsed: argparse.Namespace, made: Plan, data: dict[str, Any]
-            ) -> Iterator[Line | Grid]:
-    for note in data['notes']:
-        yield Line(note, 'warn')
-    yield from _plan_blocks(made, data)
-    if data['cleaned']:
-        yield Line(f'removed what {counted(data["cleaned"], "save")} that did not end '
-                   'had left', 'warn')
-    size = bytes_text(data['bytes'])
-    if data['rows'] is None:
-        yield Line(f'dry run: {size} would go to {data["destination"]}', 'warn')
-    else:
-        yield Line(f'{data["destination"]}: {size}, {counted(data["rows"], "row")} '
-                   'compared with the source, all equal', 'good')
-        if data['map'] is not None:
-            yield Line(f'{data["map"]}: the map that leads back', 'good')
-
-
-def _as_data(plan: Plan, drops_rest: bool) -> dict[str, Any]:
-    """Returns a plan for programs; that of a dry run may lack names."""
-    return {
-        'step': plan.step,
-        'moves': [
-            {'from': move.source, 'to': move.target, 'kind': move.tensor.kind,
-             'shape': list(move.tensor.shape), 'before': _order_text(move.before),
-             'after': _order_text(move.after), 'reordered': move.is_reordered}
-            for move in plan.moves],
-        'made': [{'name': one.target, 'kind': KINDS[one.dtype][0], 'value': one.value}
-                 for one in plan.made],
-        'left_out': [{'name': name, 'why': why} for name, why in plan.left_out.items()],
-        'unnamed': [] if drops_rest else [named.variable.name for named in plan.nameless],
-        'bytes': plan.bytes}
-
-
 def _order_text(order: Partition | None) -> str:
     """Returns how rows are ordered, for people."""
     if order is None or order.stores_by_id:
@@ -309,8 +266,9 @@ def _order_text(order: Partition | None) -> str:
     return f'{order.strategy}:{order.num_hosts}'
 
 
-def _plan_blocks(plan: Plan, data: dict[str, Any]) -> Iterator[Line | Grid]:
-    """Yields a plan for people: a line for each tensor, those of tables first."""
+def _blocks(plan: Plan, data: dict[str, Any]) -> Iterator[Line | Grid]:
+    """Yields the report for people: a line for each tensor, those of tables first."""
+    yield from as_lines(data['notes'], 'warn')
     moves = sorted(plan.moves, key=lambda move: move.variable is None or (
         not move.variable.is_table))
     rows = [(plan.contents.text_of(move.source), str(move.place or move.target), move.tensor.kind,
@@ -330,3 +288,14 @@ def _plan_blocks(plan: Plan, data: dict[str, Any]) -> Iterator[Line | Grid]:
                    'bad')
         for one in (named.variable for named in plan.nameless):
             yield Line(map_file.line(one.name, map_file.UNKNOWN, one.is_table or one.may_be_table))
+    if data['cleaned']:
+        yield Line(f'removed what {counted(data["cleaned"], "save")} that did not end '
+                   'had left', 'warn')
+    size = bytes_text(data['bytes'])
+    if data['rows'] is None:
+        yield Line(f'dry run: {size} would go to {data["destination"]}', 'warn')
+    else:
+        yield Line(f'{data["destination"]}: {size}, {counted(data["rows"], "row")} '
+                   'compared with the source, all equal', 'good')
+        if data['map'] is not None:
+            yield Line(f'{data["map"]}: the map that leads back', 'good')

@@ -1,8 +1,5 @@
-"""`etpe migrate config`: writes a declaration for TF2, as Python source, or a config as text.
-
-JSON: `"to"`; `"where"`, the place of the input; `"text"`, the content of the file; `"file"`, its
-path, or null; and `"notes"`, a list of objects. Each has `where` (`job`, or the table or feature),
-`fact`, `remedy`, and `code`, which is empty for a mere remark.
+"""Writes the tables, features and optimizers of a job as Python source for an API of TF2, or as a
+config. What the API lacks becomes a comment.
 """
 
 from __future__ import annotations
@@ -25,9 +22,6 @@ from .report import Line, Report, as_command, printable
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the command to its parser."""
-    parser.description = (
-        'Writes the tables, features and optimizers of a job as Python source for an API of TF2, '
-        'or as a config. What the API lacks becomes a comment.')
     parser.add_argument('input', metavar='INPUT', help='a file with a config or a graph, a '
                         'SavedModel, a checkpoint, a model_dir, - for standard input, or '
                         'py:module:object: an EmbeddingConfigSpec, a TPUEmbedding of TF1, or a '

@@ -1,20 +1,6 @@
-"""`etpe plan`: shows the rows and bytes of each host, for the topology of a config or another one.
-
-JSON: `plans`, one object per config: `where`; `hosts`, `cores_per_host` and `strategy`;
-`batch_size`, which is global, or `null` if unknown; `tables`, with `name`, `rows` and
-`rows_per_host`; `rows_of_host`, `bytes_of_host` and `padded_bytes_of_host`, lists by host;
-`slots_unknown`, as in `etpe size`; `findings`, a list of messages; and `stats`, `null` without
-`--stats`. The rows of a config are at least the number of hosts, as TensorFlow writes them.
-
-`stats` has what `profile_data_directory` measured: `directory`; `tables`, those with a profile;
-`without_profile`, names of the other tables; `bytes_per_example_of_host`, the looked-up bytes, by
-strategy a list by host; `imbalance` of these by strategy, most over mean; and `recommended`, a
-strategy or `null`.
-
-A table in it has `name`; `first_step`, `last_step`, `steps` and `sampled_steps`, which were
-measured; `run`, with `hosts`, `cores_per_host`, `batch_size` and `strategy`; `ids_per_example`, a
-mean; `features`, with `name` and `ids_per_example`; and by strategy a `load`. That has `imbalance`
-of the ids per host, and `uncertain`, the part of the ids whose host is estimated.
+"""Shows the rows and bytes of each host. What is not given is that of the config; the global batch
+stays. Tables of a config with fewer rows than hosts get a row for each, as in the config that
+TensorFlow writes for that many hosts. The exit status is 1 if the batch cannot be split.
 """
 
 from __future__ import annotations
@@ -44,11 +30,6 @@ _MIN_GAIN = 0.1
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the command to its parser."""
-    parser.description = (
-        'Shows the rows and bytes of each host. What is not given is that of the config; the '
-        'global batch stays. Tables of a config with fewer rows than hosts get a row for each, as '
-        'in the config that TensorFlow writes for that many hosts. The exit status is 1 if the '
-        'batch cannot be split.')
     parser.add_argument('--hosts', type=int, metavar='H', help='number of hosts')
     parser.add_argument('--cores', type=int, metavar='C', help='cores per host')
     parser.add_argument('--strategy', choices=STRATEGIES, help='how rows are spread over hosts')
@@ -126,11 +107,7 @@ def _cells(table: TableView, hosts: int) -> tuple[str, ...]:
 
 
 def _imbalance(load: Sequence[float]) -> float:
-    """Returns most over mean; 1 is even.
-
-    >>> _imbalance([3, 1])
-    1.5
-    """
+    """Returns most over mean; 1 is even."""
     total = sum(load)
     return max(load) * len(load) / total if total else 1.0
 
@@ -152,13 +129,7 @@ def _partition(table: TableView, hosts: int) -> Partition:
 
 def per_host(tables: Iterable[TableView], hosts: int, weigh: Callable[[TableView], int]
              ) -> list[int]:
-    """Returns the sum over all tables for each host. It is the same under `div` and `mod`.
-
-    Args:
-      tables: of the config.
-      hosts: number of hosts that share the rows.
-      weigh: returns the weight of a row of a table: 1 for rows, its bytes for bytes.
-    """
+    """Returns the weights of the rows of all tables on each host: the same by `div` and `mod`."""
     least, steps = 0, [0] * hosts
     for table in tables:
         partition, weight = _partition(table, hosts), weigh(table)

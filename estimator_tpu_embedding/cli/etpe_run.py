@@ -1,4 +1,9 @@
-"""`etpe run`: runs an unedited TPUEstimator script on an emulated TPU system."""
+"""Runs a script as "python SCRIPT ARGS..." would, a module as "python -m MODULE" would, or the code
+cells of a notebook in order, with the names in place that TensorFlow removed, on an emulated TPU
+system of H hosts with C cores each. With neither size given the system has one core, or as many as
+the script's TPUConfig(num_shards=...) says. What follows SCRIPT is handed to it untouched. The exit
+status is that of the script.
+"""
 
 from __future__ import annotations
 
@@ -74,14 +79,16 @@ _ALL = {**_GENERAL, **_CLUSTER, **_CHECKPOINTS}
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the command to its parser."""
     parser.usage = 'etpe run [OPTIONS] (SCRIPT | NOTEBOOK.ipynb | -m MODULE) [ARGS...]'
-    parser.description = (
-        'Runs a script as "python SCRIPT ARGS..." would, a module as "python -m MODULE" would, '
-        'or the code cells of a notebook in order, with the names in place '
-        'that TensorFlow removed, on an emulated TPU system of H hosts with C cores each. With '
-        'neither size given the system has one core, or as many as the script\'s '
-        'TPUConfig(num_shards=...) says. What follows SCRIPT is handed to it untouched. The '
-        'exit status is that of the script.')
-    _add_options(parser)
+    cluster = parser.add_argument_group(
+        'cluster', 'Processes that are the hosts of jobs; without these options all hosts are '
+        'emulated in one process.')
+    group = parser.add_argument_group(
+        'checkpoints', 'Which differences between a checkpoint and the job are meant, where its '
+        'RunConfig does not say it. T is a table as the checkpoint calls it, or parts of that '
+        'name, as user_embedding. What may be given several times is marked with *.')
+    for options, place in ((_GENERAL, parser), (_CLUSTER, cluster), (_CHECKPOINTS, group)):
+        for name, settings in options.items():
+            place.add_argument(name, **settings)
     parser.add_argument('-m', dest='module', metavar='MODULE', help='run a module or package')
     parser.add_argument('script', metavar='SCRIPT', nargs='?', help='path of the script or '
                         'notebook; its own flags go after it')
@@ -213,20 +220,6 @@ def _to_stderr(line: str) -> None:
         with contextlib.suppress(OSError, ValueError):  # The script may have closed it.
             sys.stderr.write(f'{line}\n')
             sys.stderr.flush()
-
-
-def _add_options(parser: argparse.ArgumentParser) -> None:
-    """Adds all options to the parser of the command."""
-    cluster = parser.add_argument_group(
-        'cluster', 'Processes that are the hosts of jobs; without these options all hosts are '
-        'emulated in one process.')
-    group = parser.add_argument_group(
-        'checkpoints', 'Which differences between a checkpoint and the job are meant, where its '
-        'RunConfig does not say it. T is a table as the checkpoint calls it, or parts of that '
-        'name, as user_embedding. What may be given several times is marked with *.')
-    for options, place in ((_GENERAL, parser), (_CLUSTER, cluster), (_CHECKPOINTS, group)):
-        for name, settings in options.items():
-            place.add_argument(name, **settings)
 
 
 def split_at_script(arguments: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -1,9 +1,5 @@
-"""`etpe size`: shows the bytes of tables and slots.
-
-JSON: `sizes`, one object per config: `where`; `tables`; `slots_unknown`, names of tables whose
-slots are not counted; `bytes` and `padded_bytes` of all tables. A table has `name`, `rows`,
-`dimension`, `padded_dimension` and `slots`; `table_bytes` and `slot_bytes`, padded, of one slot;
-`bytes` and `padded_bytes`, of the table and all slots.
+"""Shows the bytes of each table and of its slots, padded to a width that is a multiple of 8 floats
+as the memory of the hardware holds them.
 """
 
 from __future__ import annotations
@@ -20,9 +16,6 @@ from .report import Grid, Line, Report, as_command, names_text
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the command to its parser."""
-    parser.description = (
-        'Shows the bytes of each table and of its slots, padded to a width that is a multiple '
-        'of 8 floats as the memory of the hardware holds them.')
     as_command(parser, _report, 'INPUT')
 
 

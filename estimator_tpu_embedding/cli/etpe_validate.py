@@ -1,7 +1,6 @@
-"""`etpe validate`: prints the errors and doubtful choices of a config, each with its code.
-
-JSON: `"errors"` and `"warnings"`, their numbers, and `"findings"`, a list of objects. Each has
-`where` (the input), `code`, `severity`, `object`, `rule`, `got` and `remedy`.
+"""Finds errors in a config, and warns of choices that are legal but doubtful. A config holds less
+than a job, so training may refuse a config that passes. The exit status is 1 if there are errors;
+warnings count with --strict only.
 """
 
 from __future__ import annotations
@@ -30,10 +29,6 @@ _NEWEST_SHARE = 100
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the command to its parser."""
-    parser.description = (
-        'Finds errors in a config, and warns of choices that are legal but doubtful. A config '
-        'holds less than a job, so training may refuse a config that passes. The exit status '
-        'is 1 if there are errors; warnings count with --strict only.')
     parser.add_argument('--strict', action='store_true', help='warnings count for the exit '
                         'status')
     codes.add_selection(parser)

@@ -1,11 +1,5 @@
-"""`etpe worker`: holds the shards of one host of a job, or shows which workers answer.
-
-The report of `etpe worker ls` in JSON has `workers`, one object per address: `address`, as it was
-given, and `why_not`, why it does not answer, or `''`. One that does also has `versions` of `etpe`,
-`TensorFlow`, `kernels` and `Python`; `pid` and `seconds` of its process; `memory`, bytes `used` by
-it and `available` on its machine; `listens`, the addresses on which it really listens; `tables`,
-with `name`, `rows` and `bytes` of its part; and `claim`, `null`, or `run`, `client`,
-`silent_seconds` and `seconds_left` of its client.
+"""Holds the shards of one host of a job, until SIGTERM or Ctrl-C: etpe run --workers ... finds it.
+With "ls" it shows which workers answer.
 """
 
 from __future__ import annotations
@@ -25,15 +19,10 @@ _SECURITY = ('a stranger who reaches this port can run programs as this user: ke
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the command to its parser."""
-    parser.description = (
-        'Holds the shards of one host of a job, until SIGTERM or Ctrl-C: etpe run --workers ... '
-        'finds it. With "ls" it shows which workers answer.')
     parser.add_argument('--listen', metavar='HOST:PORT', help='where clients and other workers '
                         'reach it')
     parser.add_argument('--expose', action='store_true', help='listen although other machines can '
                         'reach this one; ' + _SECURITY)
-    parser.add_argument('--threads', type=int, metavar='N', help='threads that TensorFlow computes '
-                        'with; by default one per core')
     parser.add_argument('--lease', type=float, metavar='SECONDS', help=argparse.SUPPRESS)
     parser.add_argument('--parent', type=int, metavar='PID', help=argparse.SUPPRESS)
     parser.set_defaults(command=_serve, refuse=parser.error)
@@ -50,8 +39,6 @@ def _serve(parsed: argparse.Namespace) -> int:
     """Is a worker until it is ended."""
     if parsed.listen is None:
         parsed.refuse('the following arguments are required: --listen')
-    if parsed.threads is not None and parsed.threads < 1:
-        parsed.refuse(f'--threads must be at least 1, not {parsed.threads}')
     from ..cluster import addresses
     address = addresses.parsed(parsed.listen, lowest_port=0 if parsed.parent is not None else 1)
     if address is None:
@@ -64,8 +51,8 @@ def _serve(parsed: argparse.Namespace) -> int:
     lease = worker.LEASE_SECONDS if parsed.lease is None else parsed.lease
     tell = _tell if parsed.parent is None else _tell_parent
     try:
-        return worker.serve(address, tell, expose=parsed.expose, threads=parsed.threads,
-                            lease_seconds=lease, parent=parsed.parent)
+        return worker.serve(address, tell, expose=parsed.expose, lease_seconds=lease,
+                            parent=parsed.parent)
     except EteError as error:
         sys.stderr.write(''.join(f'etpe worker: {one}\n' for one in error.problems))
         return 2
@@ -113,17 +100,13 @@ def _cells(one: dict[str, Any]) -> list[str]:
     if one['why_not']:
         return [one['address'], 'no answer', *[''] * 6]
     try:
-        return _cells_of_answer(one)
+        tables, claim, memory = one['tables'], one['claim'], one['memory']
+        total = sum(table['bytes'] for table in tables)
+        return [
+            one['address'], str(one['pid']),
+            ', '.join(f'{name} {version}' for name, version in one['versions'].items()),
+            bytes_text(memory['used']), bytes_text(memory['available']), ', '.join(one['listens']),
+            f'{len(tables)}: {bytes_text(total)}' if tables else 'none',
+            f'{claim["client"]}, silent for {claim["silent_seconds"]} s' if claim else 'free']
     except (AttributeError, KeyError, TypeError):  # A stranger may have answered anything.
         return [one['address'], 'no answer of a worker', *[''] * 6]
-
-
-def _cells_of_answer(one: dict[str, Any]) -> list[str]:
-    tables, claim, memory = one['tables'], one['claim'], one['memory']
-    total = sum(table['bytes'] for table in tables)
-    return [
-        one['address'], str(one['pid']),
-        ', '.join(f'{name} {version}' for name, version in one['versions'].items()),
-        bytes_text(memory['used']), bytes_text(memory['available']), ', '.join(one['listens']),
-        f'{len(tables)}: {bytes_text(total)}' if tables else 'none',
-        f'{claim["client"]}, silent for {claim["silent_seconds"]} s' if claim else 'free']

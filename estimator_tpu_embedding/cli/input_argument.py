@@ -13,7 +13,7 @@ import os
 import sys
 from typing import Any
 
-from ..checkpoint import file_names, pointer
+from ..checkpoint import file_names
 from ..checkpoint.concurrent_changes import steady, watch
 from ..checkpoint.manifest import read_manifest
 from ..core.plan import Plan
@@ -42,7 +42,7 @@ def load(source: str) -> list[Source]:
         return _of_checkpoint(source, [], source)
     graphs = [os.path.join(source, 'graph.pbtxt'),
               *sorted(glob.glob(os.path.join(glob.escape(source), '*.graph.pb')))]
-    return steady(lambda: _of_checkpoint(newest(source), graphs, source), watch(source),
+    return steady(lambda: _of_checkpoint(_newest(source), graphs, source), watch(source),
                   lambda found: False)
 
 
@@ -86,34 +86,17 @@ def _of_checkpoint(prefix: str | None, graphs: list[str], source: str) -> list[S
     return list(once.values())
 
 
-def newest(directory: str) -> str | None:
-    """Returns the prefix of the newest checkpoint in a directory; `None` if there is none.
-
-    The file `checkpoint` names it, by a name in the same directory. If the file names anything
-    else, the checkpoint with the highest step is the newest.
+def _newest(directory: str) -> str | None:
+    """Returns the prefix of the checkpoint at which a job would look first; `None` if there is
+    none.
     """
+    from ..checkpoint import recover
     try:
-        names = set(os.listdir(directory))
-        named = named_in_state(directory, names)
+        names = recover.candidates(directory)
     except OSError as error:
         raise reading.unreadable('E480', reading.label(directory), 'it must be a directory that '
                                  'can be read', shown(error.strerror)) from error
-    if named is None:
-        found = [name for name in file_names.by_checkpoint(names)
-                 if file_names.is_of_a_job(name) and _is_found(name, names)]
-        named = max(found, default=None, key=lambda name: file_names.step_of(name) or 0)
-    return os.path.join(directory, named) if named is not None else None
-
-
-def named_in_state(directory: str, names: set[str]) -> str | None:
-    """Returns the checkpoint that the file `checkpoint` names, if it is in `names`."""
-    name = pointer.named_in(directory)
-    return name if name is not None and _is_found(name, names) else None
-
-
-def _is_found(checkpoint: str, names: set[str]) -> bool:
-    """Whether a checkpoint is there, by the names in its directory."""
-    return not names.isdisjoint(file_names.leading_files(checkpoint))
+    return os.path.join(directory, names[-1]) if names else None
 
 
 def is_python(source: str) -> bool:

@@ -1,7 +1,7 @@
 """The `etpe` command line: finds the command and runs it.
 
 The module of a command has its name: `etpe checkpoint ls` is in `etpe_checkpoint_ls.py`. It is
-imported when the command is used.
+imported when the command is used, and its head is the text of `--help`.
 """
 
 from __future__ import annotations
@@ -49,11 +49,7 @@ GROUPS = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one command, and returns its exit status.
-
-    Args:
-      arguments: words after the program's name; if it is `None`, the words of this process.
-    """
+    """Runs a command, by these words or else by those of the process; returns its exit status."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     chosen = next((argument for argument in given if argument in COMMANDS), None)
     if arguments is None and chosen == 'doctor':
@@ -85,8 +81,9 @@ def parser_of(chosen: str | None) -> argparse.ArgumentParser:
             command.description = GROUPS[name]
             below[name] = command.add_subparsers(title='commands', required=True, metavar='COMMAND')
         elif chosen in (name, group):
-            module = f'.etpe_{name.replace(" ", "_")}'
-            importlib.import_module(module, __package__).configure(command)
+            module = importlib.import_module(f'.etpe_{name.replace(" ", "_")}', __package__)
+            command.description = module.__doc__
+            module.configure(command)
     return parser
 
 

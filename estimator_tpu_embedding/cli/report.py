@@ -2,8 +2,8 @@
 
 A terminal gets colours; `--format` chooses JSON. Every string from a file passes `printable`, so
 that no name can steer a terminal. A JSON report is one object. It has `"format"`, which is 1 until
-a member changes its meaning, `"command"`, and the members that the module of the command
-documents. New members may appear.
+a member changes its meaning, `"command"`, and the members that `docs/reports.md` has for the
+command. New members may appear.
 """
 
 from __future__ import annotations
@@ -36,17 +36,11 @@ class Line(NamedTuple):
 
 
 class Grid(NamedTuple):
-    """A table.
+    """A table."""
 
-    Attributes:
-      head: titles of the columns; one that begins with `>` is aligned to the right.
-      rows: as many cells each as there are columns.
-      tones: of the rows, all `''` if left out.
-    """
-
-    head: Sequence[str]
+    head: Sequence[str]  # Titles of the columns; one that begins with `>` is aligned to the right.
     rows: Sequence[Sequence[str]]
-    tones: Sequence[str] = ()
+    tones: Sequence[str] = ()  # Of the rows, all `''` if left out.
 
 
 Block = Line | Grid | str
@@ -54,17 +48,11 @@ Block = Line | Grid | str
 
 
 class Report(NamedTuple):
-    """The result of a command.
+    """The result of a command."""
 
-    Attributes:
-      blocks: for people.
-      data: for programs.
-      status: exit status: 0, or 1 with findings or differences.
-    """
-
-    blocks: Sequence[Block]
-    data: Mapping[str, Any]
-    status: int = 0
+    blocks: Sequence[Block]  # For people.
+    data: Mapping[str, Any]  # For programs.
+    status: int = 0  # The exit status: 0, or 1 with findings or differences.
 
 
 def printable(text: str, most: int = MAX_LINE) -> str:
@@ -94,9 +82,9 @@ def as_data(problems: Iterable[Problem]) -> list[dict[str, Any]]:
     return [{'code': problem.code, 'message': str(problem)} for problem in problems]
 
 
-def as_lines(problems: Iterable[Problem], tone: str = 'bad') -> list[Line]:
-    """Returns problems for people."""
-    return [Line(str(problem), tone) for problem in problems]
+def as_lines(said: Iterable[Problem | str], tone: str = 'bad') -> list[Line]:
+    """Returns problems and notes for people."""
+    return [Line(str(one), tone) for one in said]
 
 
 def time_text(seconds: float) -> str:

@@ -51,7 +51,7 @@ _running: list[Any] = []
 _of_client: dict[str, Server] = {}
 
 
-def start(where: str, asked: Address, *, expose: bool, threads: int | None = None) -> Server:
+def start(where: str, asked: Address, *, expose: bool) -> Server:
     """Starts a server at an address of this machine, of which port 0 means any that is free.
 
     Raises:
@@ -62,8 +62,6 @@ def start(where: str, asked: Address, *, expose: bool, threads: int | None = Non
     _require_own(where, asked)
     listening.require_free(where, asked.port)
     config = tf.ConfigProto(device_count={'GPU': 0})
-    if threads is not None:
-        config.intra_op_parallelism_threads = config.inter_op_parallelism_threads = threads
     try:
         server = tf.distribute.Server({BOOT_JOB: [str(asked)]}, job_name=BOOT_JOB, task_index=0,
                                       protocol='grpc', config=config)

@@ -176,15 +176,13 @@ class Worker:
 
 
 def serve(address: Address, tell: Callable[[Server, dict[str, str]], None], *,
-          expose: bool = False, threads: int | None = None, lease_seconds: float = LEASE_SECONDS,
-          parent: int | None = None) -> int:
+          expose: bool, lease_seconds: float, parent: int | None) -> int:
     """Is a worker until a signal ends the process, or it has to begin anew.
 
     Args:
       address: where clients reach it.
       tell: is called once it listens, with the versions of this process.
       expose: whether other machines may reach it.
-      threads: of TensorFlow; `None` is one per core.
       lease_seconds: of silence of its client after which it begins anew.
       parent: the process that it ends with, or `None`.
 
@@ -205,7 +203,7 @@ def serve(address: Address, tell: Callable[[Server, dict[str, str]], None], *,
     lease = Lease(seconds)
     worker = Worker(lease, versions)
     _tf.register_function(TOKEN, answer := worker.answer)
-    tell(start(f'worker {address}', address, expose=expose, threads=threads), versions)
+    tell(start(f'worker {address}', address, expose=expose), versions)
     while parent in (None, os.getppid()):
         time.sleep(_PAUSE)
         if worker.must_begin_anew.is_set() or lease.is_over():

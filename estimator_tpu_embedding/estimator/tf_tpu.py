@@ -19,11 +19,18 @@ from .. import defaults
 from ..errors import Problem, UnsupportedError
 from ..hosts.placement import on
 from ..hosts.tpu_system import tpu_topology
+from ..runner.gradient_capture import DUMMY_COLLECTION
 from ..runner.replica_sums import cross_replica_sums
-from ..runner.towers import Towers
+from ..runner.towers import Towers, current_core
 from . import tpu_addresses
 
 _TOWERS = ('estimator_tpu_embedding', 'towers')  # No string, so that no MetaGraph lists it.
+_SEPARATE = frozenset({
+    tf.train.AdadeltaOptimizer, tf.train.AdagradDAOptimizer, tf.train.AdagradOptimizer,
+    tf.train.AdamOptimizer, tf.train.FtrlOptimizer, tf.train.GradientDescentOptimizer,
+    tf.train.MomentumOptimizer, tf.train.ProximalAdagradOptimizer,
+    tf.train.ProximalGradientDescentOptimizer, tf.train.RMSPropOptimizer})
+"""Optimizers that change each variable alike whichever others they get; others may count them."""
 
 
 def split_compile_and_replicate(
@@ -189,6 +196,17 @@ class CrossShardOptimizer(tf.tpu.CrossShardOptimizer):
         sums = cross_replica_sums(
             {key: gradient for key, (gradient, _) in zip(keys, pairs) if gradient is not None},
             self._group_assignment)
-        return self._opt.apply_gradients(
-            [(sums.get(key), variable) for key, (_, variable) in zip(keys, pairs)],
-            global_step, name)
+        summed = [(sums.get(key), variable) for key, (_, variable) in zip(keys, pairs)]
+        if current_core() and type(self._opt) in _SEPARATE:
+            summed = _without_dummies(summed)
+        return self._opt.apply_gradients(summed, global_step, name)
+
+
+def _without_dummies(pairs: list[Any]) -> list[Any]:
+    """Leaves out the dummy variables of tables, unless there is nothing else to train.
+
+    Only the first tower changes variables, so the others need not have operations for it.
+    """
+    dummies = {id(each) for each in tf.get_collection(DUMMY_COLLECTION)}
+    others = [(gradient, each) for gradient, each in pairs if id(each) not in dummies]
+    return others if any(gradient is not None for gradient, _ in others) else pairs

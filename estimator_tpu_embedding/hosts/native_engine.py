@@ -9,9 +9,10 @@ the beginning of the next run that looks up or updates.
 
 from __future__ import annotations
 
+import collections
 import itertools
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import tensorflow.compat.v1 as tf
@@ -191,9 +192,8 @@ def make_engine(plan: Plan, variable_names: Mapping[str, str],
       threads: how many the engine has; 0 is one per core that the process may use.
     """
     engine = _engine(plan, threads, 'embedding_engine')
-    with _views(zip(itertools.repeat(engine), itertools.count())):
-        tables = create_tables(plan, variable_names, slot_names)
-    _require_parts_in_order(tables, itertools.count())
+    tables = _create_views(plan, variable_names, slot_names, dict.fromkeys(
+        range(plan.topology.num_hosts), engine))
     return NativeEngine(plan, tables, engine, skips_nonfinite=skips_nonfinite)
 
 
@@ -205,11 +205,7 @@ def make_engines(plan: Plan, variable_names: Mapping[str, str],
     for host, own in owners.items():
         with on(placement.host(host)):
             made[host] = _engine(own, threads, f'embedding_engine_{host}')
-    hosts = list(hosts_of_parts(plan))
-    numbers = list(_numbers(hosts))
-    with _views(zip([made[host] for host in hosts], numbers)):
-        tables = create_tables(plan, variable_names, slot_names, placement)
-    _require_parts_in_order(tables, numbers)
+    tables = _create_views(plan, variable_names, slot_names, made, placement)
     engines = {}
     for host, own in owners.items():
         with on(placement.host(host)):
@@ -225,17 +221,17 @@ def _engine(plan: Plan, threads: int, name: str) -> tf.Tensor:
         return library.load().ete_engine(name=name, **attributes(plan, threads))
 
 
-def _numbers(hosts: Iterable[int]) -> Iterable[int]:
-    """Yields the number of each part in the engine of its host."""
-    counts: dict[int, int] = {}
-    for host in hosts:
-        yield counts.setdefault(host, 0)
-        counts[host] += 1
+def _create_views(plan: Plan, variable_names: Mapping[str, str],
+                  slot_names: Mapping[str, Sequence[str]] | None, engines: Mapping[int, tf.Tensor],
+                  placement: Placement | None = None) -> dict[str, HostedTable]:
+    """Creates tables whose variables are views of the engine of their host.
 
-
-def _views(places: Iterable[tuple[tf.Tensor, int]]) -> Any:
-    """Returns a context in which variables are views of engines, each of the next of `places`."""
-    following = iter(places)
+    It fails unless the user's variable creators make each variable exactly once.
+    """
+    numbers: dict[int, Iterator[int]] = collections.defaultdict(itertools.count)
+    # The engine of each part, and its number there.
+    places = [(engines[host], next(numbers[id(engines[host])])) for host in hosts_of_parts(plan)]
+    following = itertools.chain(places, itertools.repeat((places[-1][0], len(places))))
 
     def creator(_: Any, **kwargs: Any) -> TableVariable:
         # The first two arguments belong to variables without a handle. A value cached on a device
@@ -245,18 +241,16 @@ def _views(places: Iterable[tuple[tf.Tensor, int]]) -> Any:
         return TableVariable(engine=engine, part=part, **{
             name: value for name, value in kwargs.items() if name not in ignored})
 
-    return _tf.last_creator_scope(creator)
-
-
-def _require_parts_in_order(tables: Mapping[str, HostedTable], numbers: Iterable[int]) -> None:
-    """Fails unless the user's variable creators made each variable exactly once."""
-    for number, part in zip(numbers, parts_of(tables)):
+    with _tf.last_creator_scope(creator):
+        tables = create_tables(plan, variable_names, slot_names, placement)
+    for (_, number), part in zip(places, parts_of(tables)):
         if not isinstance(part, TableVariable) or part.number != number:
             raise ConfigError(Problem(
                 'E477', f'variable "{part.name}" of a table',
                 'a variable_creator_scope must call its next_creator once, and give what '
                 'that makes', f'{type(part).__name__} instead of part {number} of the engine',
                 "Build the estimator's graph outside of it, or choose kernels='stock'."))
+    return tables
 
 
 _HARMLESS = ('ReadVariableOp', 'DisableCopyOnRead', 'VariableShape', 'EteLookup', 'EteUpdate')

@@ -17,7 +17,6 @@ REQUIRED = 'the following arguments are required: --listen'
     ([], REQUIRED), (['--expose'], REQUIRED),
     (['--listen', '10.0.0.3'], "such as 10.0.0.3:8470, not '10.0.0.3'"),
     (['--listen', '127.0.0.1:0'], "not '127.0.0.1:0'"),
-    (['--listen', '127.0.0.1:1', '--threads', '0'], '--threads must be at least 1, not 0'),
     (['ls'], 'ADDRESSES')])
 def test_a_wrong_usage_is_said_before_anything_starts(etpe, arguments, message):
     assert message in etpe('worker', *arguments, status=2)

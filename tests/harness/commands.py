@@ -2,10 +2,12 @@
 
 import json
 import pathlib
+import re
 
 from google.protobuf import text_format
 
 from estimator_tpu_embedding.cli.config_view import view_of
+from estimator_tpu_embedding.cli.etpe_docs import topics
 from estimator_tpu_embedding.cli.main import main
 from estimator_tpu_embedding.proto.codec import Config
 from estimator_tpu_embedding.proto.reading import Source
@@ -31,6 +33,13 @@ def saved(tmp_path, config, name='config.pb'):
     return path
 
 
+def members_of(command):
+    """What the document about reports says of a command and of all."""
+    head, *parts = topics()['reports'].read_text().split('\n## etpe ')
+    part, = (one for one in parts if one.startswith(f'{command}\n'))
+    return set(re.findall(r'`(\w+)`', head + part))
+
+
 class Etpe:
     """Runs commands and checks their exit status."""
 
@@ -50,4 +59,10 @@ class Etpe:
 
     def json(self, *arguments, status=0, form='--format'):
         """The report for programs; `form` is the flag of the command that asks for it."""
-        return json.loads(self(*arguments, form, 'json', status=status))
+        report = json.loads(self(*arguments, form, 'json', status=status))
+        lists = [value for value in report.values() if isinstance(value, list)]
+        said = members_of(report['command'])
+        assert said.issuperset(report)
+        assert all(said.issuperset(one) for several in lists for one in several
+                   if isinstance(one, dict))
+        return report

@@ -1,4 +1,4 @@
-"""Gives MkDocs what no file holds: README as the first page, the API, the errors, the pictures."""
+"""Gives MkDocs what no file holds: README as the first page, the API, the pictures."""
 
 import importlib.util
 import pathlib
@@ -23,20 +23,13 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Leaves the Markdown files of the package, and adds the pages that are made."""
     sys.path.insert(0, str(ROOT))
     package = importlib.import_module(PACKAGE)
-    codes = importlib.import_module(f'{PACKAGE}.cli.codes')
     readme = re.sub(rf'\]\({PACKAGE}/', '](', (ROOT / 'README.md').read_text())
     members = '\n\n'.join(f'::: {PACKAGE}.{package._HOMES[name]}.{name}'
                           for name in package.__all__)
-    errors = '\n'.join(
-        f'| <a id="{code}"></a>`{code}` | {entry.title} '
-        f'| [{entry.topic}]({"" if entry.topic.isupper() else "docs/"}{entry.topic}.md) |'
-        for code, entry in sorted(codes.ENTRIES.items()))
     made = {
         'index.md': readme,
         'reference.md': f'# API\n\nWhat `{PACKAGE}` has by name. The names of the original are '
-                        f'also where it had them, after `install()`.\n\n{members}\n',
-        'errors.md': '# Errors\n\nE is an error, W a warning, I information.\n\n'
-                     f'| code | meaning | more |\n|---|---|---|\n{errors}\n'}
+                        f'also where it had them, after `install()`.\n\n{members}\n'}
     kept = [file for file in files
             if file.src_dir != config.docs_dir or file.src_uri.endswith('.md')]
     return Files([*kept, *(File.generated(config, name, content=text)
@@ -44,7 +37,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Draws the pictures of a page."""
+    """Draws the pictures of a page, and lets links name a code."""
+    markdown = re.sub(r'(?m)^\| ([EWI]\d{3}) \|', r'| <a id="\1"></a>`\1` |', markdown)
     return re.sub('<!-- picture: (\\w+) -->', lambda found: pictures.PICTURES[found[1]](), markdown)
 
 
