@@ -26,8 +26,6 @@ _PLACE = 'EmbeddingConfigSpec(feature_columns=...)'
 _MADE_FOR_COLUMNS = re.compile(r'Feature (.+)(?:_seq_length_|__TENSOR_CORE_MASK) is not in ')
 """TensorFlow's words on the features that a `Featurizer` makes for the columns of a spec."""
 
-_CHUNK = 2**20
-
 
 def columns_to_specs(columns: Sequence[Any]) -> tuple[list[TableSpec], list[FeatureSpec]]:
     """Returns the tables and features that columns of `tf.tpu.experimental` declare.
@@ -222,7 +220,7 @@ def _of_file(path: str) -> Iterator[bytes]:
     try:
         with (tf.io.gfile.GFile(path, 'rb') if '://' in path
               else files.open_regular(path, follow=True)) as file:
-            while chunk := file.read(_CHUNK):
+            while chunk := file.read(2**20):
                 yield chunk
     except (tf.errors.OpError, ValueError) as error:
         raise OSError(str(error)) from error

@@ -138,7 +138,11 @@ class Featurizer:
             value, empty = _words_to_ids(where, self._categorical.get(ids.name), value)
         elif (isinstance(value, tf.Tensor) and value.shape.rank not in (None, 0, 1)
               and (ids.combiner is not None or ids.sequence_length)):
-            self._warn_of_zeros(ids.name)
+            if ids.name not in self._warned:
+                self._warned.add(ids.name)
+                tf.logging.warning(
+                    'Feature "%s" holds ids in a dense tensor of rank >= 2: 0 means that an id is '
+                    'missing, as on the hardware. Use a SparseTensor if 0 is an id.', ids.name)
         key = self._weights.get(ids.name)
         weights = features[key] if key else None
         if isinstance(weights, tf.Tensor):
@@ -147,13 +151,6 @@ class Featurizer:
                 f'"{key}", a dense tensor', 'Dense weights are not supported on TPU. Please use '
                 'sparse weights instead.'))
         return (value, weights), empty
-
-    def _warn_of_zeros(self, name: str) -> None:
-        if name not in self._warned:
-            self._warned.add(name)
-            tf.logging.warning(
-                'Feature "%s" holds ids in a dense tensor of rank >= 2: 0 means that an id is '
-                'missing, as on the hardware. Use a SparseTensor if 0 is an id.', name)
 
 
 def _mask_of(name: str) -> str:

@@ -1,10 +1,9 @@
-"""Makes the replicas of `tf.tpu.replicate` and its kin, and sums over them.
+"""Emulates `tf.tpu`: replicas of a computation, sums over them, and `CrossShardOptimizer`.
 
-Its kin are `shard`, `batch_parallel` and `rewrite`. In a TPUEstimator the replicas are the cores.
-
-TensorFlow's own functions split and join the tensors of replicas. They call
-`split_compile_and_replicate` to make the replicas. `install()` puts the function of this module
-in its place, which makes a replica per emulated core.
+In a TPUEstimator the replicas are the cores. TensorFlow's own `shard`, `batch_parallel`, `rewrite`
+and `replicate` split and join the tensors of replicas. They call `split_compile_and_replicate` to
+make the replicas. `install()` puts the function of this module in its place, which makes a replica
+per emulated core.
 """
 
 from __future__ import annotations
