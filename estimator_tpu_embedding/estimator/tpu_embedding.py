@@ -127,13 +127,6 @@ class TPUEmbedding:
     (['watched'], '/job:worker/replica:0/task:3/device:CPU:0')
     """
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> TPUEmbedding:
-        """Makes one of genuine operations if this process has chosen a real TPU."""
-        if cls is TPUEmbedding and defaults.current().backend == 'tpu':
-            from .tpu_ops_embedding import TpuOpsEmbedding
-            cls = TpuOpsEmbedding
-        return super().__new__(cls)
-
     def __init__(self, table_to_config_dict: Mapping[str, TableConfig],
                  feature_to_config_dict: Mapping[str, FeatureConfig], batch_size: int, mode: int,
                  master: str | None = None, optimization_parameters: Any = None,
@@ -161,6 +154,9 @@ class TPUEmbedding:
           ValueError: as the original does, in its order.
           ConfigError: with all other problems at once.
         """
+        if type(self) is TPUEmbedding and defaults.current().backend == 'tpu':
+            from .tpu_ops_embedding import TpuOpsEmbedding
+            self.__class__ = TpuOpsEmbedding  # Scripts call this class, also for a real TPU.
         if partition_strategy not in STRATEGIES:
             raise ValueError('partition_strategy must be "div" or "mod". Received: '
                              f'{partition_strategy}.')
