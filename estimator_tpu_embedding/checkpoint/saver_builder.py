@@ -50,11 +50,11 @@ def default_saver(max_to_keep: int, keep_every_n_hours: float, client: str = ''
 class SaverBuilder(_TensorFlowsBuilder):
     """A builder for `tf.train.Saver(builder=...)` with the same format as TensorFlow's own.
 
-    Once rows of a variable were read or written, the variable is in a mode in which TensorFlow
-    copies it at each read of its whole value. TensorFlow's own savers leave the mode, but in a
-    graph their reads do not wait for that. So they hold a copy of every table at once. Here a read
-    waits. The next look-up enters the mode again. That copies nothing, because the run that saved
-    has ended by then, and nobody else holds the tensor.
+    Once rows of a variable were read or written, the variable is in copy-on-read mode: TensorFlow
+    copies it at each read of its whole value. TensorFlow's own savers run `DisableCopyOnRead`, but
+    in a graph their reads do not wait for it. So they hold a copy of every table at once. Here a
+    read waits. The next look-up enters the mode again. That copies nothing, because the run that
+    saved has ended by then, and nobody else holds the tensor.
 
     Each task of a cluster writes files of its own variables, so no table leaves its task. The
     client merges their indices into one.

@@ -1,6 +1,6 @@
 """The backend of a job: an engine, the queues in which ids wait, and the global step.
 
-The runner talks to backends only.
+The steps of a runner talk to it alone.
 """
 
 from __future__ import annotations

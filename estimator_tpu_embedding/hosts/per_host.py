@@ -7,9 +7,9 @@ none does.
 
 Features travel in *exchange order*: sorted by the width of their rows, otherwise in the order of
 the plan. An owner sums the ids of a *group*. That is a sample, or a distinct row if rows are fewer,
-for each feature, owner and step by itself. For example, 2 samples with the ids 5, 7 and 5 of one
-owner are 2 groups either way, and go by sample; with the ids 5 and 5 they are the one group of
-row 5. `native/src/message.h` has the form of a message to an owner. `native/src/exchange.h` has
+for each feature, owner and step by itself. For example, 2 samples with the ids [5, 7] and [5] are
+2 samples and 2 rows, so they go by sample. With [5] and [5] they are 2 samples and 1 row, so they
+go by row. `native/src/message.h` has the form of a message to an owner. `native/src/exchange.h` has
 that of what the core keeps: the *links* between groups and samples, and the *scales* of samples.
 """
 

@@ -2,9 +2,9 @@
 
 Each tensor that crosses is a message, and a message costs more time than a thousand numbers in it.
 So a graph is rewritten once all of it is there, before a session sees it. Tensors that have the
-same way are packed into one, and taken apart where they are used. None of them may need another
-one. *Levels* see to that. Tensors of level 0 need nothing that crosses, and tensors of level
-`n + 1` need something of level `n`.
+same way are packed into one, and taken apart where they are used. Two tensors may share a message
+only if neither depends on the other, so they must be of one *level*. Tensors of level 0 need
+nothing that crosses, and tensors of level `n + 1` need something of level `n`.
 
 Only what certain results need is packed, and only with tensors that the same results need. So
 nothing is computed that was not needed before. Variables whose reads wait for nothing are read

@@ -32,9 +32,9 @@ CAPACITY = 64
 _KEPT_AS = [INFERENCE, TRAINING, INFERENCE, INFERENCE, EITHER, EITHER]
 """The use as which a batch waits for gradients, by the use with which it was enqueued.
 
-The first three are for graphs in which no apply_gradients follows, the others for those where one
-does. There only an unrelated failure can leave it out, so no batch must get gradients. Where none
-follows, a batch with a name gets none.
+The first three are for graphs in which no apply_gradients follows: TRAINING stays, the others get
+none. The last three are for graphs in which one follows. There only an unrelated failure can leave
+it out, so INFERENCE stays, and the others may get gradients.
 """
 
 _NO_BATCH = Problem(

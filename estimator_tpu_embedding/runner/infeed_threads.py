@@ -93,8 +93,8 @@ class Infeed(tf.train.SessionRunHook):
     The steps of the run ask it for batches and wait for them.
 
     Attributes:
-      draws_ahead: whether batches may be drawn before their step, but for the one that a step
-        waits for beyond its own.
+      draws_ahead: whether batches are drawn before a step asks for them. In a pipelined job a
+        step asks for its own and the next one.
       progress: that of the session.
     """
 

@@ -85,10 +85,10 @@ class Engine {
   // else uses the engine. If others do not end, it throws Error kFailedPrecondition, and the offer
   // stays. After that wait it cannot fail.
   //
-  // `kept` are values that the caller keeps alive. If they are the offer, the engine lets go of
-  // them. Then it asks `is_last`, which must not throw, whether the caller alone holds them. If so,
-  // their memory goes back to the system piece by piece while they are copied, except for the first
-  // and the last page. So no more than one piece of them exists twice.
+  // A caller that keeps the offered values alive passes them as `kept`; then the engine lets go of
+  // them. If `is_last`, which must not throw, says that the caller alone holds them, their memory
+  // goes back to the system piece by piece while they are copied, except for the first and the last
+  // page. So no more than one piece of them exists twice.
   void take(int64_t number, const float* kept = nullptr,
             const std::function<bool()>& is_last = nullptr);
 
