@@ -33,7 +33,7 @@ from ..errors import (
 from ..migration import checkpoint_contents, map_file, moves, to_tf2
 from ..migration.checkpoint_contents import KERAS, MIDLEVEL, TF1, Contents, Target
 from ..migration.from_tf2 import Paths
-from ..migration.moves import Choices, Plan
+from ..migration.moves import Choices, MigrationPlan
 from ..migration.new_names import NOTHING
 from . import checkpoint_argument
 from .checkpoint_argument import Stored
@@ -208,7 +208,7 @@ def _migrated(parsed: argparse.Namespace, way: CheckpointOptions, given: Checkpo
         raise
 
 
-def _report(parsed: argparse.Namespace, made: Plan, notes: list[str],
+def _report(parsed: argparse.Namespace, made: MigrationPlan, notes: list[str],
             skipped: tuple[Problem, ...], verify: Callable[[], object]) -> Report:
     from ..migration import migrate_checkpoint
     base = file_names.BASE if made.target.kind == TF1 else file_names.OBJECT_BASE
@@ -243,7 +243,7 @@ def _report(parsed: argparse.Namespace, made: Plan, notes: list[str],
                   status=1 if data['unnamed'] and parsed.dry_run else 0)
 
 
-def _comments(parsed: argparse.Namespace, made: Plan) -> Iterator[str]:
+def _comments(parsed: argparse.Namespace, made: MigrationPlan) -> Iterator[str]:
     """Yields the beginning of a map that leads back: the command to which it belongs."""
     yield f'The way back: etpe migrate checkpoint {parsed.dst} DIR --map {parsed.map_back}'
     target, flags = made.target, []
@@ -266,7 +266,7 @@ def _order_text(order: Partition | None) -> str:
     return f'{order.strategy}:{order.num_hosts}'
 
 
-def _blocks(plan: Plan, data: dict[str, Any]) -> Iterator[Line | Grid]:
+def _blocks(plan: MigrationPlan, data: dict[str, Any]) -> Iterator[Line | Grid]:
     """Yields the report for people: a line for each tensor, those of tables first."""
     yield from as_lines(data['notes'], 'warn')
     moves = sorted(plan.moves, key=lambda move: move.variable is None or (

@@ -35,7 +35,7 @@ _GIVING_BACK, _ANSWER = 10.0, 2.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Opened:
+class ClaimedWorker:
     """A worker that answered; its incarnation differs each time its process begins."""
 
     address: str
@@ -75,7 +75,7 @@ def look_at(text: str, deadline: float) -> list[dict[str, Any]]:
 
 
 def opened(workers: Sequence[str], run: str, deadline: float, stale: Collection[str],
-           say: Callable[[str], None]) -> list[Opened]:
+           say: Callable[[str], None]) -> list[ClaimedWorker]:
     """Returns the workers, each claimed for the run, of our version, and without its old state.
 
     Args:
@@ -91,11 +91,11 @@ def opened(workers: Sequence[str], run: str, deadline: float, stale: Collection[
       SetupError: E703 if two addresses lead to one worker, E708 if another run has one, E709 if
         versions differ, E712 if something else answers.
     """
-    found = [one if isinstance(one, Opened)
+    found = [one if isinstance(one, ClaimedWorker)
              else dataclasses.replace(one, where=f'{one.where} of host {host}')
              for host, one in enumerate(_held(
                  workers, run, lambda address: _open(address, run, deadline, stale, say)))]
-    ours = [one for one in found if isinstance(one, Opened)]
+    ours = [one for one in found if isinstance(one, ClaimedWorker)]
     problems = [one for one in found if isinstance(one, Problem)]
     silent = tuple(host for host, one in enumerate(found)
                    if isinstance(one, Problem) and one.code == 'E707')
@@ -112,22 +112,22 @@ def opened(workers: Sequence[str], run: str, deadline: float, stale: Collection[
     return ours
 
 
-def _held(workers: Sequence[str], run: str, work: Callable[[str], Opened | Problem]
-          ) -> list[Opened | Problem]:
+def _held(workers: Sequence[str], run: str, work: Callable[[str], ClaimedWorker | Problem]
+          ) -> list[ClaimedWorker | Problem]:
     """Opens all workers at once. Those that are ours stay claimed while others are awaited.
 
     That may take longer than a lease, and another run would take them.
     """
     awaited, is_over = set(workers), threading.Event()
 
-    def open_and_hold(_: int, address: str) -> Opened | Problem:
+    def open_and_hold(_: int, address: str) -> ClaimedWorker | Problem:
         try:
             one = work(address)
         finally:
             awaited.discard(address)
             if not awaited:
                 is_over.set()
-        while isinstance(one, Opened) and not is_over.wait(_RENEWAL):
+        while isinstance(one, ClaimedWorker) and not is_over.wait(_RENEWAL):
             with contextlib.suppress(worker_calls.NoAnswerError):  # Heartbeats will say so.
                 worker_calls.ask(address, 'renew', run=run, deadline=_ANSWER)
         return one
@@ -150,7 +150,7 @@ def give_back(workers: Sequence[str], run: str) -> None:
 
 
 def _open(address: str, run: str, deadline: float, stale: Collection[str],
-          say: Callable[[str], None]) -> Opened | Problem:
+          say: Callable[[str], None]) -> ClaimedWorker | Problem:
     """Asks one worker until it is ours, or until the deadline."""
     end, told_at = time.monotonic() + deadline, time.monotonic() + _SOON
     why, has_waited, before, place = _REFUSED, False, 0.0, addresses.checked(address)
@@ -173,9 +173,9 @@ def _open(address: str, run: str, deadline: float, stale: Collection[str],
                 return _of_another_version(address) or _stranger(address, why)
             time.sleep(_PAUSE)
             continue
-        if isinstance(found, Opened) and found.incarnation not in stale:
+        if isinstance(found, ClaimedWorker) and found.incarnation not in stale:
             return found
-        if isinstance(found, Opened):
+        if isinstance(found, ClaimedWorker):
             why = 'it holds state of a lost session and does not begin anew'
             with contextlib.suppress(worker_calls.NoAnswerError):  # The next claim says why.
                 worker_calls.ask(address, 'reset', run=run, deadline=left)
@@ -196,7 +196,7 @@ def _open(address: str, run: str, deadline: float, stale: Collection[str],
     return no_answer(f'worker {address}', deadline, why)
 
 
-def _claimed(address: str, answer: dict[str, Any]) -> Opened | _Holder:
+def _claimed(address: str, answer: dict[str, Any]) -> ClaimedWorker | _Holder:
     """Returns the worker that answered a claim, if it is ours, or who has it.
 
     Raises:
@@ -205,7 +205,7 @@ def _claimed(address: str, answer: dict[str, Any]) -> Opened | _Holder:
     try:
         status = {**answer, 'versions': dict(answer['versions']), 'room': int(answer['room'])}
         if answer['is_ours']:
-            return Opened(address, str(answer['incarnation']), status)
+            return ClaimedWorker(address, str(answer['incarnation']), status)
         claim = answer['claim'] or {}
         return _Holder(claim.get('run'), claim.get('client'), *(
             float(claim.get(name) or 0.0) for name in ('silent_seconds', 'seconds_left')))
@@ -215,7 +215,7 @@ def _claimed(address: str, answer: dict[str, Any]) -> Opened | _Holder:
             is_final=True) from None
 
 
-def _of_another_version(address: str) -> Opened | None:
+def _of_another_version(address: str) -> ClaimedWorker | None:
     """Returns a worker that does not understand our claim, which nobody holds then.
 
     Every version has answered `status` in the same way, so the caller can compare versions.
@@ -226,7 +226,7 @@ def _of_another_version(address: str) -> Opened | None:
     except (worker_calls.NoAnswerError, KeyError, TypeError, ValueError):
         return None
     is_other = process_facts.differences(process_facts.versions(), versions)
-    return Opened(address, str(answer.get('incarnation')), answer) if is_other else None
+    return ClaimedWorker(address, str(answer.get('incarnation')), answer) if is_other else None
 
 
 def _stranger(address: str, why: str) -> Problem:
@@ -234,7 +234,7 @@ def _stranger(address: str, why: str) -> Problem:
                    'Start "etpe worker" there, or correct the address.')
 
 
-def _require_one_each(ours: Sequence[Opened], run: str) -> None:
+def _require_one_each(ours: Sequence[ClaimedWorker], run: str) -> None:
     """Makes sure that no worker was given by two names or interfaces of its machine.
 
     Raises:
@@ -251,7 +251,7 @@ def _require_one_each(ours: Sequence[Opened], run: str) -> None:
         raise SetupError(*problems)
 
 
-def _require_one_version(ours: Sequence[Opened], run: str) -> None:
+def _require_one_version(ours: Sequence[ClaimedWorker], run: str) -> None:
     """Makes sure that all processes have the same software.
 
     Raises:

@@ -18,7 +18,7 @@ from absl import logging
 from ..errors import Problem, bytes_text, counted, shown
 from ..hosts.placement import CLIENT_JOB, HOST_JOB
 from . import claims, listening, preflight, worker_calls
-from .claims import Opened
+from .claims import ClaimedWorker
 from .guarded_sessions import Calls
 from .heartbeats import Heartbeats, Watched
 from .host_errors import HostLostError
@@ -58,7 +58,7 @@ class Cluster:
         self._children = (Children(choice.processes, expose=choice.expose)
                           if choice.processes else None)
         self._server: Server | None = None
-        self._opened: list[Opened] = []
+        self._opened: list[ClaimedWorker] = []
         self._stale: set[str] = set()
         self.loss: BaseException | None = None
         self._heartbeats: Heartbeats | None = None

@@ -76,7 +76,7 @@ def _make_owners(plan: Plan, variable_names: Mapping[str, str],
 
 def open_engine(plan: Plan, tables: dict[str, HostedTable], kernels: Kernels,
                 settle: Callable[[], None]) -> Engine:
-    """Opens an engine for functions, over `OwnedVariable`s; it closes when they are gone.
+    """Opens an engine for functions, over `EagerTableVariable`s; it closes when they are gone.
 
     The plan has one host. For `settle` see `_attach`. Native kernels that are asked for and cannot
     be used are a SetupError.

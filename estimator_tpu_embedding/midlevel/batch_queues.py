@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 import tensorflow as tf
 
 from ..errors import CallError, Problem
-from ..native.eager_variable import OwnedVariable, read, small_variable
+from ..native.eager_variable import EagerTableVariable, read, small_variable
 from ..ops import checks
 from ..ops.checks import not_inlined
 from .table_variables import on_host
@@ -241,20 +241,20 @@ def _silent(message: tf.Tensor) -> tf.Tensor:
         return tf.constant(0)
 
 
-def _numbers(values: list[int]) -> OwnedVariable:
+def _numbers(values: list[int]) -> EagerTableVariable:
     """Creates a variable that outlives graphs and that no strategy replicates."""
     with on_host():
         return small_variable(values, tf.int32)
 
 
-def _vector(kind: tf.DType) -> OwnedVariable:
+def _vector(kind: tf.DType) -> EagerTableVariable:
     """Creates such a variable for packed ids, of any number."""
     with on_host():
-        return OwnedVariable(initial_value=tf.zeros([0], kind), trainable=False, dtype=kind,
-                             shape=tf.TensorShape(None))
+        return EagerTableVariable(initial_value=tf.zeros([0], kind), trainable=False, dtype=kind,
+                                  shape=tf.TensorShape(None))
 
 
-def _rows(variable: OwnedVariable, replicas: int | Sequence[int]) -> tf.Tensor:
+def _rows(variable: EagerTableVariable, replicas: int | Sequence[int]) -> tf.Tensor:
     """Returns the numbers of replicas, in the shape of `replicas`."""
     return tf.raw_ops.ResourceGather(
         resource=variable.handle, indices=tf.constant(replicas), dtype=variable.dtype)

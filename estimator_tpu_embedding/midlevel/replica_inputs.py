@@ -18,7 +18,7 @@ from absl import logging
 
 from ..errors import InputShapeError, Problem
 from ..hosts.engine import Activations, CoreBatch
-from ..native.eager_variable import OwnedVariable
+from ..native.eager_variable import EagerTableVariable
 from ..ops import ids
 from ..ops.checks import are_below, first_message, gathered, not_inlined, require
 from ..ops.ids import IdBatch, IdCounts, Reading
@@ -252,7 +252,7 @@ class Batches:
         self._names = feature_names(declared)
         self._policy = policy
         with on_host():
-            self._counts = OwnedVariable(
+            self._counts = EagerTableVariable(
                 initial_value=tf.zeros([len(declared.features), len(_COUNTED)], tf.int64),
                 trainable=False, name='id_counts', dtype=tf.int64)
 

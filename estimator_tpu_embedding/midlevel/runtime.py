@@ -17,7 +17,7 @@ from ..hosts.engine_choice import open_engine
 from ..hosts.pipelined import PendingUpdate
 from ..hosts.step_clock import FunctionSteps
 from ..hosts.table_parts import HostedTable
-from ..native.eager_variable import OwnedVariable
+from ..native.eager_variable import EagerTableVariable
 from ..ops import checks
 from .batch_queues import INFERENCE, BatchQueues
 from .replicas import is_outside_of_replicas
@@ -28,7 +28,7 @@ from .traced_calls import CallNames, traced_function
 class Runtime:
     """Looks up and updates while functions are traced. Its queues live as long as it does."""
 
-    def __init__(self, plan: Plan, variables: Mapping[str, Mapping[str, OwnedVariable]],
+    def __init__(self, plan: Plan, variables: Mapping[str, Mapping[str, EagerTableVariable]],
                  kernels: Kernels, batch_size: int, features: Sequence[str]):
         """Opens the engine, which owns the values of variables from its first use on.
 
@@ -165,7 +165,7 @@ class Runtime:
         return dict(zip([table.name for table in self.plan.tables], tf.unstack(stacked)))
 
 
-def _hosted(plan: Plan, name: str, variables: Mapping[str, Mapping[str, OwnedVariable]]
+def _hosted(plan: Plan, name: str, variables: Mapping[str, Mapping[str, EagerTableVariable]]
             ) -> HostedTable:
     """Returns a table and its slots, which come in the order of the core's."""
     own = dict(variables[name])

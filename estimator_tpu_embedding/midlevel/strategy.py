@@ -31,7 +31,7 @@ from .. import defaults
 from .._tf import distribute
 from ..core.specs import Topology
 from ..errors import CallError, InputShapeError, Problem, SetupError, UnsupportedError
-from ..native.eager_variable import OwnedVariable
+from ..native.eager_variable import EagerTableVariable
 from .table_variables import create_owned
 
 _PER_REPLICA = tf.distribute.InputReplicationMode.PER_REPLICA
@@ -226,13 +226,13 @@ class Extended(distribute.mirrored_extended()):  # type: ignore[misc]
 
     def _validate_colocate_with_variable(self, colocate_with_variable: Any) -> None:
         """Accepts tables too, whose slots an optimizer of Keras makes; no replica has copies."""
-        if not (isinstance(colocate_with_variable, OwnedVariable)
+        if not (isinstance(colocate_with_variable, EagerTableVariable)
                 and self.variable_created_in_scope(colocate_with_variable)):
             super()._validate_colocate_with_variable(colocate_with_variable)
 
     def _create_variable(self, next_creator: Callable[..., Any], **kwargs: Any) -> Any:
         """Makes the slots of a table like the table, also when a checkpoint has them first."""
-        if isinstance(kwargs.get('colocate_with'), OwnedVariable):
+        if isinstance(kwargs.get('colocate_with'), EagerTableVariable):
             return create_owned(self._container_strategy(), next_creator, **kwargs)
         return super()._create_variable(next_creator, **kwargs)
 

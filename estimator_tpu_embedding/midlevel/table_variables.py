@@ -19,7 +19,7 @@ from .._tf import distribute
 from ..core.budget import Need, require_fit
 from ..errors import ConfigError, Problem
 from ..hosts import memory_limits
-from ..native.eager_variable import OwnedVariable
+from ..native.eager_variable import EagerTableVariable
 from .feature_configs import slot_names
 
 HOST = '/device:CPU:0'
@@ -61,11 +61,11 @@ def _create_table(trackable: Any, table: Any, trainable: bool,
                   strategy: tf.distribute.Strategy | None) -> dict[str, Any]:
     shape = (table.vocabulary_size, table.dim)
 
-    def create_child(name: str, initializer: Any, trainable: bool = False) -> OwnedVariable:
-        def create_variable(name: str, initializer: Any, **_: Any) -> OwnedVariable:
-            return OwnedVariable(initial_value=initializer, name=name, trainable=trainable,
-                                 shape=shape, dtype=tf.float32, distribute_strategy=strategy)
-        made: OwnedVariable = _tf.add_variable(
+    def create_child(name: str, initializer: Any, trainable: bool = False) -> EagerTableVariable:
+        def create_variable(name: str, initializer: Any, **_: Any) -> EagerTableVariable:
+            return EagerTableVariable(initial_value=initializer, name=name, trainable=trainable,
+                                      shape=shape, dtype=tf.float32, distribute_strategy=strategy)
+        made: EagerTableVariable = _tf.add_variable(
             trackable, name, shape, functools.partial(_initial_value, initializer, shape),
             create_variable)
         return made
@@ -80,7 +80,7 @@ def _create_table(trackable: Any, table: Any, trainable: bool,
     names = slot_names(table.optimizer)
     for name in names:
         slot = _tf.without_tracking_wrapper(slots.get(name))
-        if not isinstance(slot, OwnedVariable) or slot.shape != shape:
+        if not isinstance(slot, EagerTableVariable) or slot.shape != shape:
             raise ConfigError(Problem(
                 'E447', f'table "{table.name}"', 'its slot_variable_creation_fn must make each '
                 f'slot by tf.Variable, of the shape {shape}', f'for "{name}" '
@@ -104,8 +104,9 @@ def _initial_value(initializer: Any, shape: tuple[int, int]) -> tf.Tensor:
     return make()
 
 
-def create_owned(strategy: tf.distribute.Strategy | None, _: Any, **kwargs: Any) -> OwnedVariable:
+def create_owned(strategy: tf.distribute.Strategy | None, _: Any, **kwargs: Any
+                 ) -> EagerTableVariable:
     """Makes a variable as a creator of `tf.variable_creator_scope` does, but none is asked."""
     known = ('initial_value', 'trainable', 'name', 'dtype', 'shape')
-    return OwnedVariable(distribute_strategy=strategy, **{
+    return EagerTableVariable(distribute_strategy=strategy, **{
         name: kwargs[name] for name in known if kwargs.get(name) is not None})

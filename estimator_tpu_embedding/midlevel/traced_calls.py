@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
-from ..native.eager_variable import OwnedVariable, read, small_variable
+from ..native.eager_variable import EagerTableVariable, read, small_variable
 from .table_variables import on_host
 
 
@@ -74,7 +74,7 @@ class _Call:
       use: the use of the batch, `None` if it is known only when the graph is executed.
     """
 
-    followed: OwnedVariable
+    followed: EagerTableVariable
     use: int | None
 
 

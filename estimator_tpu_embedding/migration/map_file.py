@@ -35,7 +35,7 @@ from ..proto import files
 from .checkpoint_contents import TF1
 
 if TYPE_CHECKING:
-    from .moves import Plan
+    from .moves import MigrationPlan
 
 UNKNOWN = '?'
 """Stands for a new name that the user has to fill in."""
@@ -199,7 +199,7 @@ def _twice(rules: Iterable[Rule]) -> Iterator[Problem]:
                           f'"{shown(rule.old, 200)}", which {first.where} names too')
 
 
-def way_back(plan: Plan, comments: Iterable[str] = ()) -> str:
+def way_back(plan: MigrationPlan, comments: Iterable[str] = ()) -> str:
     """Returns a map that gives the tensors of the new checkpoint their old names."""
     contents = plan.contents
     tables = {one.tensor: (new, one.name) for one, new in plan.names.tables}

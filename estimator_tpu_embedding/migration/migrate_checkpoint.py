@@ -35,7 +35,7 @@ from ..version import VERSION
 from . import moves
 from .checkpoint_contents import TF1, Target
 from .from_tf2 import Paths
-from .moves import Choices, Move, Plan, size_of_files
+from .moves import Choices, MigrationPlan, Move, size_of_files
 from .to_tf2 import write_graph
 
 
@@ -78,7 +78,7 @@ def migrate(prefix: str, destination: str, target: Target, choices: Choices = Ch
                      verify=functools.partial(recover.verify, prefix, options))
 
 
-def carry_out(plan: Plan, destination: str, *, overwrite: bool = False,
+def carry_out(plan: MigrationPlan, destination: str, *, overwrite: bool = False,
               verify: Callable[[], object] = lambda: None) -> Done:
     """Writes and commits the checkpoint of a plan; `verify` raises if the source is damaged.
 
@@ -131,7 +131,7 @@ def carry_out(plan: Plan, destination: str, *, overwrite: bool = False,
         return Done(prefix, compared.result(), cleaned)
 
 
-def _require_unchanged(plan: Plan, before: Signature) -> None:
+def _require_unchanged(plan: MigrationPlan, before: Signature) -> None:
     """Makes sure that the source is the one that was planned for: E628 or E658 otherwise."""
     bundle = plan.contents.bundle
     if is_gone(bundle.prefix):
@@ -159,7 +159,7 @@ def _ended_in_order() -> Iterator[None]:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
-def check_destination(plan: Plan, destination: str, prefix: str, overwrite: bool) -> None:
+def check_destination(plan: MigrationPlan, destination: str, prefix: str, overwrite: bool) -> None:
     """Makes sure that nothing is overwritten unasked: E656 otherwise."""
     got, found = None, checkpoints_in(destination)
     source = os.path.dirname(plan.contents.bundle.prefix) or '.'
@@ -184,7 +184,7 @@ def checkpoints_in(destination: str) -> set[str]:
             if name + file_names.PARTIAL not in files}
 
 
-def _require_free(plan: Plan, destination: str) -> None:
+def _require_free(plan: MigrationPlan, destination: str) -> None:
     """Compares the bytes to be written with those that are free, before any is written."""
     free, needed = free_bytes(destination), size_of_files(plan)
     if needed > free:
@@ -193,7 +193,7 @@ def _require_free(plan: Plan, destination: str) -> None:
             f'{free:,}', 'Make room, or name a directory on another disk.'))
 
 
-def write(plan: Plan, prefix: str) -> None:
+def write(plan: MigrationPlan, prefix: str) -> None:
     """Writes the files of the checkpoint, none of which exists."""
     with BundleWriter(prefix) as out:
         for move in plan.moves:
@@ -244,7 +244,7 @@ def _spread(rows: np.ndarray, ids: np.ndarray, after: Partition | None, parts: l
         parts[host].append(np.ascontiguousarray(rows[evenly(np.flatnonzero(hosts == host))]))
 
 
-def compare(plan: Plan, written: Bundle) -> int:
+def compare(plan: MigrationPlan, written: Bundle) -> int:
     """Compares what was written with the source by id, and returns the number of rows.
 
     It raises E658 with the first difference.
@@ -265,7 +265,7 @@ def compare(plan: Plan, written: Bundle) -> int:
     return count
 
 
-def _compare_bytes(plan: Plan, move: Move, written: Bundle) -> None:
+def _compare_bytes(plan: MigrationPlan, move: Move, written: Bundle) -> None:
     """Compares a tensor of strings, whose bytes are copied as they are."""
     before, = move.tensor.pieces
     after, = written.tensors[move.target].pieces
@@ -281,7 +281,7 @@ def _differs(move: Move, what: str, got: str) -> CheckpointWriteError:
         'damaged? Nothing was published.'))
 
 
-def _manifest(plan: Plan, files: dict[str, StoredFile]) -> Manifest:
+def _manifest(plan: MigrationPlan, files: dict[str, StoredFile]) -> Manifest:
     before = read_manifest(plan.contents.bundle.prefix)
     return Manifest(
         step=plan.step, tables=_tables(plan), created_by=f'estimator_tpu_embedding {VERSION}',
@@ -289,7 +289,7 @@ def _manifest(plan: Plan, files: dict[str, StoredFile]) -> Manifest:
         vocabularies=before.vocabularies if before is not None else {})
 
 
-def _tables(plan: Plan) -> dict[str, StoredTable]:
+def _tables(plan: MigrationPlan) -> dict[str, StoredTable]:
     """Returns the tables of a checkpoint of TF1; those of TF2 are in the order of ids anyhow."""
     if plan.target.kind != TF1:
         return {}

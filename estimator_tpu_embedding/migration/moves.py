@@ -68,7 +68,7 @@ class Made(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class MigrationPlan:
     """What a migration does."""
 
     contents: Contents  # Of the checkpoint.
@@ -232,7 +232,7 @@ def read(prefix: str, paths: Paths = Paths(), map: Map = Map(),
 
 
 def plan(contents: Contents, target: Target, choices: Choices = Choices(), *,
-         may_lack_names: bool = False) -> Plan:
+         may_lack_names: bool = False) -> MigrationPlan:
     """Plans a migration; variables `may_lack_names` for a user who asks which do.
 
     Raises:
@@ -269,8 +269,9 @@ def plan(contents: Contents, target: Target, choices: Choices = Choices(), *,
         raise ConfigError(*problems, *moves.lacks)
     if moves.lacks:
         raise IncompatibleCheckpointError(*moves.lacks)
-    return Plan(contents=contents, target=target, step=step, made=made, names=found, moves=moved,
-                pattern=pattern, left_out=dict(sorted(moves.left_out.items())))
+    return MigrationPlan(
+        contents=contents, target=target, step=step, made=made, names=found, moves=moved,
+        pattern=pattern, left_out=dict(sorted(moves.left_out.items())))
 
 
 def _step(contents: Contents, choices: Choices) -> tuple[int, list[Problem]]:
@@ -300,7 +301,7 @@ def _made(contents: Contents, target: Target, choices: Choices, step: int) -> li
     return made
 
 
-def size_of_files(plan: Plan) -> int:
+def size_of_files(plan: MigrationPlan) -> int:
     """Returns about how many bytes the new checkpoint has, and never too few."""
     names = sum(len(move.target) + 2 * len(move.source) + 300 for move in plan.moves)
     pieces = sum(plan.target.hosts for move in plan.moves if move.after is not None)

@@ -32,7 +32,7 @@ from .checkpoint_contents import (
 
 if TYPE_CHECKING:  # The writer needs NumPy.
     from ..checkpoint.bundle_writer import BundleWriter
-    from .moves import Made, Move, Plan
+    from .moves import Made, MigrationPlan, Move
 
 
 def located(bundle: Bundle, kind: str) -> dict[str, str]:
@@ -133,7 +133,7 @@ class Pattern:
                           f'"{shown(move.source, 200)}" and another one')
 
 
-def write_graph(plan: Plan, out: BundleWriter) -> None:
+def write_graph(plan: MigrationPlan, out: BundleWriter) -> None:
     """Writes the graph of objects, and the counter that `tf.train.Checkpoint` expects."""
     graph = GraphBuilder()
     for move in plan.moves:

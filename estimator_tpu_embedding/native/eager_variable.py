@@ -34,7 +34,7 @@ class _Attachment(NamedTuple):
     before_read: Callable[[], None]
 
 
-class OwnedVariable(_ResourceVariable):
+class EagerTableVariable(_ResourceVariable):
     """The rows or one slot of a table, float32 `[rows, width]`. Used as any other variable.
 
     It takes the arguments of `tf.Variable`, but it asks no variable creator, so no strategy
@@ -137,12 +137,12 @@ class OwnedVariable(_ResourceVariable):
         return unread
 
 
-def small_variable(value: Any, dtype: tf.DType) -> OwnedVariable:
+def small_variable(value: Any, dtype: tf.DType) -> EagerTableVariable:
     """Creates a variable of numbers that functions note; no engine has it."""
-    return OwnedVariable(initial_value=value, trainable=False, dtype=dtype)
+    return EagerTableVariable(initial_value=value, trainable=False, dtype=dtype)
 
 
-def read(variable: OwnedVariable) -> tf.Tensor:
+def read(variable: EagerTableVariable) -> tf.Tensor:
     """Returns the value of a `small_variable`, with a single operation."""
     return tf.raw_ops.ReadVariableOp(resource=variable.handle, dtype=variable.dtype)
 
@@ -150,14 +150,14 @@ def read(variable: OwnedVariable) -> tf.Tensor:
 def _settled(write: Callable[..., Any]) -> Callable[..., Any]:
     """Wraps a write, so that pending updates are made before it."""
     @functools.wraps(write)
-    def settle_and_write(self: OwnedVariable, *args: Any, **kwargs: Any) -> Any:
+    def settle_and_write(self: EagerTableVariable, *args: Any, **kwargs: Any) -> Any:
         self._settle()
         return write(self, *args, **kwargs)
     return settle_and_write
 
 
 for _name in _WRITES:
-    setattr(OwnedVariable, _name, _settled(getattr(_ResourceVariable, _name)))
+    setattr(EagerTableVariable, _name, _settled(getattr(_ResourceVariable, _name)))
 
 
 @tf.custom_gradient

@@ -45,7 +45,7 @@ def test_a_step_of_another_training_is_replaced_and_one_of_its_own_is_not(tmp_pa
         shared = set()
         # A training may save in two directories, and has saved step 7 in one of them only.
         for number, lineage, folder in ((1, set(), here), (1, set(), there), (2, shared, here),
-                                      (3, shared, here), (4, shared, there)):
+                                        (3, shared, here), (4, shared, there)):
             value.load(number, session)
             CommittingSaver(saver, {}, b'', lineage=lineage).save(
                 session, str(folder / 'model.ckpt'), 7)

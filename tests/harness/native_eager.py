@@ -3,7 +3,7 @@
 import tensorflow as tf
 
 from estimator_tpu_embedding.native import library, plan_attributes
-from estimator_tpu_embedding.native.eager_variable import OwnedVariable
+from estimator_tpu_embedding.native.eager_variable import EagerTableVariable
 
 from .native_run import plan_of
 
@@ -51,7 +51,7 @@ class Owned(Opened):
         super().__init__(plan)
         self.pending = []  # What `before_read` is to do.
         table, = self.plan.tables
-        self.variable = OwnedVariable(
+        self.variable = EagerTableVariable(
             initial_value=lambda: tf.fill([table.vocabulary_size, table.dimension], initial_value),
             trainable=True, name='t')
         self.variable.attach(self.handle, 0, self._settle)

@@ -65,7 +65,7 @@ def test_the_seed_of_a_process_makes_the_tables_of_tensorflow():
 
 
 @pytest.mark.parametrize('make_slot, got', [
-    (lambda: tf.Variable(tf.zeros([7, 3])), r'OwnedVariable \(7, 3\)'),
+    (lambda: tf.Variable(tf.zeros([7, 3])), r'EagerTableVariable \(7, 3\)'),
     (lambda: tf.zeros([7, 2]), r'EagerTensor \(7, 2\)'), (lambda: None, 'NoneType')])
 def test_slots_that_a_function_of_the_user_makes_must_be_variables_like_the_table(make_slot, got):
     optimizer = api.Adagrad(.1, slot_variable_creation_fn=lambda *_: {'accumulators': make_slot()})

@@ -6,7 +6,7 @@ import tensorflow as tf
 from harness import graphs
 from harness.native_eager import Opened, Owned
 
-from estimator_tpu_embedding.native.eager_variable import OwnedVariable
+from estimator_tpu_embedding.native.eager_variable import EagerTableVariable
 
 pytestmark = graphs.needs_native
 ROWS = [[5., 5], [6, 6], [7, 7], [8, 8], [9, 9], [4, 4]]
@@ -121,4 +121,5 @@ def test_without_an_engine_it_is_a_plain_variable(owned):
 
 def test_no_strategy_replicates_it():
     with tf.distribute.MirroredStrategy(['/cpu:0']).scope():
-        assert type(OwnedVariable(initial_value=lambda: tf.zeros([6, 2]))) is OwnedVariable
+        made = EagerTableVariable(initial_value=lambda: tf.zeros([6, 2]))
+    assert type(made) is EagerTableVariable
