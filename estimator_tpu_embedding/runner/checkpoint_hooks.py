@@ -159,24 +159,15 @@ class CheckpointInputPipelineHook(tf.train.SessionRunHook):
 
         So whenever the process ends, the state of the input is there for every saved model.
         """
-        return _Before(self._save_first)
+        listener = tf.train.CheckpointSaverListener()
+        listener.before_save = self._save_first
+        return listener
 
-    def _save_first(self, session: tf.Session, step: int) -> None:
+    def _save_first(self, session: tf.Session, global_step_value: int) -> None:
         """Saves, unless the first run may still have to restore the state."""
         if session is self._started:
-            self._states.save(session, step)
+            self._states.save(session, int(global_step_value))
 
     def _save_with_model(self, session: tf.Session) -> None:
         if self._states.has_new_model():
             self._states.save(session, int(session.run(self._global_step)))
-
-
-class _Before(tf.train.CheckpointSaverListener):
-    """Calls a function before each save."""
-
-    def __init__(self, call: Callable[[tf.Session, int], None]):
-        self._call = call
-
-    def before_save(self, session: tf.Session, global_step_value: int) -> None:
-        """Calls it."""
-        self._call(session, int(global_step_value))

@@ -10,13 +10,12 @@ import tensorflow.compat.v1 as tf
 
 from .. import _tf
 from ..checkpoint.recover import Following
-from ..errors import InputPipelineError, Problem
+from ..errors import Problem
 from ..hosts.backend import QUEUE_CAPACITY
 from ..ops import checks
 from .host_calls import call_on_host
 from .job import Job, concatenate
 from .job_run import Run, RunParts
-from .progress import RunReport
 from .run_sessions import scaffold_of
 from .signals_and_deadlines import woken_by_interrupt
 from .step_graph import StepGraph
@@ -122,7 +121,7 @@ def predict(job: Job, *, select: Callable[[Any], Any],
     results = run.results(RunParts(
         scaffold=scaffold, prefix=lambda: prefix, ops=run.graph.step,
         schedule=Schedule(Loop(1, QUEUE_CAPACITY)), results=tf.nest.flatten(wanted),
-        first=[_NoSecondStart(run.report)], given=hooks,
+        given=hooks,
         fetches={'wanted': wanted, 'step': run.graph.step.operation}))
     try:
         while True:
@@ -139,20 +138,6 @@ def predict(job: Job, *, select: Callable[[Any], Any],
     finally:
         with job.building(graph):
             results.close()
-
-
-class _NoSecondStart(tf.train.SessionRunHook):
-    """Refuses the new session that TensorFlow makes after a lost one: rows would come twice."""
-
-    def __init__(self, report: RunReport):
-        self._report = report
-
-    def after_create_session(self, session: tf.Session, coord: Any) -> None:
-        if self._report.steps:
-            raise InputPipelineError(Problem(
-                'E524', 'predict', 'it must not begin again once it has given rows',
-                f'a session that was lost after {self._report.steps} steps', 'Predict again; what '
-                'was lost is in the log.'))
 
 
 def _of_all_cores(job: Job, graph: StepGraph) -> Any:

@@ -27,7 +27,7 @@ from ..cluster.cluster import Cluster
 from ..cluster.host_errors import HostUnavailableError
 from ..core.names import is_of_dummy
 from ..core.plan import BYTES_PER_ELEMENT, Plan
-from ..errors import ConfigError, EteError, Problem, bytes_text, counted, shown
+from ..errors import ConfigError, EteError, InputPipelineError, Problem, bytes_text, counted, shown
 from ..hosts.placement import worker_at
 from .gradient_capture import DUMMY_COLLECTION
 from .job import Job
@@ -75,6 +75,11 @@ class SessionCreator(tf.train.SessionCreator):
     def create_session(self) -> tf.Session:
         """Returns a session whose variables have values, and whose `close()` waits a limited time.
         """
+        if self._report.verb == 'predict' and self._report.steps:
+            raise InputPipelineError(Problem(
+                'E524', 'predict', 'it must not begin again once it has given rows',
+                f'a session that was lost after {self._report.steps} steps', 'Predict again; what '
+                'was lost is in the log.'))
         if self._report.steps > self._steps_at_start:
             self._steps_at_start, self._sessions = self._report.steps, 0
         self._sessions += 1

@@ -90,7 +90,7 @@ class Towers(Generic[T]):
     def __init__(self, count: int, placement: Placement | None = None):
         self.count, self.placement = count, placement
         self.silenced: set[tf.Operation] = set()
-        self._turns = Turns(count)
+        self._failure: BaseException | None = None
         self._deposits: list[dict[int, Any]] = []
         self._made: dict[tuple[int, tuple[int, ...]], Any] = {}
         self._towers: list[Tower] = []
@@ -127,7 +127,7 @@ class Towers(Generic[T]):
         for tower in self._towers:
             tower.begin(base)
         self._towers[0].view, self._towers[0].scope = own, before
-        self._turns = Turns(self.count)
+        self._failure = None
         try:
             with (_tf.bounded_gradients(), _tf.repeats_shared(self._graph, self._repeats),
                   _tf.inputs_seen(self._graph, self._take_kept), folded()):
@@ -137,9 +137,9 @@ class Towers(Generic[T]):
                     self._run_in_threads(function)
         finally:  # The very scope of before, since TensorFlow compares.
             _tf.put_variable_scope_state((before[0], self._towers[0].scope[1]))
-        if self._turns.failure is not None:
+        if self._failure is not None:
             put_view(self._graph, base)
-            raise self._turns.failure
+            raise self._failure
         self._keep_collections()
         self.silenced = leave_to_first(self.operations(), self._variables.initializers())
         return [tower.result for tower in self._towers]
@@ -166,10 +166,9 @@ class Towers(Generic[T]):
             thread.start()
         try:
             for thread in threads:
-                while thread.is_alive():  # In slices, so that Ctrl-C is noticed.
-                    thread.join(timeout=0.2)
+                thread.join()
         except BaseException as error:
-            self._turns.fail(error)
+            self._fail(error)
             raise
 
     def meet(self, value: Any, combine: Callable[[list[Any]], R], group: tuple[int, ...] = ()) -> R:
@@ -213,22 +212,34 @@ class Towers(Generic[T]):
         except Abandoned:
             pass
         except BaseException as error:  # Handed to the thread that called build().
-            self._turns.fail(error)
+            self._fail(error)
         _current.reset(before)
         self._hand_over(tower, is_done=True)
 
     def _hand_over(self, tower: Tower, is_done: bool = False) -> None:
         # The version counts operations, while `get_operations` would copy all of them.
         tower.ranges.append(slice(self._first_operation, self._graph.version))
-        self._turns.hand_over(tower.core, is_done)
+        tower.is_done = is_done
+        following = self._towers[tower.core + 1:] + self._towers[:tower.core + 1]
+        left = [each for each in following if not each.is_done]
+        if left:  # Perhaps the same one.
+            left[0].turn.release()
 
     def _await_turn(self, tower: Tower) -> None:
-        self._turns.wait(tower.core)
+        tower.turn.acquire()  # Unbounded: others run code of the user.
+        if self._failure is not None:
+            raise Abandoned
         self._first_operation = self._graph.version
         put_view(self._graph, tower.view)
         if tower.core:  # Otherwise TensorFlow finds the step by its name, and in it only a handle.
             self._graph.get_collection_ref(tf.GraphKeys.GLOBAL_STEP)[:] = (
                 self._towers[0].view.collections.get(tf.GraphKeys.GLOBAL_STEP, []))
+
+    def _fail(self, error: BaseException) -> None:
+        """Lets all towers give up after the first failure."""
+        self._failure = self._failure or error
+        for tower in self._towers:
+            tower.turn.release()
 
     def _keep_collections(self) -> None:
         """Leaves the graph with tower 0's collections, and all towers' initializers."""
@@ -259,6 +270,7 @@ class Tower:
       num_sums: how often it met the others.
       ranges: the positions of its operations in the graph.
       repeats: its operations on shapes, which it makes once. Users know those of tower 0 by name.
+      turn: is released when its thread may go on.
     """
 
     towers: Towers[Any]
@@ -269,6 +281,8 @@ class Tower:
     result: Any = None
     ranges: list[slice] = dataclasses.field(default_factory=list)
     repeats: _tf.Repeats = dataclasses.field(default_factory=_tf.Repeats)
+    turn: threading.Semaphore = dataclasses.field(default_factory=threading.Semaphore)
+    is_done: bool = False
 
     def begin(self, base: View) -> None:
         """Prepares another build, which begins with the collections of `base`."""
@@ -277,6 +291,7 @@ class Tower:
             key: list(items) for view, is_text in ((base, True), (self.view, False))
             for key, items in view.collections.items() if isinstance(key, str) is is_text})
         self.ranges = []
+        self.turn, self.is_done = threading.Semaphore(int(self.core == 0)), False
 
 
 def view_of(graph: tf.Graph) -> View:
@@ -299,41 +314,6 @@ def unequal(got: str) -> ConfigError:
 
 class Abandoned(BaseException):
     """Unwinds a thread after another one failed."""
-
-
-class Turns:
-    """Whose turn it is, of the threads of `count` towers; the first one begins.
-
-    Attributes:
-      failure: what the first failing thread raised, or `None`.
-    """
-
-    def __init__(self, count: int):
-        self.failure: BaseException | None = None
-        self._turns = [threading.Semaphore(int(each == 0)) for each in range(count)]
-        self._is_done = [False] * count
-
-    def wait(self, own: int) -> None:
-        """Waits for the turn of thread `own`, or raises Abandoned. Unbounded: others run user code.
-        """
-        self._turns[own].acquire()
-        if self.failure is not None:
-            raise Abandoned
-
-    def hand_over(self, own: int, is_done: bool = False) -> None:
-        """Gives the turn to the next thread that is not done, which may be the same one."""
-        self._is_done[own] = is_done
-        count = len(self._turns)
-        following = [each % count for each in range(own + 1, own + 1 + count)]
-        left = [each for each in following if not self._is_done[each]]
-        if left:
-            self._turns[left[0]].release()
-
-    def fail(self, error: BaseException) -> None:
-        """Lets all threads give up."""
-        self.failure = self.failure or error
-        for turn in self._turns:
-            turn.release()
 
 
 @contextlib.contextmanager

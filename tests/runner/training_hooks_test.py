@@ -68,7 +68,7 @@ def test_hooks_come_in_the_order_of_the_original(tmp_path, sessions):
          'StepsPerRun'],
         ['FeedsKept', 'SummaryWriters', 'Infeed', 'FinalOpsHook', 'FeedsKept',
          'SummariesSurvive', 'StepsPerRun'],
-        ['_NoSecondStart', 'FeedsKept', 'SummaryWriters', 'Infeed', 'FeedsKept',
+        ['FeedsKept', 'SummaryWriters', 'Infeed', 'FeedsKept',
          'SummariesSurvive', 'StepsPerRun']]
 
 
