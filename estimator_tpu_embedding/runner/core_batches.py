@@ -268,9 +268,12 @@ def _parts(leaf: Any, count: int, size: int, axis: int | None, where: str) -> li
 
 def _sparse_part(leaf: tf.SparseTensor, first: int, size: int) -> tf.SparseTensor:
     """Returns the samples `[first, first + size)`, or as many of them as there are."""
-    others = leaf.dense_shape[1:]
-    return tf.sparse.slice(leaf, tf.concat([[first], tf.zeros_like(others)], 0),
-                           tf.concat([[size], others], 0))
+    samples = leaf.indices[:, 0]
+    kept = tf.sparse.retain(leaf, (samples >= first) & (samples < first + size))
+    shift = tf.concat([[first], tf.zeros_like(leaf.dense_shape[1:])], 0)
+    rows = tf.clip_by_value(leaf.dense_shape[0] - first, 0, size)
+    return tf.SparseTensor(kept.indices - shift, kept.values,
+                           tf.concat([[rows], leaf.dense_shape[1:]], 0))
 
 
 def without_end(dataset: tf.data.Dataset) -> tf.data.Dataset:
