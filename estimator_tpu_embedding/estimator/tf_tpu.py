@@ -14,7 +14,7 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from .. import defaults
+from .. import _tf, defaults
 from ..errors import Problem, UnsupportedError
 from ..hosts.placement import on
 from ..hosts.tpu_system import tpu_topology
@@ -167,6 +167,9 @@ def cross_replica_sum(x: Any, group_assignment: Any = None, name: str | None = N
     return cross_replica_sums({'a value': x}, group_assignment)['a value']
 
 
+_apply_by_tensorflow: Any = tf.tpu.CrossShardOptimizer.apply_gradients  # Before `install()`.
+
+
 class CrossShardOptimizer(tf.tpu.CrossShardOptimizer):
     """TensorFlow's CrossShardOptimizer, which sums gradients over emulated cores.
 
@@ -186,6 +189,8 @@ class CrossShardOptimizer(tf.tpu.CrossShardOptimizer):
     def apply_gradients(self, grads_and_vars: Any, global_step: Any = None,
                         name: str | None = None) -> tf.Operation:
         """Sums the gradients over all cores by variable, then applies the wrapped optimizer."""
+        if _tf.is_compiled_by_xla(tf.get_default_graph()):  # In a replica of a real TPU.
+            return _apply_by_tensorflow(self, grads_and_vars, global_step, name)
         pairs = list(grads_and_vars)
         counts: collections.Counter[str] = collections.Counter()
         keys = []

@@ -134,9 +134,9 @@ class TPUEstimator(WithoutTpu):
         self._export_to_cpu = export_to_cpu
         self._spec = embedding_config_spec
         self._on_tpu: Any = None
-        if config.backend == 'tpu' and use_tpu:
+        if config.backend == 'tpu' and (use_tpu or defaults.current().graph_only is not None):
             self._on_tpu = original_runner.estimator_of(
-                model_fn, model_dir=self.model_dir, config=config, params=params,
+                model_fn, model_dir=self.model_dir, config=config, params=params, use_tpu=use_tpu,
                 eval_on_tpu=eval_on_tpu, export_to_tpu=export_to_tpu, export_to_cpu=export_to_cpu,
                 batch_axis=batch_axis, warm_start_from=warm_start_from,
                 embedding_config_spec=embedding_config_spec, **self._batch_sizes)

@@ -27,10 +27,26 @@ def made_up(size: Topology) -> Any:
     """Returns the `TPUSystemMetadata` of a system that does not exist."""
     return tf.tpu.experimental.TPUSystemMetadata(
         num_cores=size.num_cores, num_hosts=size.num_hosts,
-        num_of_cores_per_host=size.cores_per_host, topology=tpu_topology(size),
+        num_of_cores_per_host=size.cores_per_host, topology=_of_chips(size),
         devices=[_tf.device_attributes(f'/job:{JOB}/replica:0/task:{host}/device:{device}')
                  for host in range(size.num_hosts)
                  for device in ('CPU:0', *map('TPU:{}'.format, range(size.cores_per_host)))])
+
+
+def _of_chips(size: Topology) -> Any:
+    """Returns a topology of chips with two cores, as replicas of several cores need it.
+
+    The eight cores of a host are 2 x 2 chips, as in the systems v2 and v3.
+    """
+    cores = 2 - size.cores_per_host % 2
+    chips = size.cores_per_host // cores
+    width = 2 if chips % 4 == 0 else 1
+    height = chips // width
+    return tf.tpu.experimental.Topology(
+        mesh_shape=[width, height * size.num_hosts, 1, cores],
+        device_coordinates=[[[chip % width, host * height + chip // width, 0, core]
+                             for chip in range(chips) for core in range(cores)]
+                            for host in range(size.num_hosts)])
 
 
 def tpu_topology(system: Topology) -> Any:
