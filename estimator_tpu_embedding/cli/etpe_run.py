@@ -107,6 +107,9 @@ def run(parsed: argparse.Namespace) -> int:
         return _refuse(f'--steps must be at least 1, not {parsed.steps}')
     if parsed.script is not None and not os.path.exists(parsed.script):
         return _refuse(f'cannot find the script {parsed.script!r}')
+    if parsed.graph_only is not None and not os.path.isdir(parsed.graph_only) and os.path.lexists(
+            parsed.graph_only):
+        return _refuse(f'--graph-only must be a directory, and {parsed.graph_only!r} is none')
     try:
         options = checkpoint_options(parsed)
     except ConfigError as error:

@@ -7,6 +7,7 @@ import json
 import textwrap
 
 import pytest
+import tensorflow.compat.v1 as tf
 from harness import tpu_graphs
 from harness.processes import ROOT, path_with_harness, run_harness, run_python
 
@@ -93,3 +94,48 @@ def test_a_process_that_emulates_a_tpu_refuses_a_job_for_a_real_one():
         '''))
     assert done.returncode == 1
     assert 'E940 RunConfig.backend: a real TPU needs the functions of TensorFlow' in done.stderr
+
+
+VARIANTS = '''
+    import sys
+    import estimator_tpu_embedding as ete
+    ete.install(1, 8, backend='tpu', graph_only=sys.argv[1] + '/graphs')
+    import tensorflow.compat.v1 as tf
+    tf.disable_v2_behavior()  # Otherwise the loop is a function.
+
+    def model_fn(features, mode, params):
+        loss = tf.reduce_sum(tf.layers.dense(features['x'], 1))
+        optimizer = ete.CrossShardOptimizer(tf.train.GradientDescentOptimizer(0.1))
+        return ete.TPUEstimatorSpec(mode, loss=loss, train_op=optimizer.minimize(
+            loss, tf.train.get_global_step()))
+
+    def input_fn(params):
+        return tf.data.Dataset.from_tensors({'x': tf.ones([params['batch_size'], 2])}).repeat()
+
+    for use_tpu, cores in ((True, None), (True, 2), (False, None)):
+        config = ete.RunConfig(ete.TPUConfig(
+            num_cores_per_replica=cores,
+            per_host_input_for_training=ete.InputPipelineConfig.PER_HOST_V2))
+        ete.TPUEstimator(model_fn, sys.argv[1] + '/model', config, use_tpu=use_tpu,
+                         train_batch_size=8).train(input_fn, max_steps=1)
+    '''
+
+
+def test_our_optimizer_sums_on_a_tpu_and_every_run_of_a_script_only_writes(tmp_path):
+    done = run_python('-c', textwrap.dedent(VARIANTS), tmp_path)
+    assert done.returncode == 0
+    found = []
+    for name in ('train', 'train_2', 'train_3'):
+        graph = tf.GraphDef.FromString((tmp_path / 'graphs' / f'{name}.graph.pb').read_bytes())
+        operations = [node.op for node in graph.node]
+        metadata, = [node.attr for node in graph.node if node.op == 'TPUReplicateMetadata'] or [{}]
+        found.append((operations.count('CrossReplicaSum'),
+                      metadata['num_replicas'].i if metadata else None))
+    # Two gradients. Without a TPU there is nothing to sum over.
+    assert found == [(2, 8), (2, 4), (0, None)]
+    assert not list((tmp_path / 'model').glob('model.ckpt*'))
+
+
+def test_a_place_for_graphs_that_is_no_directory_is_refused(tmp_path):
+    done = run(tmp_path, '--backend', 'tpu', '--graph-only', tmp_path / 'job.py')
+    assert done.returncode == 2 and 'must be a directory' in done.stderr
