@@ -109,7 +109,7 @@ def test_memory_does_not_depend_on_the_table(tmp_path, monkeypatch, format):
     def there_and_back():
         out, partition = str(tmp_path / 'out'), Partition(
             strategy='mod', vocabulary_size=rows, num_hosts=3)
-        one, = export(bundle, [Chosen('t', [], partition)], format, out)
+        (one,), = export(bundle, [Chosen('t', [], partition)], format, out)
         rows_import.write(str(tmp_path / 'd'), rows_import.checked(out, [
             NamedFile('t', one.file, 't' if format != 'npy' else '')], []))
 
