@@ -28,8 +28,7 @@ class Defaults:
       cluster: the processes that are the hosts of jobs; with none all hosts are emulated.
       input_on_workers: whether those processes have the input of their hosts.
       backend: `'emulated'`, or `'tpu'` for the operations of a real TPU.
-      graph_only: the directory where jobs for a TPU write their graphs, instead of running;
-        `None` runs them.
+      graph_only: the directory where jobs for a TPU write their graphs, instead of running.
 
     >>> Defaults(id_policy='drop').step_limit is None
     True
@@ -58,6 +57,10 @@ class Defaults:
         if self.backend not in BACKENDS:
             yield Problem('E940', 'backend', f'it must be one of {", ".join(BACKENDS)}',
                           repr(self.backend))
+        if self.backend == 'tpu' and self.graph_only is None:
+            yield Problem('E939', 'backend "tpu"', 'this version builds the graphs of a TPU and '
+                          'writes them, but does not run them', remedy='Add graph_only=DIR (etpe '
+                          'run --graph-only DIR), or leave it out to run on an emulated system.')
         if self.graph_only is not None and self.backend != 'tpu':
             yield Problem('E940', 'graph_only', 'only a job for a TPU has graphs to write',
                           f'backend "{self.backend}"',

@@ -176,6 +176,7 @@ STATE = {  # folder or module, and variable: why a process has to remember it
     'estimator._known': 'addresses of TPUs: a session at one of them is opened here',
     'estimator._of_graphs': 'a session of a graph with tables on workers is opened there',
     'midlevel._initialized': 'a TPU has one TPUEmbedding at a time until it is initialized again',
+    'compat._backend': 'install() changes functions of TensorFlow for one backend',
     'compat._last': 'tf.config lists the cores of the system that was found last',
     'ops._gathered': 'while conditions are gathered, checks somewhere inside add theirs',
     'ops._said': 'while a first message is made, checks somewhere inside add theirs'}

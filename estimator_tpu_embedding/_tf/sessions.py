@@ -122,13 +122,17 @@ def mark_unopened(session: Any) -> None:
 
 
 @contextlib.contextmanager
-def instead_of_sessions(call: Callable[[Any], None]) -> Iterator[None]:
-    """Calls `call` with the graph of every session that would be opened; it must raise an error."""
+def instead_of_sessions(at: str, call: Callable[[Any], None]) -> Iterator[None]:
+    """Calls `call` with the graph of a session that would be opened at an address; it must raise.
+    """
     cls = session_class()
     original = cls.__init__
 
     def start(self: Any, target: Any = '', graph: Any = None, config: Any = None) -> None:
         import tensorflow.compat.v1 as tf
+        if target != at:
+            original(self, target, graph, config)
+            return
         mark_unopened(self)
         call(tf.get_default_graph() if graph is None else graph)
 

@@ -88,13 +88,6 @@ def create_slots(optimizer: Any, table: Any, create: Callable[..., Any]) -> dict
     return dict(optimizer._create_slots(table, create))
 
 
-def query_tpu_system(master: str, cluster_def: Any, query_topology: bool) -> Any:
-    """Returns the `TPUSystemMetadata` of the system that a session at `master` finds."""
-    from tensorflow.python.tpu import tpu_system_metadata
-    return tpu_system_metadata._query_tpu_system_metadata(
-        master, cluster_def=cluster_def, query_topology=query_topology)
-
-
 def job_of_tpu(master: str | None, cluster_def: Any) -> str | None:
     """Returns the job of the workers of a TPU at `master`, or `None` for this machine.
 

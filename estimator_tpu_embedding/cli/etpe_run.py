@@ -43,8 +43,8 @@ _GENERAL: dict[str, dict[str, Any]] = {
                   'TensorFlow), or auto (native where they are installed)'},
     '--kernel-threads': {'type': int, 'metavar': 'N', 'help': 'threads of the compiled kernels; by '
                          'default one per core'},
-    '--backend': {'choices': BACKENDS, 'default': 'emulated', 'help': 'tpu runs on a real TPU, of '
-                  'this machine or at the address that the script has; by default it is emulated'},
+    '--backend': {'choices': BACKENDS, 'default': 'emulated', 'help': 'tpu builds the '
+                  'graphs of a real TPU, with --graph-only; by default a TPU is emulated'},
     '--graph-only': {'metavar': 'DIR', 'help': 'with --backend tpu, build the graphs for H hosts '
                      'of C cores, write them to DIR and run nothing'}}
 
@@ -107,9 +107,6 @@ def run(parsed: argparse.Namespace) -> int:
         return _refuse(f'--steps must be at least 1, not {parsed.steps}')
     if parsed.script is not None and not os.path.exists(parsed.script):
         return _refuse(f'cannot find the script {parsed.script!r}')
-    if parsed.graph_only is not None and not os.path.isdir(parsed.graph_only) and os.path.lexists(
-            parsed.graph_only):
-        return _refuse(f'--graph-only must be a directory, and {parsed.graph_only!r} is none')
     try:
         options = checkpoint_options(parsed)
     except ConfigError as error:

@@ -31,17 +31,12 @@ NIGHTLY = 'tensorflow_estimator.python.estimator'
 NIGHTLY_TPU = f'{NIGHTLY}.tpu'
 
 
-def put_in_place(*, with_resolver: bool = True) -> None:
-    """Restores modules, the API of Estimators, and names of modules that are still there.
-
-    `with_resolver` says whether TPUs are resolved to the emulated system.
-    """
-    _restore_modules({path: names for path, names in names_by_module().items()
-                      if with_resolver or 'TPUClusterResolver' not in names})
+def put_in_place() -> None:
+    """Restores modules, the API of Estimators, and names of modules that are still there."""
+    _restore_modules()
     _restore_estimator()
     import_paths.put('data.experimental', **_named(CheckpointInputPipelineHook))
-    if with_resolver:
-        import_paths.put('distribute.cluster_resolver', **_named(TPUClusterResolver))
+    import_paths.put('distribute.cluster_resolver', **_named(TPUClusterResolver))
     import_paths.put('tpu.experimental', import_paths.V1_ROOTS, **_named(
         p.AdagradParameters, p.AdamParameters, p.FtrlParameters,
         p.StochasticGradientDescentParameters))
@@ -112,11 +107,11 @@ def _names_of(part: types.ModuleType) -> dict[str, Any]:
             or getattr(value, '__module__', None) == part.__name__}
 
 
-def _restore_modules(names_of: dict[str, dict[str, Any]]) -> None:
+def _restore_modules() -> None:
     """Fills the deleted modules, and replaces names that other modules imported from them."""
     _legacy.load()
     ours: dict[object, object] = {}
-    for path, names in names_of.items():
+    for path, names in names_by_module().items():
         module = import_paths.module_to_fill(path, _legacy.StandIn)
         placeholders = _legacy.STAND_INS.get(path, {})
         ours.update((placeholders[name], names[name]) for name in placeholders.keys() & names)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Sequence
 
 from ..checkpoint.options import CheckpointOptions
 from ..cluster import listening
 from ..cluster.worker_choice import ClusterChoice
 from ..core.specs import System
-from ..errors import ConfigError
+from ..errors import ConfigError, Problem, shown
 from . import environment
+
+_backend: str | None = None
+"""The backend that `install()` has put into TensorFlow."""
 
 
 def install(hosts: int | None = None, cores: int | None = None, ids: str | None = None, *,
@@ -65,8 +69,8 @@ def install(hosts: int | None = None, cores: int | None = None, ids: str | None 
         `RunConfig` does not say it. See `RunConfig`.
       old_python: whether to bring back what Python and NumPy dropped, such as
         `inspect.getargspec` and `np.float`. Nothing that exists is changed.
-      backend: `'tpu'` runs jobs on a real TPU: the functions of TensorFlow for TPUs stay as they
-        are, and a TPUEstimator is the original's.
+      backend: `'tpu'` builds the graphs of a real TPU: the functions of TensorFlow for TPUs stay as
+        they are, and a TPUEstimator is the original's. It cannot change within a process.
       graph_only: with `backend='tpu'`, a directory in which each run of a TPUEstimator writes its
         graphs, for a system of `hosts` and `cores`, instead of running.
 
@@ -107,17 +111,20 @@ def install(hosts: int | None = None, cores: int | None = None, ids: str | None 
         id_policy='error' if ids is None else ids,
         kernels=Kernels('auto' if kernels is None else kernels, kernel_threads),
         checkpoint=checkpoint or CheckpointOptions(), step_limit=steps,
-        input_on_workers=input_on_workers, backend=backend, graph_only=graph_only))
-    deleted_modules.put_in_place(with_resolver=backend == 'emulated' or graph_only is not None)
+        input_on_workers=input_on_workers, backend=backend,
+        graph_only=None if graph_only is None else os.path.abspath(graph_only)))
+    _require_same_backend(backend)
+    if graph_only is not None:
+        _make_directory(graph_only)
+    deleted_modules.put_in_place()
     import_paths.put_aliases()
     if backend == 'emulated':
         tpu_functions.put_in_place()
         tf2.put_in_place()
         tf2.tell_who_trains()
-    elif graph_only is not None:
-        tpu_functions.connect_nowhere()
-    if graph_only is None:
         plain_training.put_in_place()
+    else:
+        tpu_functions.connect_nowhere()
     library.load()  # So that graphs of `.meta` files that use it can be imported.
     if old_python:
         from . import old_python as dropped
@@ -128,6 +135,25 @@ def install(hosts: int | None = None, cores: int | None = None, ids: str | None 
     if contrib:
         from .contrib import contrib_modules
         contrib_modules.put_in_place()
+
+
+def _make_directory(graph_only: str) -> None:
+    """Makes a directory if it is not there; raises ConfigError if it cannot."""
+    try:
+        os.makedirs(graph_only, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(Problem('E940', 'graph_only', 'it must be a directory that can be made',
+                                  f'{shown(repr(graph_only))}: {shown(error.strerror)}')) from error
+
+
+def _require_same_backend(backend: str) -> None:
+    """Raises ConfigError if an earlier call has put another backend into TensorFlow."""
+    global _backend
+    if _backend not in (None, backend):
+        raise ConfigError(Problem(
+            'E940', 'backend', 'a process has one: install() changes functions of TensorFlow for '
+            'it', f'{shown(repr(backend))} after "{_backend}"', 'Use another process.'))
+    _backend = backend
 
 
 def _system(hosts: int | None, cores: int | None, cluster: ClusterChoice) -> System:

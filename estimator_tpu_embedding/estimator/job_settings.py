@@ -59,7 +59,8 @@ def check_for_tpu(config: RunConfig, batch_sizes: Mapping[str, int | None],
         raise ValueError('Only PER_HOST_V1 and PER_HOST_V2 is supported when using TPU '
                          f'Embedding; got {mode}.')
     refuse_unsupported(config)
-    _warn_of_what_has_no_effect(tpu_config)
+    if defaults.current().graph_only is None:
+        _warn_of_what_has_no_effect(tpu_config)
 
 
 def refuse_unsupported(config: RunConfig) -> None:

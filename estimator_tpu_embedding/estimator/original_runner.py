@@ -1,6 +1,6 @@
-"""Runs a job on a real TPU by the TPUEstimator of tf-estimator-nightly, or writes its graphs.
+"""Writes the graphs that a job has on a real TPU, built by the TPUEstimator of the nightly.
 
-The nightly has the source of TensorFlow 2.15's TPUEstimator, and TensorFlow still has the
+tf-estimator-nightly has the source of TensorFlow 2.15's TPUEstimator, and TensorFlow still has the
 functions that it builds graphs with. Gone are only the modules of the embedding engine. So this
 module gives it ours, and translates the arguments of a job into those of the original.
 """
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import copy
 import functools
 import inspect
 import math
@@ -20,8 +21,7 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from .. import _legacy, _tf, defaults
-from ..checkpoint import model_dir
-from ..errors import ConfigError, Problem
+from ..errors import Problem, UnsupportedError
 from ..hosts import tpu_system
 from ..runner.progress import announce
 from . import (
@@ -29,7 +29,6 @@ from . import (
     optimizer_parameters,
     session_support,
     table_config,
-    tf_tpu,
     tpu_embedding,
     tpu_embedding_gradient,
     user_functions,
@@ -38,17 +37,10 @@ from .embedding_spec import EmbeddingConfigSpec
 from .tpu_config import RunConfig
 from .tpu_embedding import SLOT_TUPLES
 from .tpu_estimator_spec import TPUEstimatorSpec
-from .tpu_ops_embedding import TpuOpsEmbedding, system_at
+from .tpu_ops_embedding import TpuOpsEmbedding
 
 GRAPH, SYSTEM, CONFIG = '.graph.pb', '.system.pb', '.config.pbtxt'
 """The ends of the names of files with the graph, with that of the system, and with the config."""
-
-_EMULATED = {'id_policy': None, 'nonfinite_gradients': 'error', 'kernels': 'auto',
-             'kernel_threads': None}
-"""Settings of a RunConfig for the emulated system alone, with the values of whoever sets none."""
-
-_RESTORES = ('grow', 'drop', 'reset_slots', 'rename', 'assume')
-"""Options of checkpoints that change what is restored."""
 
 
 class _Built(BaseException):
@@ -58,17 +50,7 @@ class _Built(BaseException):
 @functools.cache
 def original() -> Any:
     """Returns the nightly's module `tpu_estimator`, with our modules where TensorFlow lost its own.
-
-    Raises:
-      ConfigError: if `install()` has put the functions of the emulated system into TensorFlow.
     """
-    making = _tf.modules_of_contrib()['tpu'].split_compile_and_replicate
-    if making is tf_tpu.split_compile_and_replicate:
-        raise ConfigError(Problem(
-            'E940', 'RunConfig.backend', 'a real TPU needs the functions of TensorFlow for it',
-            'those of the emulated system, which install() has put in their place',
-            'Choose the backend for the whole process: etpe run --backend tpu, or '
-            'install(backend="tpu").'))
     return _legacy.original_tpu_estimator(
         tpu_embedding={
             **optimizer_parameters.ALL, **SLOT_TUPLES, 'TPUEmbedding': TpuOpsEmbedding,
@@ -77,7 +59,11 @@ def original() -> Any:
             'EnqueueData': enqueue.EnqueueData},
         gradients=vars(tpu_embedding_gradient), support=vars(session_support),
         slot_names=_slot_variable_names, system=types.SimpleNamespace(
-            _query_tpu_system_metadata=system_at, master_job=_tf.job_of_tpu))
+            _query_tpu_system_metadata=_system, master_job=_tf.job_of_tpu))
+
+
+def _system(*_: Any, **__: Any) -> Any:
+    return tpu_system.made_up(defaults.current().system.topology)
 
 
 def _slot_variable_names(scope: str, name: str, its: Any) -> Any:
@@ -91,23 +77,28 @@ def _slot_variable_names(scope: str, name: str, its: Any) -> Any:
 
 def estimator_of(model_fn: Any, *, config: RunConfig,
                  embedding_config_spec: EmbeddingConfigSpec | None, **arguments: Any) -> Any:
-    """Returns the original's TPUEstimator for the arguments of ours."""
-    module = original()
-    options = config.checkpoint or defaults.current().checkpoint
-    without_effect = [*(name for name, value in _EMULATED.items()
-                        if getattr(config, name) != value),
-                      *(name for name in _RESTORES if getattr(options, name))]
-    if without_effect:
-        announce(f'{", ".join(without_effect)}: without effect on a real TPU')
+    """Returns the original's TPUEstimator for the arguments of ours.
 
-    def translated(features: Any, labels: Any, mode: str, params: Any, config: Any) -> Any:
-        spec = user_functions.call_model_fn(model_fn, features, labels, mode, params, config, '')
+    Raises:
+      UnsupportedError: if a hook of the script is to feed it.
+    """
+    module = original()
+    if config.tpu_config.experimental_feed_hook is not None:
+        raise UnsupportedError(Problem(
+            'E907', 'TPUConfig.experimental_feed_hook', 'no hook of a script feeds a graph that is '
+            'only written', repr(config.tpu_config.experimental_feed_hook), 'Leave it out.'))
+
+    def translated(features: Any, labels: Any, mode: str, params: Any) -> Any:
+        spec = user_functions.call_model_fn(
+            model_fn, features, labels, mode, params, copy.deepcopy(config), '')
         return (module.TPUEstimatorSpec(**spec._asdict()) if isinstance(spec, TPUEstimatorSpec)
                 else spec)
 
-    return module.TPUEstimator(
+    made = module.TPUEstimator(
         translated, config=_config_of(config),
         embedding_config_spec=_spec_of(embedding_config_spec), **arguments)
+    made.has_tables, made.reached = embedding_config_spec is not None, 0
+    return made
 
 
 def _config_of(config: RunConfig) -> Any:
@@ -116,16 +107,10 @@ def _config_of(config: RunConfig) -> Any:
     plain = {name: getattr(config, name)
              for name in inspect.signature(_legacy.load().RunConfig.__init__).parameters
              if name not in ('self', 'experimental_distribute')}
-    place: dict[str, Any] = {'evaluation_master': config.evaluation_master}
-    if defaults.current().graph_only is not None:
-        place = {'master': tpu_system.MADE_UP, 'evaluation_master': tpu_system.MADE_UP}
-        plain['session_config'] = None
-    elif config.cluster is not None:
-        place['cluster'] = config.cluster
-    else:
-        place['master'] = config.stated_master
-    return module.RunConfig(tpu_config=module.TPUConfig(**config.tpu_config._asdict()),
-                            **place, **plain)
+    plain['session_config'] = None  # It may name a cluster.
+    return module.RunConfig(
+        tpu_config=module.TPUConfig(**config.tpu_config._asdict()), master=tpu_system.MADE_UP,
+        evaluation_master=tpu_system.MADE_UP, **plain)
 
 
 def _spec_of(spec: EmbeddingConfigSpec | None) -> Any:
@@ -140,42 +125,39 @@ def _spec_of(spec: EmbeddingConfigSpec | None) -> Any:
 
 
 def run(estimator: Any, verb: str, *arguments: Any) -> Any:
-    """Calls `train`, `evaluate` or `predict` of the original's TPUEstimator.
+    """Builds the graph of a `train`, `evaluate` or `predict`, and writes it instead of running it.
 
-    With `etpe run --graph-only` it builds the graph and writes it instead. Then every metric is
-    NaN at step 0, and a prediction has no samples.
+    Returns:
+      What a script can go on with: the results of an evaluation have the step that the trainings
+      before would have reached, and NaN for every other name.
     """
-    directory, place = defaults.current().graph_only, estimator.model_dir
-    if directory is None:
-        with (model_dir.claimed(place) if verb == 'train' and '://' not in place
-              else contextlib.nullcontext()):
-            return getattr(estimator, verb)(*arguments)
-    with _tf.instead_of_sessions(functools.partial(_write, estimator, verb, directory)), \
+    if verb == 'predict' and estimator.has_tables:
+        # The original hands over the ids, but its model_fn gets no rows.
+        announce('predict: nothing is written, since a TPU looks up no tables in predictions')
+        return None
+    directory = defaults.current().graph_only or ''
+    with _tf.instead_of_sessions(
+            tpu_system.MADE_UP, functools.partial(_write, estimator, verb, directory)), \
             contextlib.suppress(_Built):
         result = getattr(estimator, verb)(*arguments)
         if verb == 'predict':
             next(result, None)
-    nothing: dict[str, float] = collections.defaultdict(lambda: math.nan, global_step=0)
-    return {'train': estimator, 'evaluate': nothing, 'predict': iter(())}[verb]
+    if verb == 'train':
+        _, _, steps, max_steps, _ = arguments
+        estimator.reached = max_steps or estimator.reached + (steps or 0)
+    return collections.defaultdict(_nan, global_step=estimator.reached)
 
 
-def predicts_nowhere() -> bool:
-    """Says where a job with tables predicts: on no TPU, and with `--graph-only` nowhere.
-
-    The original's graph for predictions has the operations that hand over ids, but none that
-    receives rows.
-    """
-    nowhere = defaults.current().graph_only is not None
-    announce(f'predict: {"nothing is written" if nowhere else "on the CPU"}, since a TPU looks up '
-             'no tables in predictions')
-    return nowhere
+def _nan() -> float:
+    return math.nan
 
 
 def _write(estimator: Any, verb: str, directory: str, graph: tf.Graph) -> None:
     """Writes a graph, that of its system and its config into a directory; ends the run."""
     keys = _legacy.load().ModeKeys
     mode = {'train': keys.TRAIN, 'evaluate': keys.EVAL, 'predict': keys.PREDICT}[verb]
-    path = next(path for path in _paths(directory, verb) if not os.path.lexists(path + GRAPH))
+    path = next(path for path in _paths(directory, verb)
+                if not any(os.path.lexists(path + end) for end in (GRAPH, SYSTEM, CONFIG)))
     with _legacy.context_of_tpu_estimator(estimator, mode) as context:
         embedding = context.embedding_config
         config = None if embedding is None else embedding.tpu_embedding.config_proto
@@ -192,8 +174,7 @@ def _write(estimator: Any, verb: str, directory: str, graph: tf.Graph) -> None:
 
 
 def _paths(directory: str, verb: str) -> Iterator[str]:
-    """Yields `train`, `train_2`, `train_3`, ... in a directory, which it makes."""
-    os.makedirs(directory, exist_ok=True)
+    """Yields `train`, `train_2`, `train_3`, ... in a directory."""
     yield os.path.join(directory, verb)
     number = 2
     while True:

@@ -23,6 +23,8 @@ from ..runner.replica_sums import cross_replica_sums
 from ..runner.towers import Towers, current_core
 from . import tpu_addresses
 
+_apply_by_tensorflow: Any = tf.tpu.CrossShardOptimizer.apply_gradients  # Before `install()`.
+_sum_by_tensorflow: Any = tf.tpu.cross_replica_sum
 _TOWERS = ('estimator_tpu_embedding', 'towers')  # No string, so that no MetaGraph lists it.
 _SEPARATE = frozenset({
     tf.train.AdadeltaOptimizer, tf.train.AdagradDAOptimizer, tf.train.AdagradOptimizer,
@@ -151,7 +153,7 @@ def cross_replica_sum(x: Any, group_assignment: Any = None, name: str | None = N
     Args:
       x: a tensor of the same shape and dtype on every core.
       group_assignment: lists of cores that sum among themselves; `None` sums over all cores.
-      name: not used.
+      name: of the operation of a real TPU.
 
     Returns:
       The sum, of the shape and dtype of `x`; `x` itself outside of replicas.
@@ -164,10 +166,9 @@ def cross_replica_sum(x: Any, group_assignment: Any = None, name: str | None = N
     ...     print([float(total) for total, in session.run(sums)])
     [11.0, 11.0]
     """
+    if _tf.is_compiled_by_xla(tf.get_default_graph()):  # In a replica of a real TPU.
+        return _sum_by_tensorflow(x, group_assignment, name)
     return cross_replica_sums({'a value': x}, group_assignment)['a value']
-
-
-_apply_by_tensorflow: Any = tf.tpu.CrossShardOptimizer.apply_gradients  # Before `install()`.
 
 
 class CrossShardOptimizer(tf.tpu.CrossShardOptimizer):

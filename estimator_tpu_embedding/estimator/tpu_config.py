@@ -17,7 +17,7 @@ import tensorflow.compat.v1 as tf
 from .. import _legacy, _tf, defaults
 from ..checkpoint.options import CheckpointOptions
 from ..cluster.worker_choice import ClusterChoice
-from ..core.specs import BACKENDS, Kernels
+from ..core.specs import Kernels
 from ..errors import ConfigError, Problem
 from .tpu_addresses import ClusterOfConfig, EmulatedCluster, announce_addresses
 
@@ -232,7 +232,7 @@ class RunConfig(_PlainRunConfig):
                  workers: str | Sequence[str] | None = None,
                  worker_deadline_secs: float = 120.0,
                  step_deadline_secs: float | None = None, input_on_workers: bool | None = None,
-                 backend: str | None = None, **kwargs: Any):
+                 **kwargs: Any):
         """Stores the arguments; `kwargs` go to `tf.estimator.RunConfig`.
 
         Sessions leave a graph of more than 20,000 nodes as it is: Grappler's time and memory grow
@@ -274,8 +274,6 @@ class RunConfig(_PlainRunConfig):
           input_on_workers: whether the input of a host is built on its worker, which then reads
             the files. They must have the same paths there, and nothing may call Python. `None`
             takes `etpe run --input-on-workers`. Without workers it changes nothing.
-          backend: `'emulated'`, or `'tpu'` for a real TPU at `master`, `cluster` or on this
-            machine. `None` takes `etpe run --backend`.
 
         Raises:
           ValueError: if both `master` and `cluster` are given, or `cluster` with a
@@ -297,10 +295,6 @@ class RunConfig(_PlainRunConfig):
                         *self.workers.problems()]:
             raise ConfigError(*problems)
         self._input_on_workers = input_on_workers
-        self.backend = defaults.current().backend if backend is None else backend
-        if self.backend not in BACKENDS:
-            raise ConfigError(Problem('E940', 'RunConfig.backend', 'it must be one of '
-                                      f'{", ".join(BACKENDS)}', repr(backend)))
         with _tf.without_deprecation_warnings():
             super().__init__(**kwargs)
         wished = self._experimental_distribute
@@ -388,7 +382,7 @@ def without_addresses(config: RunConfig) -> RunConfig:
 
     A config with a cluster of processes, for runs without a TPU, keeps its addresses.
     """
-    if config.cluster_spec or config.backend == 'tpu':
+    if config.cluster_spec:
         return config
     addresses = {'master': config.master}
     if config.evaluation_master != config.master:

@@ -123,7 +123,7 @@ class TPUEstimator(WithoutTpu):
         tf.logging.info('_TPUContext: eval_on_tpu %s', eval_on_tpu)
         if not use_tpu and eval_on_tpu:
             tf.logging.warning('eval_on_tpu ignored because use_tpu is False.')
-        if use_tpu and config.backend == 'emulated':
+        if use_tpu and defaults.current().graph_only is None:
             job_settings.check_directories(self.model_dir, embedding_config_spec)
         self._session_config: tf.ConfigProto = job_settings.without_arithmetic_optimizer(
             self._session_config)
@@ -134,7 +134,7 @@ class TPUEstimator(WithoutTpu):
         self._export_to_cpu = export_to_cpu
         self._spec = embedding_config_spec
         self._on_tpu: Any = None
-        if config.backend == 'tpu' and (use_tpu or defaults.current().graph_only is not None):
+        if defaults.current().graph_only is not None:
             self._on_tpu = original_runner.estimator_of(
                 model_fn, model_dir=self.model_dir, config=config, params=params, use_tpu=use_tpu,
                 eval_on_tpu=eval_on_tpu, export_to_tpu=export_to_tpu, export_to_cpu=export_to_cpu,
@@ -272,14 +272,12 @@ class TPUEstimator(WithoutTpu):
             raise TypeError('predict_keys must be a list of names of predictions, or None; got '
                             f'{predict_keys!r}.  predict takes no number of steps: it goes on to '
                             'the end of the data.')
-        if self._on_tpu is not None and self._spec is None:
-            yield from original_runner.run(self._on_tpu, 'predict', input_fn, predict_keys, hooks,
-                                           checkpoint_path, yield_single_examples)
-            return
-        if self._on_tpu is not None and original_runner.predicts_nowhere():
+        if self._on_tpu is not None:
+            original_runner.run(self._on_tpu, 'predict', input_fn, predict_keys, hooks,
+                                checkpoint_path, yield_single_examples)
             return
         found = self._chosen(checkpoint_path)
-        if not self._use_tpu or self._on_tpu is not None:
+        if not self._use_tpu:
             yield from self._predict_without_tpu(
                 found, input_fn, predict_keys, hooks, found and found.prefix,
                 yield_single_examples)

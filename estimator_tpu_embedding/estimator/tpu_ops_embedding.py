@@ -8,7 +8,7 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from .. import _tf, defaults
+from .. import defaults
 from ..core.names import DUMMY
 from ..core.specs import Topology
 from ..hosts import tpu_ops, tpu_system
@@ -24,7 +24,7 @@ _Tensors = dict[str, tf.Tensor]
 
 
 class TpuOpsEmbedding(TPUEmbedding):
-    """The `TPUEmbedding` of a real TPU, or of graphs that are only written.
+    """The `TPUEmbedding` of the graphs of a real TPU.
 
     `load_ops` and `retrieve_ops` copy rows and slots between the variables on the hosts and the
     memory of the TPU. Otherwise it is used as its base class, which says what arguments mean.
@@ -34,12 +34,11 @@ class TpuOpsEmbedding(TPUEmbedding):
                      device_config: DeviceConfig | None, job: str | None) -> Topology:
         if device_config is not None:
             return super()._find_system(master, cluster_def, device_config, job)
-        found = system_at(master, cluster_def)
-        job = job or _tf.job_of_tpu(master, cluster_def)
+        size = defaults.current().system.topology
         self._cluster = None
-        self._hosts = [device.name for device in found.devices
-                       if 'device:CPU:' in device.name and (job is None or job in device.name)]
-        return Topology(num_hosts=found.num_hosts, cores_per_host=found.num_of_cores_per_host)
+        self._hosts = [device.name for device in tpu_system.made_up(size, job).devices
+                       if 'device:CPU:' in device.name]
+        return size
 
     @property
     def _config(self) -> bytes:
@@ -129,15 +128,3 @@ class TpuOpsEmbedding(TPUEmbedding):
 def _gradients(table: int) -> list[Any]:
     found: list[Any] = tf.get_default_graph().get_collection_ref(f'{_GRADIENTS}{table}')
     return found
-
-
-def system_at(master: str | None, cluster_def: Any = None, query_topology: bool = False) -> Any:
-    """Returns the `TPUSystemMetadata` of a TPU, or of a made-up system if nothing is to run.
-
-    Raises:
-      UnsupportedError: if there is no TPU.
-    """
-    choices = defaults.current()
-    if choices.graph_only is not None:
-        return tpu_system.made_up(choices.system.topology)
-    return tpu_system.found_at(master, cluster_def, query_topology)

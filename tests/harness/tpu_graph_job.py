@@ -7,7 +7,7 @@ import tempfile
 from estimator_tpu_embedding import install
 
 if __name__ == '__main__':
-    install(backend='tpu')
+    install(backend='tpu', graph_only=tempfile.gettempdir())
     import tensorflow.compat.v1 as tf
 
     from . import tpu_graphs, tpu_jobs

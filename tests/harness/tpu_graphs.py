@@ -1,7 +1,7 @@
 """Summaries of TPU graphs, which tell what nodes there are by all that counts but their names.
 
-A node is described by its operation, attributes, device, inputs and control inputs. An input is
-described by the operation that makes it. TensorFlow 2.15 runs this file, too.
+A node is described by its operation, attributes, device, inputs and control inputs. A hash tells
+what its inputs are, and theirs, up to `ROUNDS` nodes away. TensorFlow 2.15 runs this file, too.
 """
 
 import collections
@@ -20,18 +20,35 @@ The latter have their defaults in our graphs, which mean what TensorFlow 2.15 do
 """
 
 
+ROUNDS = 8
+
+
 def of_graph(graph_def):
     """Returns what `differences` compares: the number of nodes by description.
 
-    The nodes of embeddings, infeed, outfeed and replication are described in full, the others by
-    their operation and a hash of the rest.
+    The nodes of embeddings, infeed, outfeed and replication are described in full, with the hash,
+    and the others by their operation and the hash.
     """
     nodes = {node.name: node for node in graph_def.node}
-    found = collections.Counter()
-    for node in graph_def.node:
-        text = _description(node, nodes)
-        found[text if _TPU.search(node.op) else f'{node.op} {_hash(text)}'] += 1
+    own = {node.name: _description(node, nodes) for node in graph_def.node}
+    labels = own
+    for _ in range(ROUNDS):
+        labels = {node.name: _hash(' '.join([own[node.name], *_labels_of_inputs(node, labels)]))
+                  for node in graph_def.node}
+    found = collections.Counter(
+        f'{own[node.name] if _TPU.search(node.op) else node.op} {labels[node.name]}'
+        for node in graph_def.node)
     return dict(sorted(found.items()))
+
+
+def _labels_of_inputs(node, labels):
+    """The labels of inputs in their order, and of control inputs in any."""
+    inputs = [(name.partition(':')[::2]) for name in node.input if not name.startswith('^')]
+    found = [labels[name] + output for name, output in inputs]
+    if node.op == 'SendTPUEmbeddingGradients':  # Rates are in the order of tags.
+        gradients = node.attr['N'].i
+        found[gradients:] = sorted(found[gradients:])
+    return found + sorted(labels[name[1:]] for name in node.input if name.startswith('^'))
 
 
 def _hash(text):
