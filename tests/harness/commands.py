@@ -61,8 +61,8 @@ class Etpe:
         """The report for programs; `form` is the flag of the command that asks for it."""
         report = json.loads(self(*arguments, form, 'json', status=status))
         lists = [value for value in report.values() if isinstance(value, list)]
-        said = members_of(report['command'])
-        assert said.issuperset(report)
-        assert all(said.issuperset(one) for several in lists for one in several
-                   if isinstance(one, dict))
+        of_parts = {name for several in lists for one in several if isinstance(one, dict)
+                    for name in one}
+        unsaid = {*report, *of_parts} - members_of(report['command'])
+        assert not unsaid, unsaid
         return report
