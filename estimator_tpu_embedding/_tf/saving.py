@@ -21,6 +21,11 @@ def cached_summary_writers() -> list[Any]:
     return list(writer_cache.FileWriterCache._cache.values())
 
 
+def directory_of_builder(builder: Any) -> Any:
+    """Returns the directory that a `tf.saved_model.Builder` has made and writes."""
+    return builder._export_dir
+
+
 def add_listeners(saver_hook: Any, listeners: Any) -> None:
     """Adds saving listeners to an existing `CheckpointSaverHook`, unless it has them."""
     own = saver_hook._listeners

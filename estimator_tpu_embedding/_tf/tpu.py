@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import contextvars
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 
@@ -15,6 +16,24 @@ def tpu_shard_context(number_of_shards: int) -> Any:
     """
     from tensorflow.python.tpu import tpu_function
     return tpu_function.tpu_shard_context(number_of_shards)
+
+
+@contextlib.contextmanager
+def inference_on_tpu() -> Iterator[None]:
+    """Builds operations of an exported graph that runs on a TPU; there is no public name."""
+    from tensorflow.python.tpu import tpu
+    context = tpu._TPUInferenceContext('tpu_inference', check_ops=False)
+    context.Enter()
+    try:
+        yield
+    finally:
+        context.Exit()
+
+
+def is_inference_on_tpu() -> bool:
+    """Whether the default graph, or the graph around its function, is in `inference_on_tpu`."""
+    from tensorflow.python.tpu import tpu
+    return bool(tpu.under_tpu_inference_context())
 
 
 def tpu_ops_modules() -> tuple[Any, Any]:

@@ -21,11 +21,12 @@ from .embedding_columns import innermost
 from .featurizer import to_sparse
 
 
-def with_ids(features: Mapping[str, Any], columns: Sequence[Any],
-             declared: Sequence[FeatureSpec]) -> dict[str, Any]:
+def with_ids(features: Mapping[str, Any], columns: Sequence[Any], declared: Sequence[FeatureSpec],
+             keeps_dense: bool = False) -> dict[str, Any]:
     """Returns the features so that columns look up the rows that the engine would.
 
-    A feature that no column reads stays as it is.
+    A feature that no column reads stays as it is. A dense one without weights stays dense if
+    `keeps_dense` is true: TPU graphs make batches of nothing else.
 
     Raises:
       UnsupportedError: for numbers where a column maps a vocabulary: the engine takes them as
@@ -46,6 +47,11 @@ def with_ids(features: Mapping[str, Any], columns: Sequence[Any],
             None if is_text else column.get_embedding_table_size()[0])
         if weights is not None:
             read[feature.weight_feature or ''] = weights
+        elif keeps_dense and isinstance(features[feature.name], tf.Tensor):
+            dense = tf.sparse.to_dense(read[feature.name], '' if is_text else -1)  # No id.
+            rank = features[feature.name].shape.rank
+            read[feature.name] = tf.squeeze(dense, 1) if rank == 1 else tf.ensure_shape(
+                dense, [None] * rank)
     return read
 
 

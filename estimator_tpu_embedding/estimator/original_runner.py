@@ -14,6 +14,7 @@ import functools
 import inspect
 import math
 import os
+import threading
 import types
 from collections.abc import Iterator
 from typing import Any
@@ -43,14 +44,22 @@ GRAPH, SYSTEM, CONFIG = '.graph.pb', '.system.pb', '.config.pbtxt'
 """The ends of the names of files with the graph, with that of the system, and with the config."""
 
 
+_importing = threading.Lock()
+
+
 class _Built(BaseException):
     """Ends a run whose graph is complete. The original would report any Exception."""
 
 
-@functools.cache
 def original() -> Any:
     """Returns the nightly's module `tpu_estimator`, with our modules where TensorFlow lost its own.
     """
+    with _importing:
+        return _imported()
+
+
+@functools.cache
+def _imported() -> Any:
     return _legacy.original_tpu_estimator(
         tpu_embedding={
             **optimizer_parameters.ALL, **SLOT_TUPLES, 'TPUEmbedding': TpuOpsEmbedding,

@@ -25,6 +25,7 @@ from . import tpu_addresses
 
 _apply_by_tensorflow: Any = tf.tpu.CrossShardOptimizer.apply_gradients  # Before `install()`.
 _sum_by_tensorflow: Any = tf.tpu.cross_replica_sum
+_replicate_by_tensorflow: Any = _tf.modules_of_contrib()['tpu'].split_compile_and_replicate
 _TOWERS = ('estimator_tpu_embedding', 'towers')  # No string, so that no MetaGraph lists it.
 _SEPARATE = frozenset({
     tf.train.AdadeltaOptimizer, tf.train.AdagradDAOptimizer, tf.train.AdagradOptimizer,
@@ -44,7 +45,7 @@ def split_compile_and_replicate(
     A fetch from one replica runs all of them, as on the hardware. Only the first replica changes
     variables: `CrossShardOptimizer` gives it the sum of the gradients. Other side effects happen
     in every replica. The computation returns tensors, then operations. The arguments that only
-    place or compile it have no effect.
+    place or compile it have no effect. In the TPU graph of an export it is TensorFlow's function.
 
     Returns:
       An operation that does nothing, and the output of `computation` for each replica. An output
@@ -55,6 +56,10 @@ def split_compile_and_replicate(
       UnsupportedError: for an infeed queue, and in eager execution.
       ConfigError: if the replicas differ in their variables or their sums.
     """
+    if _tf.is_inference_on_tpu():
+        return _replicate_by_tensorflow(  # type: ignore[no-any-return]
+            computation, inputs, infeed_queue, device_assignment, name, use_tpu, maximum_shapes,
+            padding_spec, xla_options)
     if infeed_queue is not None:
         raise UnsupportedError(Problem(
             'E920', 'tf.tpu.shard', 'infeed_queue is not supported',

@@ -92,11 +92,12 @@ class TPUEstimator(WithoutTpu):
             cores. The tensors are the features and labels in their flat order. `None` gives a
             whole tensor to each core.
           eval_on_tpu: `False` evaluates as a plain Estimator does.
-          export_to_tpu: has no effect but a line that says so: no TPU graph is written.
-          export_to_cpu: `False` refuses exports, since there would be nothing to write.
+          export_to_tpu: whether an export has a graph for a TPU, tagged `serve` and `tpu`.
+          export_to_cpu: whether it has one for a CPU, tagged `serve`.
           warm_start_from: a checkpoint or `WarmStartSettings` to start from.
           embedding_config_spec: the embedding columns and their optimizer.
-          export_saved_model_api_version: 1 or 2; they differ in the TPU graph only.
+          export_saved_model_api_version: 1 rewrites the whole model_fn for the TPU graph. With 2
+            the model_fn calls `inference_on_tpu` or its kin itself.
 
         Raises:
           ValueError, TypeError: as the original does.
@@ -132,6 +133,7 @@ class TPUEstimator(WithoutTpu):
         self._eval_on_tpu = eval_on_tpu
         self._export_to_tpu = export_to_tpu
         self._export_to_cpu = export_to_cpu
+        self._export_api_version = export_saved_model_api_version
         self._spec = embedding_config_spec
         self._on_tpu: Any = None
         if defaults.current().graph_only is not None:

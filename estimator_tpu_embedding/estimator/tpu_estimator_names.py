@@ -1,9 +1,9 @@
 """Holds the other names of the original's module `tpu_estimator` that scripts and libraries use.
 
 A logger and hooks; private names that derived estimators import. A model_fn calls
-`call_computation` and its kin to run itself on a TPU, in exports with API version 2. Only graphs
-for the CPU are written, so they call the model as it is. The server batches requests, not the
-graph: a `BatchConfig` has no effect.
+`call_computation` and its kin to run itself on a TPU, in exports with API version 2. In the TPU
+graph of an export they are the original's. In other graphs they call the model as it is, and a
+`BatchConfig` has no effect.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from typing import Any, NamedTuple
 
 import tensorflow.compat.v1 as tf
 
-from .. import _legacy, defaults
+from .. import _legacy, _tf, defaults
 from ..errors import Problem
 from ..runner.core_batches import filled
 from ..runner.training import StopAtStep
+from . import original_runner
 
 
 class PeriodicLogger:
@@ -210,7 +211,7 @@ def _export_output_to_tensors(export_output: Any) -> list[Any]:
 
 
 class BatchConfig(NamedTuple):
-    """The batching of a TPU server. Nothing here uses it; scripts may make one."""
+    """The batching of a TPU graph of an export."""
 
     num_batch_threads: int
     max_batch_size: int
@@ -226,7 +227,7 @@ def call_computation(computation_inputs: Any, computation: Callable[[Any], Any],
     Args:
       computation_inputs: a tensor or dict of tensors.
       computation: called with the inputs; returns a tensor, or a list or tuple of tensors.
-      batch_config: has no effect; see above.
+      batch_config: how a TPU graph makes batches of requests.
 
     Returns:
       The tensors that the computation returned, as a list.
@@ -234,6 +235,9 @@ def call_computation(computation_inputs: Any, computation: Callable[[Any], Any],
     Raises:
       TypeError: if it returned something else.
     """
+    if _tf.is_inference_on_tpu():
+        return list(original_runner.original().call_computation(
+            computation_inputs, computation, batch_config))
     _say_of_batches(batch_config)
     outputs = computation(computation_inputs)
     listed = list(outputs) if isinstance(outputs, (list, tuple)) else [outputs]
@@ -251,9 +255,13 @@ def inference_on_tpu(computation: Callable[..., Any], inputs_to_tpu: Sequence[An
                      max_enqueued_batches: int = 100) -> list[Any]:
     """Calls a computation with a list of tensors as its arguments, as `call_computation` does.
 
-    The other arguments are those of a `BatchConfig`, which has no effect. A `max_batch_size` of 0
-    or `None` asks for no batches.
+    The other arguments are those of a `BatchConfig`. A `max_batch_size` of 0 or `None` asks for no
+    batches.
     """
+    if _tf.is_inference_on_tpu():
+        return list(original_runner.original().inference_on_tpu(
+            computation, inputs_to_tpu, num_batch_threads, max_batch_size, batch_timeout_micros,
+            allowed_batch_sizes, max_enqueued_batches))
     batches = BatchConfig(num_batch_threads, max_batch_size, batch_timeout_micros,
                           allowed_batch_sizes, max_enqueued_batches) if max_batch_size else None
     return call_computation(inputs_to_tpu, lambda inputs: computation(*inputs), batches)
@@ -267,6 +275,9 @@ def model_fn_inference_on_tpu(model_fn: Callable[..., Any], features: Any, label
     Returns:
       The `EstimatorSpec` or `TPUEstimatorSpec` that model_fn returned.
     """
+    if _tf.is_inference_on_tpu():
+        return original_runner.original().model_fn_inference_on_tpu(
+            model_fn, features, labels, config, params, batch_config)
     _say_of_batches(batch_config)
     given = {'labels': labels, 'mode': _legacy.load().ModeKeys.PREDICT, 'config': config,
              'params': params}

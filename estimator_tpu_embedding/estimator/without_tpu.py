@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import tensorflow.compat.v1 as tf
 
-from .. import _legacy, _process, defaults
+from .. import _legacy, _process, _tf, defaults
 from ..checkpoint import recover, restore, warm_start
 from ..checkpoint.options import CheckpointOptions
 from ..checkpoint.recover import Following, Known, Opened
@@ -24,12 +24,12 @@ from ..checkpoint.saver_builder import default_saver
 from ..checkpoint.storage import make_writable
 from ..columns import columns_without_engine
 from ..core.budget import Need, require_fit
-from ..errors import Problem, UnsupportedError
+from ..errors import noted
 from ..hosts import memory_limits
 from ..runner import summaries
 from ..runner.progress import announce
 from ..runner.step_graph import refuse_foreign_sums
-from . import job_settings, user_functions
+from . import inference_on_tpu, job_settings, user_functions
 from .embedding_spec import EmbeddingConfigSpec
 from .tpu_config import InputPipelineConfig
 from .tpu_estimator_names import ExamplesPerSecondHook
@@ -55,12 +55,15 @@ class WithoutTpu(_Estimator):
     _use_tpu: bool
     _export_to_cpu: bool
     _export_to_tpu: bool
+    _export_api_version: Any
     _spec: EmbeddingConfigSpec | None
     _warm_start_settings: Any
     _batch_sizes: dict[str, int | None]
     _known: Known
     _lineage: set[str] | None = None
     _reading = _Reading()
+    _export_directory: Any = None
+    _is_for_tpu = False
     _has_warned = False
 
     @contextlib.contextmanager
@@ -112,9 +115,9 @@ class WithoutTpu(_Estimator):
                                  assets_extra: Any = None, as_text: bool = False,
                                  checkpoint_path: str | None = None,
                                  strip_default_attrs: bool = True) -> Any:
-        """Exports a graph for the CPU, in which columns read whole tables themselves.
+        """Exports a graph for the CPU, one for a TPU, or both, where columns read whole tables.
 
-        It gives what `predict` gives; its tables are in the order of ids.
+        They give what `predict` gives; their tables are in the order of ids.
         """
         _process.require_threads('export')
         if defaults.current().graph_only is not None:
@@ -122,10 +125,10 @@ class WithoutTpu(_Estimator):
             return None
         if not (self._export_to_cpu or self._export_to_tpu):
             raise ValueError('One of export_to_cpu and export_to_tpu must be true.')
-        if not self._export_to_cpu:
-            raise UnsupportedError(Problem(
-                'E915', 'TPUEstimator', 'export_to_cpu=False is not supported: only graphs for '
-                'the CPU can be written', remedy='Leave it out.'))
+        has_tpu_graph = self._export_to_tpu and _KEYS.PREDICT in input_receiver_fn_map
+        if not (self._export_to_cpu or has_tpu_graph):
+            raise ValueError('No valid modes for exporting found. Got '
+                             f'{input_receiver_fn_map.keys()}.')
         options = self._checkpoint_options()
         found = self._chosen(checkpoint_path)
         settings_of_start = self._warm_start_settings
@@ -133,12 +136,64 @@ class WithoutTpu(_Estimator):
             start = warm_start.checkpoint_of(settings_of_start.ckpt_to_initialize_from, options)
             if start is not None:
                 found = Following(self.model_dir, Opened.open(start), options, is_named=True)
-        if self._export_to_tpu:
-            announce('export: a graph for the CPU, tagged "serve"; no TPU graph is written')
-        with self._restoring(found, is_export=True):
+        if has_tpu_graph:
+            announce('export: a graph for a TPU, tagged "serve" and "tpu", ' + (
+                'beside that for a CPU, which TensorFlow 2 loads with tags=["serve"]'
+                if self._export_to_cpu else 'which no CPU can run'))
+        with self._restoring(found, is_export=True), self._removing_if_it_fails():
             return super()._export_all_saved_models(
                 export_dir_base, input_receiver_fn_map, assets_extra, as_text,
                 found and found.prefix, strip_default_attrs)
+
+    @contextlib.contextmanager
+    def _removing_if_it_fails(self) -> Iterator[None]:
+        """Leaves no directory behind that is half an export, unless the process ends in it."""
+        self._export_directory = None
+        try:
+            yield
+        except BaseException:
+            if self._export_directory is not None:
+                with contextlib.suppress(tf.errors.OpError):
+                    tf.io.gfile.rmtree(self._export_directory)
+            raise
+
+    def _add_meta_graph_for_mode(self, builder: Any, input_receiver_fn_map: Any,
+                                 checkpoint_path: str, save_variables: bool = True,
+                                 mode: str = _KEYS.PREDICT, export_tags: Any = None,
+                                 check_variables: bool = True, strip_default_attrs: bool = True
+                                 ) -> None:
+        """Adds the graphs of a mode, that for the CPU first; its variables serve both."""
+        self._export_directory = _tf.directory_of_builder(builder)
+        if self._export_to_tpu and mode != _KEYS.PREDICT:
+            tf.logging.warning(
+                'TPUEstimator only handles mode PREDICT for exporting when `export_to_tpu` is '
+                '`True`; Mode %s will be ignored for TPU.', mode)
+        if self._export_to_cpu:
+            super()._add_meta_graph_for_mode(
+                builder, input_receiver_fn_map, checkpoint_path, save_variables, mode, export_tags,
+                check_variables, strip_default_attrs)
+        if not self._export_to_tpu or mode != _KEYS.PREDICT:
+            return
+        is_alone, config = not self._export_to_cpu, self._session_config
+        self._is_for_tpu = True
+        self._session_config = inference_on_tpu.session_config(config)
+        try:
+            super()._add_meta_graph_for_mode(
+                builder, {inference_on_tpu.MODE: input_receiver_fn_map[mode]}, checkpoint_path,
+                is_alone, inference_on_tpu.MODE, list(inference_on_tpu.TAGS), is_alone,
+                strip_default_attrs)
+        except Exception as error:
+            raise noted(error, 'raised by the TPU graph of an export, which TPUEstimator('
+                        'export_to_tpu=False) leaves out') from None
+        finally:
+            self._session_config = config
+            del self._is_for_tpu
+
+    def _create_global_step(self, graph: tf.Graph) -> Any:
+        """Makes the step; in a TPU graph it must be a resource."""
+        with contextlib.nullcontext() if not self._is_for_tpu else tf.variable_scope(
+                tf.get_variable_scope(), use_resource=True):
+            return super()._create_global_step(graph)
 
     def _maybe_warm_start(self, checkpoint: str | None) -> None:
         """Starts from `warm_start_from` as the base class does, with rows in the order of ids."""
@@ -170,17 +225,28 @@ class WithoutTpu(_Estimator):
             input_fn, self._params_without_tpu(mode), mode, self.config)
 
     def _call_model_fn(self, features: Any, labels: Any, mode: str, config: Any) -> Any:
+        is_for_tpu, version = mode == inference_on_tpu.MODE, self._export_api_version
+        mode = _KEYS.PREDICT if is_for_tpu else mode
         tf.logging.info('Running %s on CPU/GPU', mode)
         params = user_functions.with_items(
             self.params if self._reading.is_export else self._params_without_tpu(mode),
-            use_tpu=False)
+            use_tpu=is_for_tpu and not inference_on_tpu.is_whole(version))
         if self._use_tpu and self._spec is not None and isinstance(features, Mapping):
-            features = _without_engine(self._spec, features, self.config.id_policy)
-        spec = user_functions.call_model_fn(self._model_fn, features, labels, mode, params, config)
+            features = _without_engine(self._spec, features, self.config.id_policy, is_for_tpu)
+
+        def call_model(features: Any) -> Any:
+            spec = user_functions.call_model_fn(
+                self._model_fn, features, labels, mode, params, config)
+            if not isinstance(spec, (TPUEstimatorSpec, _legacy.load().EstimatorSpec)):
+                raise ValueError('model_fn should return an EstimatorSpec.')
+            return spec
+
+        spec = (inference_on_tpu.rewritten(call_model, features, version) if is_for_tpu
+                else call_model(features))
         if isinstance(spec, TPUEstimatorSpec):
             spec = spec.as_estimator_spec()
-        if not isinstance(spec, _legacy.load().EstimatorSpec):
-            raise ValueError('model_fn should return an EstimatorSpec.')
+        if is_for_tpu and self._export_to_cpu:
+            return spec  # Its variables are those of the other graph.
         refuse_foreign_sums()
         if not self._use_tpu and not self.config.cluster_spec:  # A cluster spreads them.
             _require_memory()
@@ -262,7 +328,8 @@ def train_batch_size(estimator: Any) -> int | None:
 
 
 def _without_engine(spec: EmbeddingConfigSpec, features: Mapping[str, Any],
-                    id_policy: str | Mapping[str, str] | None) -> dict[str, Any]:
+                    id_policy: str | Mapping[str, str] | None, keeps_dense: bool
+                    ) -> dict[str, Any]:
     """Returns features with which a model computes the same without the engine as with it.
 
     The tables must fit the memory that this process may have.
@@ -273,7 +340,8 @@ def _without_engine(spec: EmbeddingConfigSpec, features: Mapping[str, Any],
     if spec.feature_columns is None:
         return columns_without_engine.with_activations(features, tables, declared)
     columns = [*spec.feature_columns, *(spec.tensor_core_feature_columns or [])]
-    return columns_without_engine.with_ids(features, columns, [*declared, *on_tensor_core])
+    return columns_without_engine.with_ids(
+        features, columns, [*declared, *on_tensor_core], keeps_dense)
 
 
 def _require_memory() -> None:
