@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes `tests/golden/tpu_graphs.json`: what is in the TPU graphs of TensorFlow 2.15.
+"""Writes `tests/golden/tpu_graphs.json` and `tpu_exports.json`: TPU graphs of TensorFlow 2.15.
 
 Run it in the virtual environment that `make_goldens.py` describes. The original TPUEstimator and
 TPUEmbedding build the graphs; a system of the size that a job asks for is made up, and the first
@@ -21,7 +21,7 @@ from tensorflow_estimator.python.estimator.tpu import tpu_config, tpu_estimator
 
 TESTS = pathlib.Path(__file__).resolve().parent.parent / 'tests'
 sys.path.insert(0, str(TESTS))
-from harness import tpu_graphs, tpu_jobs  # noqa: E402
+from harness import tpu_exports, tpu_graphs, tpu_jobs  # noqa: E402
 
 NAMES = types.SimpleNamespace(
     TPUEstimator=tpu_estimator.TPUEstimator, TPUEstimatorSpec=tpu_estimator.TPUEstimatorSpec,
@@ -85,9 +85,23 @@ def main():
         with tf.Graph().as_default() as graph:
             tpu_jobs.build_raw(name)
             goldens[name] = tpu_graphs.of_graph(graph.as_graph_def())
+    write('tpu_graphs', goldens)
+    write('tpu_exports', {name: exported(name) for name in tpu_exports.JOBS})
+
+
+def exported(name):
+    """The summary of the TPU graph of an export."""
+    with mock.patch.object(tf.estimator, 'tpu', NAMES), \
+            tempfile.TemporaryDirectory() as directory:
+        return tpu_exports.summary_of(name, directory)
+
+
+def write(name, goldens):
+    """Writes summaries into a file."""
     text = json.dumps(tpu_graphs.packed(goldens), indent=0)
-    (TESTS / 'golden' / 'tpu_graphs.json').write_text(text + '\n')
-    print(f'{len(goldens)} graphs, {sum(sum(one.values()) for one in goldens.values())} nodes')
+    (TESTS / 'golden' / f'{name}.json').write_text(text + '\n')
+    print(f'{name}: {len(goldens)} graphs, '
+          f'{sum(sum(one.values()) for one in goldens.values())} nodes')
 
 
 if __name__ == '__main__':

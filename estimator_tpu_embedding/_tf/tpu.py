@@ -36,6 +36,23 @@ def is_inference_on_tpu() -> bool:
     return bool(tpu.under_tpu_inference_context())
 
 
+@contextlib.contextmanager
+def as_on_cpu() -> Iterator[None]:
+    """Lets columns for TPUs make their variables, in a computation that a TPU is to do.
+
+    Layers ask each column to. It does so only where no replicas are counted, so a TPU graph of an
+    export would lack them. No public name stops the count. It is that of this thread.
+    """
+    from tensorflow.python.tpu import tpu_function
+    context = tpu_function.get_tpu_context()
+    before = context.number_of_shards
+    context.set_number_of_shards(None)
+    try:
+        yield
+    finally:
+        context.set_number_of_shards(before)
+
+
 def tpu_ops_modules() -> tuple[Any, Any]:
     """Returns the handwritten and the generated module of operations of a TPU.
 

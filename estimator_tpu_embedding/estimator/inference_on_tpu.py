@@ -6,6 +6,7 @@ since those that emulate a TPU step aside in such a graph.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,7 @@ import tensorflow.compat.v1 as tf
 
 from .. import _tf
 from . import original_runner
+from .embedding_spec import EmbeddingConfigSpec
 from .tpu_config import ExportSavedModelApiVersion
 from .tpu_estimator_spec import TPUEstimatorSpec
 
@@ -26,14 +28,19 @@ def is_whole(api_version: Any) -> bool:
     return api_version in (1, ExportSavedModelApiVersion.V1)
 
 
-def rewritten(call_model: Callable[[Any], Any], features: Any, api_version: Any) -> Any:
+def rewritten(call_model: Callable[[Any], Any], features: Any, api_version: Any,
+              spec: EmbeddingConfigSpec | None) -> Any:
     """Returns the spec that `call_model` returns for features, with outputs that a TPU computes.
 
-    A model may give a loss or a `train_op`, too. The original fails at them; here they are left
-    out.
+    The original fails at two kinds of models, which work here. They give a loss or a `train_op`,
+    too, which are left out. Or layers of Keras have their columns, none of which the TPU looks up.
     """
+    has_columns = (spec is not None and spec.feature_columns is not None
+                   and not spec.tensor_core_feature_columns)
+
     def predictions_alone(features: Any) -> Any:
-        spec = call_model(features)
+        with _tf.as_on_cpu() if has_columns else contextlib.nullcontext():
+            spec = call_model(features)
         return spec._replace(loss=None, train_op=None, **(
             {'eval_metrics': None, 'host_call': None} if isinstance(spec, TPUEstimatorSpec)
             else {'eval_metric_ops': {}}))

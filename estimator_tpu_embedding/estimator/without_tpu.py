@@ -241,8 +241,8 @@ class WithoutTpu(_Estimator):
                 raise ValueError('model_fn should return an EstimatorSpec.')
             return spec
 
-        spec = (inference_on_tpu.rewritten(call_model, features, version) if is_for_tpu
-                else call_model(features))
+        spec = (inference_on_tpu.rewritten(call_model, features, version, self._spec)
+                if is_for_tpu else call_model(features))
         if isinstance(spec, TPUEstimatorSpec):
             spec = spec.as_estimator_spec()
         if is_for_tpu and self._export_to_cpu:

@@ -11,7 +11,7 @@ import re
 from google.protobuf.message import DecodeError
 from tensorflow.core.protobuf.tpu import tpu_embedding_configuration_pb2
 
-_TPU = re.compile('TPU|feed|^CrossReplicaSum$')
+_TPU = re.compile('TPU|feed|^CrossReplicaSum$|^BatchFunction$')
 
 _LEFT_OUT = {'_class', 'bad_indices_policy', 'grad_a', 'grad_b', 'use_shardy_partitioner'}
 """Attributes that name other nodes; and those that only later versions of TensorFlow have.
@@ -39,6 +39,49 @@ def of_graph(graph_def):
         f'{own[node.name] if _TPU.search(node.op) else node.op} {labels[node.name]}'
         for node in graph_def.node)
     return dict(sorted(found.items()))
+
+
+def of_meta_graph(meta_graph):
+    """Returns the same for a graph of an export, with its signatures and with its functions.
+
+    A node with a function has the hash of that function's own nodes.
+    """
+    graph = type(meta_graph.graph_def)()
+    graph.node.extend(meta_graph.graph_def.node)
+    for name, signature in sorted(meta_graph.signature_def.items()):
+        for kind, infos in (('input', signature.inputs), ('output', signature.outputs)):
+            for key, info in sorted(infos.items()):
+                sparse = info.coo_sparse
+                graph.node.add(
+                    name=f'{name} {kind} {key}', op=f'{signature.method_name} {name} {kind} {key}',
+                    input=[info.name] if info.name else [
+                        sparse.indices_tensor_name, sparse.values_tensor_name,
+                        sparse.dense_shape_tensor_name])
+    for node in graph.node:  # A list of tensors writes its first without a number.
+        node.input[:] = [each.removesuffix(':0') for each in node.input]
+    functions = {one.signature.name: one for one in meta_graph.graph_def.library.function}
+    found = collections.Counter()
+    found.update(_with_functions(graph, functions, found))
+    return dict(sorted(found.items()))
+
+
+def _with_functions(graph, functions, found):
+    """Returns the summary of a graph, and counts the nodes of its functions in `found`."""
+    for node in graph.node:
+        for value in node.attr.values():
+            if value.WhichOneof('value') == 'func':
+                function = functions[value.func.name]
+                body = type(graph)()
+                body.node.extend(function.node_def)
+                for place, argument in enumerate(function.signature.input_arg):
+                    body.node.add(name=argument.name, op=f'Argument {place}')
+                for place, result in enumerate(function.signature.output_arg):
+                    body.node.add(name=f'result {place}', op=f'Result {place}',
+                                  input=[function.ret[result.name]])
+                summary = _with_functions(body, functions, found)
+                found.update(summary)
+                value.s = _hash(repr(summary)).encode()
+    return of_graph(graph)
 
 
 def _labels_of_inputs(node, labels):
