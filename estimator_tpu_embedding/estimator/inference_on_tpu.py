@@ -32,18 +32,17 @@ def rewritten(call_model: Callable[[Any], Any], features: Any, api_version: Any,
               spec: EmbeddingConfigSpec | None) -> Any:
     """Returns the spec that `call_model` returns for features, with outputs that a TPU computes.
 
-    The original fails at two kinds of models, which work here. They give a loss or a `train_op`,
-    too, which are left out. Or layers of Keras have their columns, none of which the TPU looks up.
+    The original fails at some models that work here. They give a loss or metrics, too, which are
+    left out. Or they have layers of Keras with columns. It must fail at a `train_op`, and does
+    here: the function of a TPU does all that is in it, so each request would train.
     """
-    has_columns = (spec is not None and spec.feature_columns is not None
-                   and not spec.tensor_core_feature_columns)
+    has_tensor_core = spec is not None and spec.tensor_core_feature_columns
 
     def predictions_alone(features: Any) -> Any:
-        with _tf.as_on_cpu() if has_columns else contextlib.nullcontext():
-            spec = call_model(features)
-        return spec._replace(loss=None, train_op=None, **(
-            {'eval_metrics': None, 'host_call': None} if isinstance(spec, TPUEstimatorSpec)
-            else {'eval_metric_ops': {}}))
+        with contextlib.nullcontext() if has_tensor_core else _tf.as_on_cpu():
+            found = call_model(features)
+        return found._replace(loss=None, eval_metrics=None, host_call=None) if isinstance(
+            found, TPUEstimatorSpec) else found
 
     with _tf.inference_on_tpu():
         if is_whole(api_version):

@@ -70,6 +70,11 @@ args of the function, which takes 2.
         for name, call in (('eval_metrics', eval_metrics), ('host_call', host_call)):
             if call is not None:
                 _check_host_call(name, call)
+        if _tf.is_inference_on_tpu():
+            predictions = _computed_here(predictions)
+            if isinstance(export_outputs, Mapping):
+                export_outputs = {key: _output_computed_here(output)
+                                  for key, output in export_outputs.items()}
         # The nightly's spec knows what each mode needs and in which form.
         with _tf.without_deprecation_warnings():
             checked = _legacy.load().EstimatorSpec(
@@ -112,6 +117,22 @@ args of the function, which takes 2.
             loss=self.loss, train_op=self.train_op, metrics=self.eval_metrics,
             scaffold_fn=self.scaffold_fn, hooks=tuple(hooks or ()), predictions=self.predictions,
             host_call=self.host_call if self.host_call and self.host_call[1] else None)
+
+
+def _computed_here(values: Any) -> Any:
+    """Returns a tensor or a dict of them, with copies of the features among them.
+
+    A TPU graph of an export has the features outside of its function.
+    """
+    graph = tf.get_default_graph()
+    return tf.nest.map_structure(
+        lambda value: tf.identity(value)
+        if isinstance(value, tf.Tensor) and value.graph is not graph else value, values)
+
+
+def _output_computed_here(output: Any) -> Any:
+    kind = _legacy.load().export.PredictOutput
+    return kind(_computed_here(output.outputs)) if isinstance(output, kind) else output
 
 
 def _check_host_call(name: str, call: Any) -> None:
