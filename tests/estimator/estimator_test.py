@@ -242,16 +242,15 @@ def test_a_prediction_without_a_checkpoint_warns_that_it_has_learned_nothing(tmp
             'predict.') in caplog.text
 
 
-@pytest.mark.parametrize('flags, error, text', [
-    ({'export_to_cpu': False, 'export_to_tpu': False}, ValueError,
+@pytest.mark.parametrize('flags, mode, text', [
+    ({'export_to_cpu': False, 'export_to_tpu': False}, 'infer',
      'One of export_to_cpu and export_to_tpu must be true.'),
-    ({'export_to_cpu': False}, ete.UnsupportedError, 'E915 TPUEstimator: export_to_cpu=False')])
-def test_an_export_without_a_graph_for_the_cpu_is_refused_when_it_is_asked_for(
-        tmp_path, flags, error, text):
+    ({'export_to_cpu': False}, 'eval', 'No valid modes for exporting found.')])
+def test_an_export_without_any_graph_is_refused_when_it_is_asked_for(tmp_path, flags, mode, text):
     estimator = make(tmp_path, **flags)
-    with pytest.raises(error) as caught:
-        estimator.export_saved_model(str(tmp_path / 'export'), lambda: None)
-    assert text in str(caught.value)
+    with pytest.raises(ValueError, match=text):
+        estimator.export_saved_model(
+            str(tmp_path / 'export'), lambda: None, experimental_mode=mode)
 
 
 @pytest.mark.parametrize('directory, said', [

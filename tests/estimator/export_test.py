@@ -9,7 +9,7 @@ import shutil
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
-from harness import jobs
+from harness import jobs, tpu_on_cpu
 from harness.parts import soak_except
 from tensorflow.core.protobuf import saved_model_pb2
 
@@ -138,10 +138,10 @@ def receiver():
     return _legacy.load().export.ServingInputReceiver(features, features)
 
 
-def served(path, features):
+def served(path, features, tags=('serve',)):
     """What the exported model gives, run through the API of TensorFlow 1."""
     with tf.Graph().as_default(), tf.Session() as session:
-        signature = tf.saved_model.load(session, ['serve'], path).signature_def['serving_default']
+        signature = tf.saved_model.load(session, tags, path).signature_def['serving_default']
         feeds = {}
         for key, info in signature.inputs.items():
             if info.WhichOneof('encoding') == 'coo_sparse':
@@ -155,10 +155,15 @@ def served(path, features):
         return session.run({key: info.name for key, info in signature.outputs.items()}, feeds)
 
 
+def served_by_tpu(path, features):
+    """What the TPU graph of the exported model gives, run without a TPU."""
+    return served(tpu_on_cpu.runnable(path, f'{path}-on-cpu'), features, ('serve', 'tpu'))
+
+
 def served_v2(path, features):
     """The same through the API of TensorFlow 2, eagerly."""
     with tf.init_scope():
-        function = tf.compat.v2.saved_model.load(path).signatures['serving_default']
+        function = tf.compat.v2.saved_model.load(path, ['serve']).signatures['serving_default']
         arguments = {}
         for key, value in features.items():
             if isinstance(value, tf.SparseTensorValue):
@@ -177,7 +182,7 @@ def assert_same(actual, rows):
 
 @pytest.mark.parametrize('strategy', soak_except(['div', 'mod'], 1))
 @pytest.mark.parametrize('hosts', soak_except([1, 2, 3], 1))
-def test_an_exported_model_is_for_the_cpu_and_gives_what_predict_gives_in_both_apis(
+def test_an_exported_model_gives_what_predict_gives_in_both_apis_and_on_a_tpu(
         tmp_path, trained, hosts, strategy, monkeypatch):
     seen, lines = [], []
     estimator = trained(
@@ -187,14 +192,17 @@ def test_an_exported_model_is_for_the_cpu_and_gives_what_predict_gives_in_both_a
           for sample in range(host, 6, hosts)]
     monkeypatch.setattr(progress, '_sink', lines.append)
     path = estimator.export_saved_model(str(tmp_path / 'export'), receiver).decode()
-    assert lines == ['export: a graph for the CPU, tagged "serve"; no TPU graph is written']
+    assert lines == ['export: a graph for a TPU, tagged "serve" and "tpu", beside that for a CPU, '
+                     'which TensorFlow 2 loads with tags=["serve"]']
     assert pathlib.Path(path).name.isdigit() and estimator.params == {}
     # As in the original: no batch size, no context, no TPU.
-    assert seen[-1] == ('infer', {'use_tpu': False})
+    assert seen[-2:] == [('infer', {'use_tpu': False})] * 2
     saved = saved_model_pb2.SavedModel.FromString(pathlib.Path(path, 'saved_model.pb').read_bytes())
-    assert [list(graph.meta_info_def.tags) for graph in saved.meta_graphs] == [['serve']]
+    assert [list(graph.meta_info_def.tags) for graph in saved.meta_graphs] == [
+        ['serve'], ['serve', 'tpu']]
     assert_same(served(path, features_of(at)), rows)
     assert_same(served_v2(path, features_of(at)), rows)
+    assert_same(served_by_tpu(path, features_of(at)), rows)
     stored = tf.train.load_variable(f'{path}/variables/variables', TABLE)
     np.testing.assert_array_equal(
         stored, jobs.stored(tmp_path / 'job', TABLE, strategy, hosts))
@@ -243,13 +251,15 @@ def test_ids_out_of_range_meet_their_policy_in_the_exported_graph_too(tmp_path, 
     rows = list(estimator.predict(lambda params: tf.data.Dataset.from_tensors(data).take(
         1 - params['context'].current_host)))
     path = estimator.export_saved_model(str(tmp_path / 'export'), raw(data)).decode()
-    actual = served(path, data)
-    np.testing.assert_allclose(actual['net'], [row['net'] for row in rows], rtol=1e-6)
+    for serve in (served, served_by_tpu):
+        np.testing.assert_allclose(
+            serve(path, data)['net'], [row['net'] for row in rows], rtol=1e-6)
     strict = jobs.estimator(jobs.linear_model_fn(columns), columns, jobs.run_config(tmp_path, 2),
                             strategy=strategy)
     path = strict.export_saved_model(str(tmp_path / 'export'), raw(data)).decode()
-    with pytest.raises(tf.errors.InvalidArgumentError, match='E501.*feature .*ids must be in'):
-        served(path, data)
+    for serve in (served, served_by_tpu):
+        with pytest.raises(tf.errors.InvalidArgumentError, match='E501.*feature .*ids must be in'):
+            serve(path, data)
 
 
 def raw(data):
@@ -297,9 +307,9 @@ def test_a_model_of_configs_by_name_trains_with_an_optimizer_per_table_and_expor
     rows = list(estimator.predict(lambda params: tf.data.Dataset.from_tensor_slices(data).batch(
         params['batch_size']).take(2 - 2 * params['context'].current_host)))
     path = estimator.export_saved_model(str(tmp_path / 'export'), raw(data)).decode()
-    actual = served(path, data)
-    for key in ('net', 'length'):
-        np.testing.assert_allclose(actual[key], [row[key] for row in rows], rtol=1e-6)
+    for actual in (served(path, data), served_by_tpu(path, data)):
+        for key in ('net', 'length'):
+            np.testing.assert_allclose(actual[key], [row[key] for row in rows], rtol=1e-6)
     for table in ('t', 'item'):
         np.testing.assert_array_equal(
             tf.train.load_variable(f'{path}/variables/variables', table),
@@ -372,13 +382,14 @@ def test_a_plain_estimator_is_exported_by_the_function_of_the_original(tmp_path)
     def model_fn(features, labels, mode, params):
         assert params == {'mine': 7} or params == {'mine': 7, 'use_tpu': False}
         y = features['x'] * tf.get_variable('w', [], initializer=tf.constant_initializer(3.))
-        loss = tf.reduce_sum(y)
+        if mode == 'infer':
+            return _legacy.load().EstimatorSpec(mode, predictions={'y': y})
         return _legacy.load().EstimatorSpec(
-            mode, predictions={'y': y}, loss=loss,
-            train_op=tf.train.get_global_step().assign_add(1))
+            mode, loss=tf.reduce_sum(y), train_op=tf.train.get_global_step().assign_add(1))
 
     plain = _legacy.load().Estimator(model_fn, str(tmp_path / 'job'), params={'mine': 7})
     plain.train(lambda: tf.data.Dataset.from_tensors(({'x': [1.]}, [1.])), steps=1)
     path = export_estimator_savedmodel(
         plain, str(tmp_path / 'export'), raw({'x': np.float32([1])})).decode()
-    assert served(path, {'x': [1., 2.]})['y'].tolist() == [3., 6.]
+    for serve in (served, served_by_tpu):
+        assert serve(path, {'x': [1., 2.]})['y'].tolist() == [3., 6.]

@@ -6,7 +6,7 @@ import logging
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
-from harness import jobs
+from harness import jobs, tpu_on_cpu
 
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding import _legacy
@@ -160,7 +160,13 @@ def test_an_export_of_api_version_2_serves_what_the_model_computes(tmp_path, who
         return _legacy.load().export.ServingInputReceiver(features, features)
 
     path = estimator.export_saved_model(str(tmp_path / 'export'), receiver).decode()
-    with tf.Graph().as_default(), tf.Session() as session:
-        signature = tf.saved_model.load(session, ['serve'], path).signature_def['serving_default']
-        assert session.run(signature.outputs['y'].name, {
-            signature.inputs['x'].name: [[1., 2., 3.], [0., 0., 1.]]}).tolist() == [[12.], [2.]]
+    on_cpu = tpu_on_cpu.runnable(path, tmp_path / 'on_cpu')
+    for directory, tags in ((path, ['serve']), (on_cpu, ['serve', 'tpu'])):
+        with tf.Graph().as_default(), tf.Session() as session:
+            signature = tf.saved_model.load(session, tags, directory).signature_def[
+                'serving_default']
+            assert session.run(signature.outputs['y'].name, {
+                signature.inputs['x'].name: [[1., 2., 3.], [0., 0., 1.]]}).tolist() == [
+                    [12.], [2.]]
+            assert ('BatchFunction' in {each.type for each in session.graph.get_operations()}) == (
+                'tpu' in tags)
