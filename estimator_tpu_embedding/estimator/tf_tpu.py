@@ -57,7 +57,7 @@ def split_compile_and_replicate(
       ConfigError: if the replicas differ in their variables or their sums.
     """
     if _tf.is_inference_on_tpu():
-        return _replicate_by_tensorflow(  # type: ignore[no-any-return]
+        return _replicate_by_tensorflow(
             computation, inputs, infeed_queue, device_assignment, name, use_tpu, maximum_shapes,
             padding_spec, xla_options)
     if infeed_queue is not None:

@@ -28,7 +28,7 @@ parse_iterations_per_loop = _util.parse_iterations_per_loop
 
 
 class ExportSavedModelApiVersion(enum.Enum):
-    """The party that rewrites a model for the TPU graph of an export, which is not written here."""
+    """The party that rewrites a model for the TPU graph of an export: V1 is the TPUEstimator."""
 
     V1 = 1
     V2 = 2

@@ -126,7 +126,7 @@ class TPUEstimator(WithoutTpu):
             tf.logging.warning('eval_on_tpu ignored because use_tpu is False.')
         if use_tpu and defaults.current().graph_only is None:
             job_settings.check_directories(self.model_dir, embedding_config_spec)
-        self._session_config: tf.ConfigProto = job_settings.without_arithmetic_optimizer(
+        self._session_config = job_settings.without_arithmetic_optimizer(
             self._session_config)
         self._use_tpu = use_tpu
         self._batch_axis = batch_axis

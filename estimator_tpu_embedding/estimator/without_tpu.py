@@ -56,6 +56,7 @@ class WithoutTpu(_Estimator):
     _export_to_cpu: bool
     _export_to_tpu: bool
     _export_api_version: Any
+    _session_config: tf.ConfigProto
     _spec: EmbeddingConfigSpec | None
     _warm_start_settings: Any
     _batch_sizes: dict[str, int | None]

@@ -151,7 +151,8 @@ def _from_text(content: bytearray, where: str) -> list[Source]:
     if not content or content.isspace():
         raise unreadable('E482', where, 'it must hold a config', 'nothing: it is empty')
     if files.first_word(content) in _WORDS_OF_GRAPHS:
-        return _from_nodes(_carriers_in_text(content), where) or _none_in('a text graph', where)
+        return _from_nodes(_carriers_in_text(content), where) or _none_in(
+            'a text graph', content, where)
     if b'\\' * (files.MAX_BACKSLASHES + 1) in content:
         raise Malformed(f'more than {files.MAX_BACKSLASHES} backslashes in a row')
     config = Config()
@@ -172,7 +173,7 @@ def _from_binary(content: bytearray, where: str) -> list[Source]:
     carriers = _carriers_in_binary(bytes(content))
     if carriers is None:
         return _checked(_messages([(where, bytes(content))], 'a config'), 'a config')
-    return _from_nodes(carriers, where) or _none_in('a binary graph', where)
+    return _from_nodes(carriers, where) or _none_in('a binary graph', content, where)
 
 
 def _from_nodes(carriers: Iterable[_Carrier], where: str) -> list[Source]:
@@ -231,10 +232,13 @@ def _checked(configs: Iterable[tuple[str, Config]], what: str) -> list[Source]:
     return sources
 
 
-def _none_in(kind: str, where: str) -> list[Source]:
+def _none_in(kind: str, content: bytearray, where: str) -> list[Source]:
     raise unreadable(NO_CONFIG, where, 'a node of the graph must carry an embedding config',
                      f'{kind} without such a node', 'Look for it in the graph of a training '
-                     'job: an export for serving has none.')
+                     'job: an export for serving has none.' + (
+                         ' The graph here that is tagged "serve" and "tpu" needs a TPU to load; '
+                         'one that is tagged "serve" alone, if there is one, needs none.'
+                         if b'TPUPartitionedCall' in content else ''))
 
 
 def _name_of(carrier: _Carrier) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 from harness import jobs, tpu_exports, tpu_graphs, tpu_on_cpu
-from harness.processes import ROOT, run_harness
+from harness.processes import ROOT, run_harness, run_python
 from tensorflow.core.protobuf import saved_model_pb2
 
 import estimator_tpu_embedding as ete
@@ -89,6 +89,15 @@ def test_a_graph_for_the_tpu_alone_has_the_rows_in_the_order_of_ids(tmp_path, tr
     found = served(path, tmp_path, [3, 0, 9])
     np.testing.assert_array_equal(found['net'], table[[3, 0, 9]])
     np.testing.assert_array_equal(found['f'], [3, 0, 9])  # A feature that is given back.
+
+
+def test_without_a_tpu_it_does_not_load_and_inspect_says_why(tmp_path, trained):
+    path = trained(export_to_cpu=False).export_saved_model(str(tmp_path), receiver).decode()
+    with tf.Graph().as_default(), tf.Session() as session, pytest.raises(
+            tf.errors.InvalidArgumentError, match="No OpKernel .* Op 'TPUOrdinalSelector'"):
+        tf.saved_model.load(session, ['serve', 'tpu'], path)
+    done = run_python('-m', 'estimator_tpu_embedding', 'inspect', path)
+    assert done.returncode == 2 and 'tagged "serve" and "tpu" needs a TPU to load' in done.stderr
 
 
 @pytest.mark.parametrize('flags, want', [

@@ -5,13 +5,14 @@ the models for one step, which gives them a checkpoint.
 """
 
 import os
+from typing import Any
 
 import tensorflow.compat.v1 as tf
 
 from . import tpu_graphs
 
 LENGTH = 3
-JOBS = {  # What differs from the plainest job.
+JOBS: dict[str, dict[str, Any]] = {  # What differs from the plainest job.
     'no tables': {},
     'columns': {'columns': True},
     'columns in batches': {'columns': True, 'is_dense': True, 'rewrites': 'whole'},

@@ -20,7 +20,7 @@ BATCH = 500
 
 def main(exported, path=os.path.join(HERE, 'census', 'adult.csv.gz')):
   """Loads the model and scores the rows."""
-  serve = tf.saved_model.load(exported).signatures['serving_default']
+  serve = tf.saved_model.load(exported, tags=['serve']).signatures['serving_default']
   inputs = serve.structured_input_signature[1]
   with gzip.open(path, 'rt') as file:
     rows = list(csv.DictReader(file))[::HELD_OUT]
