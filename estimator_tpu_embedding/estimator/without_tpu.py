@@ -24,7 +24,6 @@ from ..checkpoint.saver_builder import default_saver
 from ..checkpoint.storage import make_writable
 from ..columns import columns_without_engine
 from ..core.budget import Need, require_fit
-from ..errors import noted
 from ..hosts import memory_limits
 from ..runner import summaries
 from ..runner.progress import announce
@@ -184,8 +183,9 @@ class WithoutTpu(_Estimator):
                 is_alone, inference_on_tpu.MODE, list(inference_on_tpu.TAGS), is_alone,
                 strip_default_attrs)
         except Exception as error:
-            raise noted(error, 'raised by the TPU graph of an export, which TPUEstimator('
-                        'export_to_tpu=False) leaves out') from None
+            error.add_note('raised by the TPU graph of an export, which TPUEstimator('
+                           'export_to_tpu=False) leaves out')
+            raise
         finally:
             self._session_config = config
             del self._is_for_tpu
@@ -248,7 +248,8 @@ class WithoutTpu(_Estimator):
             spec = spec.as_estimator_spec()
         if is_for_tpu and self._export_to_cpu:
             return spec  # Its variables are those of the other graph.
-        refuse_foreign_sums()
+        if not is_for_tpu:
+            refuse_foreign_sums()
         if not self._use_tpu and not self.config.cluster_spec:  # A cluster spreads them.
             _require_memory()
         if mode == _KEYS.TRAIN and not self._use_tpu:

@@ -33,6 +33,18 @@ def test_every_node_is_that_of_tensorflow_2_15():
             if (different := tpu_graphs.differences(ours[name], theirs[name]))} == {}
 
 
+def test_a_difference_within_a_function_is_seen(tmp_path):
+    summaries = []
+    for factor in (2., 3.):
+        def double(x, factor=factor):
+            return x * factor
+
+        with tf.Graph().as_default() as graph:
+            tf.function(double)(tf.placeholder(tf.float32, [1], 'x'))
+            summaries.append(tpu_graphs.of_meta_graph(tf.train.export_meta_graph(graph=graph)))
+    assert any('Const' in text for text in tpu_graphs.differences(*summaries))
+
+
 def model_fn_of(columns, predict=None):
     """A model that looks up ids; `predict` makes more predictions of features, or a spec."""
     def model_fn(features, labels, mode, params):

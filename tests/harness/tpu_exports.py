@@ -16,11 +16,12 @@ JOBS: dict[str, dict[str, Any]] = {  # What differs from the plainest job.
     'no tables': {},
     'columns': {'columns': True},
     'columns in batches': {'columns': True, 'is_dense': True, 'rewrites': 'whole'},
+    'tensor core': {'columns': True, 'tensor_core': True},
     'part on a TPU': {'columns': True, 'layers': True, 'rewrites': 'part'},
     'TPU alone': {'columns': True, 'export_to_cpu': False}}
 
 
-def _columns(is_dense, layers):
+def _columns(is_dense, layers, tensor_core):
     by_identity = tf.feature_column.categorical_column_with_identity
     embedding_column = tf.tpu.experimental.embedding_column
     liked = by_identity('liked', 22)
@@ -29,7 +30,9 @@ def _columns(is_dense, layers):
             [by_identity('watched', 22), liked if is_dense else
              tf.feature_column.weighted_categorical_column(liked, 'how_much')],
             dimension=4, combiner='mean', initializer=tf.constant_initializer(0.5)),
-        embedding_column(by_identity('who', 7), dimension=4, combiner='sqrtn')]
+        embedding_column(by_identity('who', 7), dimension=4, combiner='sum', **(
+            {'embedding_lookup_device': 'tpu_tensor_core', 'tensor_core_shape': [2, LENGTH]}
+            if tensor_core else {}))]
     return plain, [] if is_dense or not layers else [embedding_column(
         tf.feature_column.sequence_categorical_column_with_identity('history', 22), dimension=4,
         max_sequence_length=LENGTH)]
@@ -97,15 +100,15 @@ def model_fn_of(plain, sequence, layers, rewrites):
     return model_fn
 
 
-def export(name, directory, use_tpu=False, **more):
+def export(name, directory):
     """Trains and exports a job, and returns the directory of the export."""
-    return _export(directory, use_tpu, **{**JOBS[name], **more})
+    return _export(directory, **JOBS[name])
 
 
-def _export(directory, use_tpu=False, columns=False, layers=False, is_dense=False, rewrites=None,
-            export_to_cpu=True, checkpoint_path=None, **more):
+def _export(directory, columns=False, layers=False, is_dense=False, rewrites=None,
+            tensor_core=False, **more):
     tpu = tf.estimator.tpu
-    plain, sequence = _columns(is_dense, layers) if columns else ([], [])
+    plain, sequence = _columns(is_dense, layers, tensor_core) if columns else ([], [])
     spec = None
     if columns:
         from tensorflow.python.tpu import tpu_embedding
@@ -119,8 +122,8 @@ def _export(directory, use_tpu=False, columns=False, layers=False, is_dense=Fals
                 per_host_input_for_training=tpu.InputPipelineConfig.PER_HOST_V2),
             # TensorFlow 2.15 restores no TPU graph on a CPU without it.
             session_config=tf.ConfigProto(graph_options=tf.GraphOptions(place_pruned_graph=True))),
-        train_batch_size=2, embedding_config_spec=spec, use_tpu=use_tpu,
-        export_to_cpu=export_to_cpu, export_saved_model_api_version=2 if rewrites else 1, **more)
+        train_batch_size=2, embedding_config_spec=spec, use_tpu=False,
+        export_saved_model_api_version=2 if rewrites else 1, **more)
 
     def tensor(name, kind, shape):
         return tf.ones([2, *shape[1:]], kind)
@@ -128,9 +131,8 @@ def _export(directory, use_tpu=False, columns=False, layers=False, is_dense=Fals
     def sparse(name, kind):
         return tf.SparseTensor([[0, 0], [1, 0]], tf.constant([3, 5], kind), [2, 2])
 
-    if checkpoint_path is None:
-        estimator.train(lambda params: tf.data.Dataset.from_tensors(
-            (_features(columns, is_dense, tensor, sparse), tf.ones([2, 1]))).repeat(), steps=1)
+    estimator.train(lambda params: tf.data.Dataset.from_tensors(
+        (_features(columns, is_dense, tensor, sparse), tf.ones([2, 1]))).repeat(), steps=1)
 
     def receiver():
         features = _features(
@@ -138,8 +140,7 @@ def _export(directory, use_tpu=False, columns=False, layers=False, is_dense=Fals
             lambda name, kind: tf.sparse_placeholder(kind, [None, None], name))
         return tf.estimator.export.ServingInputReceiver(features, features)
 
-    return estimator.export_saved_model(
-        os.path.join(directory, 'export'), receiver, checkpoint_path=checkpoint_path).decode()
+    return estimator.export_saved_model(os.path.join(directory, 'export'), receiver).decode()
 
 
 def tpu_graph_of(path):
