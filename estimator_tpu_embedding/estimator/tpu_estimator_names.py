@@ -236,8 +236,9 @@ def call_computation(computation_inputs: Any, computation: Callable[[Any], Any],
       TypeError: if it returned something else.
     """
     if _tf.is_inference_on_tpu():
-        return list(original_runner.original().call_computation(
-            computation_inputs, computation, batch_config))
+        rewritten: list[Any] = original_runner.original().call_computation(
+            computation_inputs, computation, batch_config)
+        return rewritten
     _say_of_batches(batch_config)
     outputs = computation(computation_inputs)
     listed = list(outputs) if isinstance(outputs, (list, tuple)) else [outputs]
@@ -259,9 +260,10 @@ def inference_on_tpu(computation: Callable[..., Any], inputs_to_tpu: Sequence[An
     batches.
     """
     if _tf.is_inference_on_tpu():
-        return list(original_runner.original().inference_on_tpu(
+        rewritten: list[Any] = original_runner.original().inference_on_tpu(
             computation, inputs_to_tpu, num_batch_threads, max_batch_size, batch_timeout_micros,
-            allowed_batch_sizes, max_enqueued_batches))
+            allowed_batch_sizes, max_enqueued_batches)
+        return rewritten
     batches = BatchConfig(num_batch_threads, max_batch_size, batch_timeout_micros,
                           allowed_batch_sizes, max_enqueued_batches) if max_batch_size else None
     return call_computation(inputs_to_tpu, lambda inputs: computation(*inputs), batches)
