@@ -86,6 +86,7 @@ def main():
             tpu_jobs.build_raw(name)
             goldens[name] = tpu_graphs.of_graph(graph.as_graph_def())
     write('tpu_graphs', goldens)
+    tf.disable_resource_variables()  # A TPU graph makes some of its own accord.
     write('tpu_exports', {name: exported(name) for name in tpu_exports.JOBS})
 
 

@@ -57,8 +57,8 @@ def test_the_tool_says_topology_and_arithmetic_first_and_steps_and_rates_last(ce
     expected += [expected[0], expected[1].replace('600', '300'), *expected[2:],
                  expected[2].replace('evaluate', 'predict'),
                  expected[3].replace('evaluate: 37', 'predict: 38'),
-                 'export: a graph for a TPU, tagged "serve" and "tpu", beside that for a CPU, which '
-                 'TensorFlow 2 loads with tags=["serve"]',
+                 'export: a graph for a TPU, tagged "serve" and "tpu", beside that for a CPU, '
+                 'which TensorFlow 2 loads with tags=["serve"]',
                  'in all: train 900 steps, RATE, saved in DIRECTORY; predict 38 steps, RATE; '
                  'evaluate 74 steps, RATE; KERNELS; TIME; ids missing: COUNT; ids truncated: 0; '
                  'ids out of range: 0']

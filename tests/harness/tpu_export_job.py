@@ -11,7 +11,6 @@ if __name__ == '__main__':
 
     from . import tpu_exports
     tf.disable_v2_behavior()
-    tf.enable_resource_variables()
     found = {}
     for name in tpu_exports.JOBS:
         with tempfile.TemporaryDirectory() as directory:
