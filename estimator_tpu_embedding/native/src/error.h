@@ -14,8 +14,10 @@ namespace ete {
 // The numbers are those of TF_Code.
 enum class Code : int {
   kInvalidArgument = 3,
+  kDeadlineExceeded = 4,
   kResourceExhausted = 8,
   kFailedPrecondition = 9,
+  kUnimplemented = 12,
   kInternal = 13
 };
 
