@@ -13,6 +13,7 @@ namespace ete {
 
 // The numbers are those of TF_Code.
 enum class Code : int {
+  kCancelled = 1,
   kInvalidArgument = 3,
   kDeadlineExceeded = 4,
   kResourceExhausted = 8,

@@ -189,6 +189,12 @@ Operation operation(const char* name, std::vector<const char*> inputs,
           internal::destroy<Kernel>};
 }
 
+// The kernel of an operation that TensorFlow defines.
+template <typename Kernel>
+Operation kernel_of(const char* name) {
+  return operation<Kernel>(name, {}, {}, {}, nullptr);
+}
+
 // Shape functions. The C API does not show attributes to them, so most know nothing.
 void unknown_shapes(TF_ShapeInferenceContext* context, TF_Status* status);
 void scalar_shape(TF_ShapeInferenceContext* context, TF_Status* status);
@@ -201,8 +207,9 @@ std::vector<Operation> parts_operations();
 std::vector<Operation> exchange_operations();
 std::vector<Operation> table_operations();
 
-// Those of a TPU's embedding engine, which TensorFlow defines; only their kernels are used.
-std::vector<Operation> tpu_operations();
+// Those of a TPU's embedding engine. TensorFlow defines them, so they have nothing but kernels.
+std::vector<Operation> tpu_table_operations();
+std::vector<Operation> tpu_step_operations();
 
 }  // namespace ete
 

@@ -2,42 +2,14 @@
 #ifndef ETE_TPU_CONFIG_H_
 #define ETE_TPU_CONFIG_H_
 
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "layout.h"
+#include "tpu_optimizer.h"
 
 namespace ete {
-
-// How an option of a rule comes from a field of the optimizer's message.
-enum class Use { kAsIs, kOneMinus, kNegative, kInverse, kSquare };
-
-struct OptionSource {
-  uint64_t field;
-  Use use = Use::kAsIs;
-};
-
-// An optimizer of a TPU.
-struct TpuAlgorithm {
-  const char* name;  // A part of the names of its operations.
-  uint64_t field;    // Of its message in OptimizationParameters.
-  int rule, slots;
-  std::vector<OptionSource> options;  // As native/plan_attributes.py orders them.
-  uint64_t all_rows = 0;              // The field that says whether all rows are updated.
-};
-
-constexpr size_t kTpuAlgorithms = 10;
-
-const TpuAlgorithm& tpu_algorithm(size_t number);
-
-// A table as the operations that load and train it see it.
-struct TpuTable {
-  size_t algorithm;
-  float rate;
-  int64_t rate_tag = -1;  // Of the rates that come with the gradients; < 0: `rate` is constant.
-};
 
 struct TpuConfig {
   LayoutNumbers numbers;  // Each table has the combiner kSum, and no feature has weights.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <numeric>
+#include <utility>
 
 #include "error.h"
 #include "shares.h"
@@ -10,57 +11,28 @@
 namespace ete {
 namespace {
 
-template <typename To, typename From>
-std::vector<To> copied(const Tensor& tensor) {
-  const From* data = tensor.data<From>();
-  return std::vector<To>(data, data + tensor.elements());
-}
-
-std::vector<int64_t> integers(const Tensor& tensor) {
-  return tensor.type() == kTfInt32 ? copied<int64_t, int32_t>(tensor)
-                                   : copied<int64_t, int64_t>(tensor);
-}
-
-std::vector<float> reals(const Tensor& tensor) {
-  return tensor.type() == kTfDouble ? copied<float, double>(tensor)
-                                    : copied<float, float>(tensor);
+std::string text_of(const std::vector<int64_t>& shape) {
+  std::string text = "[";
+  for (const int64_t extent : shape) text += (text.size() > 1 ? ", " : "") + std::to_string(extent);
+  return text + "]";
 }
 
 }  // namespace
 
 TpuIds::TpuIds(const std::string& feature, const std::vector<int64_t>& shape, Where form,
-               const Tensor& where, const Tensor& ids, const Tensor& weights,
-               const std::string& combiner)
-    : feature_(feature), ids_(integers(ids)), weights_(reals(weights)) {
-  const std::vector<int64_t> extents = where.shape();
+               TpuIdsInput input, const std::string& combiner)
+    : feature_(feature), ids_(std::move(input.ids)), weights_(std::move(input.weights)) {
+  const std::vector<int64_t>& extents = input.where_shape;
   const int64_t samples =
       std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<int64_t>());
-  const size_t used = shape.size();
-  if (ids.shape().size() != 1) refuse("its ids must be a vector", shape_text(ids.shape()));
   if (form == Where::kArbitrary && extents == std::vector<int64_t>{0}) {
-    if (!ids_.empty() && static_cast<int64_t>(ids_.size()) != samples) {
-      refuse("without indices there must be an id for each of " + std::to_string(samples) +
-                 " samples", std::to_string(ids_.size()));
-    }
-    samples_.resize(ids_.size());
-    std::iota(samples_.begin(), samples_.end(), 0);
-  } else if (extents.size() == 1 && form != Where::kIndices) {
-    by_split(samples, integers(where));
+    by_number(samples);
+  } else if (form != Where::kIndices && extents.size() == 1) {
+    by_split(samples, input.where);
+  } else if (form != Where::kSplits) {
+    by_index(shape, form, input);
   } else {
-    const bool flat = extents.size() == 1 && used == 1;
-    const size_t columns = form == Where::kSplits || (extents.size() != 2 && !flat) ? 0
-                           : flat ? 1 : static_cast<size_t>(extents[1]);
-    const bool fits = form == Where::kArbitrary ? columns == used + 1
-                      : columns == used || (used == 1 && columns == 2);
-    if (columns == 0 || !fits || static_cast<size_t>(extents[0]) != ids_.size()) {
-      const std::string numbers = std::to_string(used + (form == Where::kArbitrary));
-      refuse(form == Where::kSplits ? "its row splits must be a vector"
-                                    : "there must be an index of " + numbers +
-                                          " numbers for each of " + std::to_string(ids_.size()) +
-                                          " ids",
-             shape_text(extents));
-    }
-    by_index(shape, columns, used, integers(where));
+    refuse("its row splits must be a vector", text_of(extents));
   }
   if (!weights_.empty() && weights_.size() != ids_.size()) {
     refuse("there must be a weight for each of " + std::to_string(ids_.size()) + " ids, or none",
@@ -70,7 +42,6 @@ TpuIds::TpuIds(const std::string& feature, const std::vector<int64_t>& shape, Wh
   if (number == kSum && combiner != "sum") {
     refuse("its combiner must be sum, mean or sqrtn", combiner);
   }
-  // Also a feature without ids may be weighted.
   weighted_ = number != kSum || !weights_.empty();
   if (number != kSum) share_out(number);
 }
@@ -86,17 +57,35 @@ void TpuIds::refuse(const std::string& rule, const std::string& got) const {
               "Feature \"" + feature_ + "\": " + rule + ", got " + got + ".");
 }
 
-void TpuIds::by_index(const std::vector<int64_t>& shape, size_t columns, size_t used,
-                      const std::vector<int64_t>& where) {
+void TpuIds::by_number(int64_t samples) {
+  if (!ids_.empty() && static_cast<int64_t>(ids_.size()) != samples) {
+    refuse("without indices there must be an id for each of " + std::to_string(samples) +
+               " samples, or none", std::to_string(ids_.size()));
+  }
+  samples_.resize(ids_.size());
+  std::iota(samples_.begin(), samples_.end(), 0);
+}
+
+void TpuIds::by_index(const std::vector<int64_t>& shape, Where form, const TpuIdsInput& input) {
+  const std::vector<int64_t>& extents = input.where_shape;
+  const int64_t used = static_cast<int64_t>(shape.size());
+  const int64_t columns = extents.size() == 2 ? extents[1] : extents.size() == 1 ? 1 : 0;
+  const bool fits = form == Where::kArbitrary
+                        ? columns == used + 1
+                        : columns == used || (used == 1 && columns == 2);
+  if (!fits || static_cast<size_t>(extents[0]) != ids_.size()) {
+    refuse("there must be an index of " + std::to_string(used + (form == Where::kArbitrary)) +
+               " numbers for each of " + std::to_string(ids_.size()) + " ids", text_of(extents));
+  }
   for (size_t i = 0; i < ids_.size(); ++i) {
+    const int64_t* const row = input.where.data() + i * static_cast<size_t>(columns);
     int64_t sample = 0;
-    for (size_t column = 0; column < used; ++column) {
-      const int64_t index = where[i * columns + column];
-      if (index < 0 || index >= shape[column]) {
+    for (size_t column = 0; column < shape.size(); ++column) {
+      if (row[column] < 0 || row[column] >= shape[column]) {
         refuse("number " + std::to_string(column) + " of an index must be from 0 to " +
-                   std::to_string(shape[column] - 1), std::to_string(index));
+                   std::to_string(shape[column] - 1), std::to_string(row[column]));
       }
-      sample = sample * shape[column] + index;
+      sample = sample * shape[column] + row[column];
     }
     samples_.push_back(static_cast<int32_t>(sample));
   }

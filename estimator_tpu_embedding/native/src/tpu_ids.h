@@ -7,35 +7,38 @@
 #include <vector>
 
 #include "id_packing.h"
-#include "ops_common.h"
 
 namespace ete {
 
 // What says of which sample an id is.
 enum class Where {
-  kIndices,   // [ids, 2] or, of a feature with two extents or more, as many columns as extents; or
-              // [ids], of samples.
+  kIndices,   // [ids, extents]; a feature of one extent also [ids], or [ids, 2] with the last column
+              // ignored.
   kSplits,    // [samples + 1], as the rows of a RaggedTensor.
-  kArbitrary  // [ids, extents + 1], of which the last column is ignored; or kSplits. Nothing says
-              // that the k-th id is of sample k.
+  kArbitrary  // [ids, extents + 1], of which the last column is ignored; or kSplits; or [0]: the
+              // k-th id is of sample k.
+};
+
+struct TpuIdsInput {
+  std::vector<int64_t> where, where_shape, ids;
+  std::vector<float> weights;  // Empty for none.
 };
 
 class TpuIds {
  public:
-  // `where` and `ids` are int32 or int64, `weights` float or double, and empty for none. `shape` is
-  // that of the samples. The shares of a sample replace its weights; so `combiner`, which is sum,
-  // mean or sqrtn, is done with. Throws Error kInvalidArgument, which names `feature`.
+  // `shape` is that of the samples. The shares of a sample replace its weights, so nothing is left
+  // to do for `combiner`, which is sum, mean or sqrtn. Throws Error kInvalidArgument, which names
+  // `feature`.
   TpuIds(const std::string& feature, const std::vector<int64_t>& shape, Where form,
-         const Tensor& where, const Tensor& ids, const Tensor& weights,
-         const std::string& combiner);
+         TpuIdsInput input, const std::string& combiner);
 
   bool weighted() const { return weighted_; }
   FeatureIds ids() const;
 
  private:
   [[noreturn]] void refuse(const std::string& rule, const std::string& got) const;
-  void by_index(const std::vector<int64_t>& shape, size_t columns, size_t used,
-                const std::vector<int64_t>& where);
+  void by_number(int64_t samples);
+  void by_index(const std::vector<int64_t>& shape, Where form, const TpuIdsInput& input);
   void by_split(int64_t samples, const std::vector<int64_t>& where);
   void share_out(int combiner);
 

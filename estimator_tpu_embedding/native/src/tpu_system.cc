@@ -85,7 +85,7 @@ void TpuSystem::wait(std::unique_lock<std::mutex>& lock, int64_t core, const cha
   const bool done = changed_.wait_until(lock, std::chrono::steady_clock::now() + patience_,
                                         [&] { return closed_ || ready(); });
   if (closed_) {
-    throw Error(Code::kFailedPrecondition,
+    throw Error(Code::kCancelled,
                 "The embedding engine was shut down or configured anew meanwhile.");
   }
   if (!done) {

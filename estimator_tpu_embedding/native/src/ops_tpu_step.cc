@@ -1,5 +1,5 @@
-// Kernels for the operations of a TPU's embedding engine, which TensorFlow defines: configure and
-// shut down, load and retrieve by optimizer, three to enqueue ids, receive and send.
+// Kernels of the operations of every step of a TPU's embedding engine: three to enqueue ids, one to
+// receive activations, and one to send gradients. TensorFlow defines the operations.
 #include <dlfcn.h>
 
 #include <list>
@@ -13,108 +13,6 @@
 
 namespace ete {
 namespace {
-
-class ConfigureKernel {
- public:
-  explicit ConfigureKernel(const Attributes& attributes)
-      : config_(attributes.text(attributes.has("embedding_config") ? "embedding_config"
-                                                                   : "config")) {}
-
-  // The topology of ConfigureDistributedTPU, if it has that output, stays an empty text.
-  void compute(Context& context) {
-    if (context.outputs() != 0) context.allocate(0, kTfString, {});
-    if (config_.empty()) {
-      TpuSystem::shut_down();
-    } else {
-      TpuSystem::configure(config_);
-    }
-  }
-
- private:
-  const std::string config_;
-};
-
-class ShutdownKernel {
- public:
-  explicit ShutdownKernel(const Attributes&) {}
-  void compute(Context&) { TpuSystem::shut_down(); }
-};
-
-// The rows, and the slots, of a table on a host.
-class ShardOfTable {
- public:
-  ShardOfTable(const Attributes& attributes, size_t algorithm)
-      : algorithm_(algorithm),
-        table_(attributes.text("table_name")),
-        config_(attributes.text("config")),
-        hosts_(attributes.number("num_shards")),
-        host_(attributes.number("shard_id")) {}
-
- protected:
-  // Calls body(i, part) for the rows, and then for each slot, with the number of the part.
-  template <typename Body>
-  void each(TpuSystem& system, const Body& body) const {
-    system.require_config(config_);
-    const Engine& engine = system.engine();
-    const int64_t first = system.part(table_, algorithm_, hosts_, host_);
-    const TableLayout& table =
-        engine.layout().tables[static_cast<size_t>(engine.part(first).table)];
-    for (int i = 0; i <= table.slots; ++i) {
-      body(i, first + i * static_cast<int64_t>(table.part_rows.size()));
-    }
-  }
-
-  static std::vector<int64_t> shape_of(const Part& part) {
-    return {static_cast<int64_t>(part.rows), part.width};
-  }
-
-  const size_t algorithm_;
-  const std::string table_, config_;
-  const int64_t hosts_, host_;
-};
-
-template <size_t Algorithm>
-class LoadKernel : ShardOfTable {
- public:
-  explicit LoadKernel(const Attributes& attributes) : ShardOfTable(attributes, Algorithm) {}
-
-  void compute(Context& context) {
-    const std::shared_ptr<TpuSystem> system = TpuSystem::current();
-    Engine& engine = system->engine();
-    std::vector<std::pair<int64_t, Values>> values;
-    each(*system, [&](int i, int64_t number) {
-      const auto value = std::make_shared<const Tensor>(context.input(i, kTfFloat, "parameters"));
-      const std::vector<int64_t> expected = shape_of(engine.part(number));
-      if (value->shape() != expected) {
-        throw Error(Code::kInvalidArgument, "Table \"" + table_ + "\": input " +
-                                                std::to_string(i) + " of shard " +
-                                                std::to_string(host_) + " has the shape " +
-                                                shape_text(expected) + ", not " +
-                                                shape_text(value->shape()) + ".");
-      }
-      values.push_back({number, {value->data<float>(), value}});
-    });
-    for (auto& [number, its] : values) {
-      engine.offer(number, std::move(its));
-      engine.take(number);
-    }
-  }
-};
-
-template <size_t Algorithm>
-class RetrieveKernel : ShardOfTable {
- public:
-  explicit RetrieveKernel(const Attributes& attributes) : ShardOfTable(attributes, Algorithm) {}
-
-  void compute(Context& context) {
-    const std::shared_ptr<TpuSystem> system = TpuSystem::current();
-    Engine& engine = system->engine();
-    each(*system, [&](int i, int64_t number) {
-      const Tensor value = context.allocate(i, kTfFloat, shape_of(engine.part(number)));
-      engine.read(number, value.data<float>());
-    });
-  }
-};
 
 // The content of a scalar string. TensorFlow has the functions in another library.
 std::string text_of(const Tensor& tensor) {
@@ -138,6 +36,31 @@ bool trains(const Tensor& mode_override, bool by_config) {
   if (mode == "inference") return false;
   throw Error(Code::kUnimplemented, "Input mode_override must be unspecified, training or "
                                     "inference, not \"" + mode + "\".");
+}
+
+template <typename To, typename From>
+std::vector<To> copied(const Tensor& tensor) {
+  const From* data = tensor.data<From>();
+  return std::vector<To>(data, data + tensor.elements());
+}
+
+std::vector<int64_t> integers(const Tensor& tensor) {
+  return tensor.type() == kTfInt32 ? copied<int64_t, int32_t>(tensor)
+                                   : copied<int64_t, int64_t>(tensor);
+}
+
+std::vector<float> reals(const Tensor& tensor) {
+  return tensor.type() == kTfDouble ? copied<float, double>(tensor)
+                                    : copied<float, float>(tensor);
+}
+
+Tensor vector_of_ids(const Context& context, int i) {
+  Tensor ids = context.input(i);
+  if (TF_NumDims(ids.get()) != 1) {
+    throw Error(Code::kInvalidArgument,
+                "Input embedding_indices must be vectors, not of shape " + shape_text(ids.shape()));
+  }
+  return ids;
 }
 
 template <Where Form>
@@ -166,8 +89,11 @@ class EnqueueKernel {
     std::vector<int64_t> weighted;
     for (int f = 0; f < count; ++f) {
       const size_t number = static_cast<size_t>(f);
+      const Tensor where = context.input(f), values = vector_of_ids(context, count + f);
       kept.emplace_back(config.numbers.feature_names[number], config.shapes[number], Form,
-                        context.input(f), context.input(count + f), context.input(2 * count + f),
+                        TpuIdsInput{integers(where), where.shape(),
+                                    integers(values),
+                                    reals(context.input(2 * count + f))},
                         combiners_.empty() ? "sum" : combiners_[number]);
       ids.push_back(kept.back().ids());
       weighted.push_back(kept.back().weighted());
@@ -272,39 +198,14 @@ class SendKernel : ForCore {
   const int64_t rates_;
 };
 
-// The name of an operation of an optimizer; TensorFlow keeps no copy.
-const char* name_of(const char* verb, size_t algorithm) {
-  static auto* const names = new std::list<std::string>;
-  names->push_back(std::string(verb) + "TPUEmbedding" + tpu_algorithm(algorithm).name +
-                   "Parameters");
-  return names->back().c_str();
-}
-
-template <typename Kernel>
-Operation kernel(const char* name) {
-  return operation<Kernel>(name, {}, {}, {}, nullptr);
-}
-
-template <size_t... Algorithms>
-void add_shards(std::vector<Operation>* found, std::index_sequence<Algorithms...>) {
-  (found->push_back(kernel<LoadKernel<Algorithms>>(name_of("Load", Algorithms))), ...);
-  (found->push_back(kernel<RetrieveKernel<Algorithms>>(name_of("Retrieve", Algorithms))), ...);
-}
-
 }  // namespace
 
-std::vector<Operation> tpu_operations() {
-  std::vector<Operation> found{
-      kernel<ConfigureKernel>("ConfigureDistributedTPU"),
-      kernel<ConfigureKernel>("ConfigureTPUEmbedding"),
-      kernel<ShutdownKernel>("ShutdownDistributedTPU"),
-      kernel<EnqueueKernel<Where::kIndices>>("EnqueueTPUEmbeddingSparseTensorBatch"),
-      kernel<EnqueueKernel<Where::kSplits>>("EnqueueTPUEmbeddingRaggedTensorBatch"),
-      kernel<EnqueueKernel<Where::kArbitrary>>("EnqueueTPUEmbeddingArbitraryTensorBatch"),
-      kernel<ReceiveKernel>("RecvTPUEmbeddingActivations"),
-      kernel<SendKernel>("SendTPUEmbeddingGradients")};
-  add_shards(&found, std::make_index_sequence<kTpuAlgorithms>());
-  return found;
+std::vector<Operation> tpu_step_operations() {
+  return {kernel_of<EnqueueKernel<Where::kIndices>>("EnqueueTPUEmbeddingSparseTensorBatch"),
+          kernel_of<EnqueueKernel<Where::kSplits>>("EnqueueTPUEmbeddingRaggedTensorBatch"),
+          kernel_of<EnqueueKernel<Where::kArbitrary>>("EnqueueTPUEmbeddingArbitraryTensorBatch"),
+          kernel_of<ReceiveKernel>("RecvTPUEmbeddingActivations"),
+          kernel_of<SendKernel>("SendTPUEmbeddingGradients")};
 }
 
 }  // namespace ete
