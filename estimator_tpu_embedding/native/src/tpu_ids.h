@@ -12,8 +12,8 @@ namespace ete {
 
 // What says of which sample an id is.
 enum class Where {
-  kIndices,   // [ids, extents]; a feature of one extent also [ids], or [ids, 2] with the last column
-              // ignored.
+  kIndices,   // [ids, extents]; a feature of one extent also [ids], or [ids, 2] whose last column
+              // is ignored.
   kSplits,    // [samples + 1], as the rows of a RaggedTensor.
   kArbitrary  // [ids, extents + 1], of which the last column is ignored; or kSplits; or [0]: the
               // k-th id is of sample k.
