@@ -123,7 +123,7 @@ def install(hosts: int | None = None, cores: int | None = None, ids: str | None 
         tf2.put_in_place()
         tf2.tell_who_trains()
         plain_training.put_in_place()
-    else:
+    elif graph_only is not None:
         tpu_functions.connect_nowhere()
     library.load()  # So that graphs of `.meta` files that use it can be imported.
     if old_python:

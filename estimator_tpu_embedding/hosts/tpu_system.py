@@ -1,17 +1,60 @@
-"""Makes up the TPU of graphs that nobody runs, and describes the emulated system as a TPU."""
+"""Finds a TPU, makes up that of graphs that nobody runs, and describes the emulated system as one.
+"""
 
 from __future__ import annotations
 
+import queue
+import threading
 from typing import Any
 
 import tensorflow.compat.v1 as tf
 
 from .. import _tf
 from ..core.specs import Topology
+from ..errors import Problem, shown
 
 JOB = 'tpu_worker'
 MADE_UP = 'grpc://graph-only.invalid:8470'
 """The address of a system that is made up; as it is an address, TensorFlow takes `JOB`."""
+
+
+PATIENCE = 8.0
+"""Seconds in which a TPU must answer."""
+
+
+def problem_of(address: str, cluster_def: Any = None) -> Problem | None:
+    """Returns why there is no TPU at the address of a session, or `None`.
+
+    It takes no longer than `PATIENCE`. `''` is this machine.
+    """
+    answers: queue.SimpleQueue[Any] = queue.SimpleQueue()
+
+    def ask() -> None:
+        config = tf.ConfigProto(operation_timeout_in_ms=int(PATIENCE * 900),
+                                cluster_def=cluster_def)
+        try:
+            with tf.Session(address, tf.Graph(), config) as session:
+                answers.put([device.name for device in session.list_devices()])
+        except Exception as error:
+            answers.put(error)
+
+    # The timeout of a session does not cover all that it may wait for.
+    threading.Thread(target=ask, daemon=True).start()
+    try:
+        found = answers.get(timeout=PATIENCE)
+    except queue.Empty:
+        found = TimeoutError('no answer')
+    if isinstance(found, Exception):
+        got = f'{type(found).__name__}: {shown(found, 200)}'
+    elif any('/device:TPU:' in name for name in found):
+        return None
+    else:
+        got = f'{len(found)} devices: {shown(", ".join(found), 200)}'
+    where = shown(repr(address)) if address else 'this machine'
+    return Problem(
+        'E939', f'TPU at {where}', f'a device of the type TPU must answer within {PATIENCE:.0f} '
+        'seconds', got, 'State the address as RunConfig(master=...), or leave out backend="tpu" '
+        '(etpe run --backend) for an emulated system.')
 
 
 def made_up(size: Topology, job: str | None = None) -> Any:

@@ -210,6 +210,10 @@ std::vector<Operation> table_operations();
 // Those of a TPU's embedding engine. TensorFlow defines them, so they have nothing but kernels.
 std::vector<Operation> tpu_table_operations();
 std::vector<Operation> tpu_step_operations();
+std::vector<Operation> tpu_replica_operations();
+
+// Forgets what waits in the queues of infeed and outfeed.
+void clear_tuples();
 
 }  // namespace ete
 

@@ -75,9 +75,10 @@ __attribute__((constructor)) void register_all() {
 // returns an empty text.
 extern "C" __attribute__((visibility("default"))) const char* ete_register_tpu_kernels() {
   static const std::string refused = [] {
-    std::vector<ete::Operation> operations = ete::tpu_table_operations();
-    for (const ete::Operation& operation : ete::tpu_step_operations()) {
-      operations.push_back(operation);
+    std::vector<ete::Operation> operations;
+    for (const auto& some : {ete::tpu_table_operations(), ete::tpu_step_operations(),
+                             ete::tpu_replica_operations()}) {
+      operations.insert(operations.end(), some.begin(), some.end());
     }
     for (const ete::Operation& operation : operations) {
       if (ete::has_kernel(operation.name, true)) return std::string(operation.name);

@@ -20,6 +20,7 @@ class ConfigureKernel {
   // The topology of ConfigureDistributedTPU, if it has that output, stays an empty text.
   void compute(Context& context) {
     if (context.outputs() != 0) context.allocate(0, kTfString, {});
+    clear_tuples();
     if (config_.empty()) {
       TpuSystem::shut_down();
     } else {
