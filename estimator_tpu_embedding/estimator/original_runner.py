@@ -168,21 +168,19 @@ def _while_there(config: Any, verb: str) -> Iterator[None]:
     """Ends a run whose TPU is lost, when the original would open sessions again and again.
 
     Raises:
-      SessionLostError: if no TPU answers when a session is opened again.
+      SessionLostError: if no TPU answers when a session is opened, perhaps again.
     """
     address = config.evaluation_master if verb == 'evaluate' else config.master
     session_config = config.session_config
-    was_there = False
 
     def ask(target: str, graph: tf.Graph) -> None:
-        nonlocal was_there
-        if target != address:
-            return
-        problem = tpu_system.problem_of(
-            address, session_config.cluster_def if session_config is not None else None)
-        if problem is not None and was_there:
-            raise SessionLostError(dataclasses.replace(problem, code='E802'))
-        was_there = problem is None
+        if target == address and graph.get_operations():  # Without any, it is who asks for a TPU.
+            problem = tpu_system.problem_of(
+                address, session_config.cluster_def if session_config is not None else None)
+            if problem is not None:
+                raise SessionLostError(dataclasses.replace(
+                    problem, code='E802', remedy='Run the job again when it is there: it goes on '
+                    'from its last checkpoint.'))
 
     with _tf.before_sessions(ask):
         yield
