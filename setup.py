@@ -54,13 +54,13 @@ def stand_in(command, directory):
 
 
 def link(command, objects, directory, target):
-    """Makes the library, of which nothing is visible from outside: it registers its operations.
+    """Makes the library. It registers its operations, so one function is visible from outside.
 
     The standard library of C++ is that of the system, which TensorFlow needs too: a static one
     would need as new a C library as that of the system that compiles.
     """
     visible = directory / 'visible.map'
-    visible.write_text('{ local: *; };\n')
+    visible.write_text('{ global: ete_register_tpu_kernels; local: *; };\n')
     native_build.call([
         *command, '-shared', '-pthread', f'-Wl,--version-script={visible}', '-Wl,-z,defs',
         '-Wl,--no-as-needed', *objects, stand_in(command, directory), '-Wl,--as-needed', '-ldl',

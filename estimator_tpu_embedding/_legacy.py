@@ -160,6 +160,11 @@ def context_of_tpu_estimator(estimator: Any, mode: str) -> Any:
     return estimator._ctx.with_mode(mode)
 
 
+def step_reached(directory: str) -> int:
+    """Returns the global step of the newest checkpoint in a directory; 0 without one."""
+    return int(module('estimator')._load_global_step_from_checkpoint_dir(directory))
+
+
 def check_model_fn(model_fn: Callable[..., Any] | None, params: Any) -> None:
     """Raises ValueError, in the original's words, unless an Estimator can call a model_fn."""
     module('estimator')._verify_model_fn_args(model_fn, params)

@@ -57,10 +57,6 @@ class Defaults:
         if self.backend not in BACKENDS:
             yield Problem('E940', 'backend', f'it must be one of {", ".join(BACKENDS)}',
                           repr(self.backend))
-        if self.backend == 'tpu' and self.graph_only is None:
-            yield Problem('E939', 'backend "tpu"', 'this version builds the graphs of a TPU and '
-                          'writes them, but does not run them', remedy='Add graph_only=DIR (etpe '
-                          'run --graph-only DIR), or leave it out to run on an emulated system.')
         if self.graph_only is not None and self.backend != 'tpu':
             yield Problem('E940', 'graph_only', 'only a job for a TPU has graphs to write',
                           f'backend "{self.backend}"',

@@ -26,8 +26,8 @@ from gate_session import ROOT, TESTS, Ended, Results, Session
 FIRST = ('conformance/backend_test.py', 'faults/cluster_test.py', 'cluster/cluster_test.py',
          'checkpoint/cluster_checkpoints_test.py', 'estimator/cluster_jobs_test.py')
 """Files whose fixtures start many processes, which should not wait for each other in the end."""
-LIBRARIES = 'libraries/libraries_test.py'
-"""It needs the package index, and so a network."""
+LIBRARIES = 'libraries/'
+"""Its tests need the package index, and so a network."""
 KEPT_EVERY = 30
 """Seconds."""
 PROGRAMS = {
@@ -43,8 +43,9 @@ PROGRAMS = {
 
 def files_of(tests: Iterable[str]) -> list[str]:
     """The files of tests that need no network, below `tests/`, in the order in which they run."""
-    files = {test.partition('::')[0].removeprefix('tests/') for test in tests} - {LIBRARIES}
-    return sorted(files, key=lambda file: (file not in FIRST, file))
+    files = {test.partition('::')[0].removeprefix('tests/') for test in tests}
+    return sorted(filter(lambda file: not file.startswith(LIBRARIES), files),
+                  key=lambda file: (file not in FIRST, file))
 
 
 def chosen(items: Iterable[str], names: Sequence[str]) -> list[str]:

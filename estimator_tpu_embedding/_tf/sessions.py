@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -122,19 +123,23 @@ def mark_unopened(session: Any) -> None:
 
 
 @contextlib.contextmanager
-def instead_of_sessions(at: str, call: Callable[[Any], None]) -> Iterator[None]:
-    """Calls `call` with the graph of a session that would be opened at an address; it must raise.
+def before_sessions(call: Callable[[str, Any], None]) -> Iterator[None]:
+    """Calls `call` with address and graph of each session that this thread opens, before it does.
+
+    The session is not opened if `call` raises.
     """
-    cls = session_class()
+    cls, thread = session_class(), threading.get_ident()
     original = cls.__init__
 
-    def start(self: Any, target: Any = '', graph: Any = None, config: Any = None) -> None:
+    def start(self: Any, target: str = '', graph: Any = None, config: Any = None) -> None:
         import tensorflow.compat.v1 as tf
-        if target != at:
-            original(self, target, graph, config)
-            return
-        mark_unopened(self)
-        call(tf.get_default_graph() if graph is None else graph)
+        if threading.get_ident() == thread:
+            try:
+                call(target, tf.get_default_graph() if graph is None else graph)
+            except BaseException:
+                mark_unopened(self)
+                raise
+        original(self, target, graph, config)
 
     cls.__init__ = start
     try:

@@ -135,6 +135,12 @@ def job_of_tpu(master: str | None, cluster_def: Any) -> str | None:
     return found
 
 
+def tpu_metadata(master: str, cluster_def: Any, query_topology: bool) -> Any:
+    """Returns the `TPUSystemMetadata` of the TPU at `master`, which must answer."""
+    from tensorflow.python.tpu import tpu_system_metadata
+    return tpu_system_metadata._query_tpu_system_metadata(master, cluster_def, query_topology)
+
+
 def device_attributes(name: str) -> Any:
     """Returns a device as `session.list_devices` does."""
     from tensorflow.python.client import session

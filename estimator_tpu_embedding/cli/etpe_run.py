@@ -43,8 +43,8 @@ _GENERAL: dict[str, dict[str, Any]] = {
                   'TensorFlow), or auto (native where they are installed)'},
     '--kernel-threads': {'type': int, 'metavar': 'N', 'help': 'threads of the compiled kernels; by '
                          'default one per core'},
-    '--backend': {'choices': BACKENDS, 'default': 'emulated', 'help': 'tpu builds the '
-                  'graphs of a real TPU, with --graph-only; by default a TPU is emulated'},
+    '--backend': {'choices': BACKENDS, 'default': 'emulated', 'help': 'tpu runs '
+                  'TPUEstimators on a real TPU; by default a TPU is emulated'},
     '--graph-only': {'metavar': 'DIR', 'help': 'with --backend tpu, build the graphs for H hosts '
                      'of C cores, write them to DIR and run nothing'}}
 

@@ -69,8 +69,8 @@ def install(hosts: int | None = None, cores: int | None = None, ids: str | None 
         `RunConfig` does not say it. See `RunConfig`.
       old_python: whether to bring back what Python and NumPy dropped, such as
         `inspect.getargspec` and `np.float`. Nothing that exists is changed.
-      backend: `'tpu'` builds the graphs of a real TPU: the functions of TensorFlow for TPUs stay as
-        they are, and a TPUEstimator is the original's. It cannot change within a process.
+      backend: `'tpu'` is for a real TPU: the functions of TensorFlow for TPUs stay as they are, and
+        a TPUEstimator is the original's. It cannot change within a process.
       graph_only: with `backend='tpu'`, a directory in which each run of a TPUEstimator writes its
         graphs, for a system of `hosts` and `cores`, instead of running.
 
@@ -123,7 +123,7 @@ def install(hosts: int | None = None, cores: int | None = None, ids: str | None 
         tf2.put_in_place()
         tf2.tell_who_trains()
         plain_training.put_in_place()
-    else:
+    elif graph_only is not None:
         tpu_functions.connect_nowhere()
     library.load()  # So that graphs of `.meta` files that use it can be imported.
     if old_python:

@@ -59,7 +59,7 @@ def check_for_tpu(config: RunConfig, batch_sizes: Mapping[str, int | None],
         raise ValueError('Only PER_HOST_V1 and PER_HOST_V2 is supported when using TPU '
                          f'Embedding; got {mode}.')
     refuse_unsupported(config)
-    if defaults.current().graph_only is None:
+    if defaults.current().backend != 'tpu':
         _warn_of_what_has_no_effect(tpu_config)
 
 
@@ -73,7 +73,7 @@ def refuse_unsupported(config: RunConfig) -> None:
     found: list[Problem] = []
     if tpu_config.experimental_feed_hook is not None:
         found += _problems_of_hook(tpu_config.experimental_feed_hook)
-    if config.cluster_spec:
+    if config.cluster_spec and defaults.current().backend != 'tpu':
         found += [Problem('E907', where, 'a cluster of processes is for plain Estimators', remedy=(
             f'{_WITHOUT_CLUSTER.get(where, "Leave it out")}: hosts are emulated in one process, or '
             'they are workers: see etpe docs cluster.'))

@@ -1,4 +1,4 @@
-"""Writes the graphs that a job has on a real TPU, built by the TPUEstimator of the nightly.
+"""Runs a job on a real TPU, or writes its graphs, by the TPUEstimator of the nightly.
 
 tf-estimator-nightly has the source of TensorFlow 2.15's TPUEstimator, and TensorFlow still has the
 functions that it builds graphs with. Gone are only the modules of the embedding engine. So this
@@ -10,6 +10,7 @@ from __future__ import annotations
 import collections
 import contextlib
 import copy
+import dataclasses
 import functools
 import inspect
 import math
@@ -22,9 +23,11 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from .. import _legacy, _tf, defaults
+from ..checkpoint import model_dir
 from ..errors import Problem, UnsupportedError
 from ..hosts import tpu_system
 from ..runner.progress import announce
+from ..runner.run_sessions import SessionLostError
 from . import (
     enqueue,
     optimizer_parameters,
@@ -35,10 +38,10 @@ from . import (
     user_functions,
 )
 from .embedding_spec import EmbeddingConfigSpec
-from .tpu_config import RunConfig
+from .tpu_config import RunConfig, without_cluster
 from .tpu_embedding import SLOT_TUPLES
 from .tpu_estimator_spec import TPUEstimatorSpec
-from .tpu_ops_embedding import TpuOpsEmbedding
+from .tpu_ops_embedding import TpuOpsEmbedding, metadata_of
 
 GRAPH, SYSTEM, CONFIG = '.graph.pb', '.system.pb', '.config.pbtxt'
 """The ends of the names of files with the graph, with that of the system, and with the config."""
@@ -68,11 +71,7 @@ def _imported() -> Any:
             'EnqueueData': enqueue.EnqueueData},
         gradients=vars(tpu_embedding_gradient), support=vars(session_support),
         slot_names=_slot_variable_names, system=types.SimpleNamespace(
-            _query_tpu_system_metadata=_system, master_job=_tf.job_of_tpu))
-
-
-def _system(*_: Any, **__: Any) -> Any:
-    return tpu_system.made_up(defaults.current().system.topology)
+            _query_tpu_system_metadata=metadata_of, master_job=_tf.job_of_tpu))
 
 
 def _slot_variable_names(scope: str, name: str, its: Any) -> Any:
@@ -116,10 +115,16 @@ def _config_of(config: RunConfig) -> Any:
     plain = {name: getattr(config, name)
              for name in inspect.signature(_legacy.load().RunConfig.__init__).parameters
              if name not in ('self', 'experimental_distribute')}
-    plain['session_config'] = None  # It may name a cluster.
-    return module.RunConfig(
-        tpu_config=module.TPUConfig(**config.tpu_config._asdict()), master=tpu_system.MADE_UP,
-        evaluation_master=tpu_system.MADE_UP, **plain)
+    if defaults.current().graph_only is not None:
+        addresses = {'master': tpu_system.MADE_UP, 'evaluation_master': tpu_system.MADE_UP}
+        plain['session_config'] = None  # It may name a cluster.
+    else:
+        addresses = {'evaluation_master': config.evaluation_master, **(
+            {'master': config.stated_master} if config.cluster is None
+            else {'cluster': config.cluster})}
+        plain['session_config'] = without_cluster(config.session_config)
+    return module.RunConfig(tpu_config=module.TPUConfig(**config.tpu_config._asdict()),
+                            **addresses, **plain)
 
 
 def _spec_of(spec: EmbeddingConfigSpec | None) -> Any:
@@ -134,6 +139,63 @@ def _spec_of(spec: EmbeddingConfigSpec | None) -> Any:
 
 
 def run(estimator: Any, verb: str, *arguments: Any) -> Any:
+    """Trains or evaluates; or builds the graph of that, or of `predict`, and only writes it.
+
+    Returns:
+      What the original returns, or what `_write_instead` does.
+    """
+    if defaults.current().graph_only is not None:
+        return _write_instead(estimator, verb, *arguments)
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(_while_there(estimator.config, verb))
+        if verb == 'train':
+            arguments = _limited(estimator, *arguments)
+            if '://' not in estimator.model_dir:
+                stack.enter_context(model_dir.claimed(estimator.model_dir))
+        return getattr(estimator, verb)(*arguments)
+
+
+def rows(estimator: Any, *arguments: Any) -> Iterator[Any]:
+    """Yields the predictions of a job without tables."""
+    with _while_there(estimator.config, 'predict'):
+        yield from estimator.predict(*arguments)
+
+
+def _limited(estimator: Any, input_fn: Any, hooks: Any, steps: int | None, max_steps: int | None,
+             listeners: Any) -> tuple[Any, ...]:
+    """Returns the arguments of a training of no more steps than the process allows."""
+    limit = defaults.current().step_limit
+    if limit is not None and max_steps is not None:
+        max_steps = min(max_steps, limit + _legacy.step_reached(estimator.model_dir))
+    elif limit is not None:
+        steps = limit if steps is None else min(steps, limit)
+    return input_fn, hooks, steps, max_steps, listeners
+
+
+@contextlib.contextmanager
+def _while_there(config: Any, verb: str) -> Iterator[None]:
+    """Ends a run whose TPU is lost, when the original would open sessions again and again.
+
+    Raises:
+      SessionLostError: if no TPU answers when a session is opened, perhaps again.
+    """
+    address = config.evaluation_master if verb == 'evaluate' else config.master
+    session_config = config.session_config
+
+    def ask(target: str, graph: tf.Graph) -> None:
+        if target == address and graph.get_operations():  # Without any, it is who asks for a TPU.
+            problem = tpu_system.problem_of(
+                address, session_config.cluster_def if session_config is not None else None)
+            if problem is not None:
+                raise SessionLostError(dataclasses.replace(
+                    problem, code='E802', remedy='Run the job again when it is there: it goes on '
+                    'from its last checkpoint.'))
+
+    with _tf.before_sessions(ask):
+        yield
+
+
+def _write_instead(estimator: Any, verb: str, *arguments: Any) -> Any:
     """Builds the graph of a `train`, `evaluate` or `predict`, and writes it instead of running it.
 
     Returns:
@@ -145,9 +207,12 @@ def run(estimator: Any, verb: str, *arguments: Any) -> Any:
         announce('predict: nothing is written, since a TPU looks up no tables in predictions')
         return None
     directory = defaults.current().graph_only or ''
-    with _tf.instead_of_sessions(
-            tpu_system.MADE_UP, functools.partial(_write, estimator, verb, directory)), \
-            contextlib.suppress(_Built):
+
+    def write(target: str, graph: tf.Graph) -> None:
+        if target == tpu_system.MADE_UP:
+            _write(estimator, verb, directory, graph)
+
+    with _tf.before_sessions(write), contextlib.suppress(_Built):
         result = getattr(estimator, verb)(*arguments)
         if verb == 'predict':
             next(result, None)

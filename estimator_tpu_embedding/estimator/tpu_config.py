@@ -377,11 +377,26 @@ def _check_options(checkpoint: Any) -> None:
                                     repr(checkpoint))))
 
 
+def without_cluster(config: tf.ConfigProto | None) -> tf.ConfigProto | None:
+    """Returns a copy of the config of a session, without a cluster."""
+    copied = copy.deepcopy(config)
+    if copied is not None:
+        copied.ClearField('cluster_def')
+    return copied
+
+
 def without_addresses(config: RunConfig) -> RunConfig:
     """Returns the config without addresses, since they mean the emulated system.
 
-    A config with a cluster of processes, for runs without a TPU, keeps its addresses.
+    A config with a cluster of processes, for runs without a TPU, keeps its addresses. Those of a
+    real TPU are for that alone.
     """
+    if defaults.current().backend == 'tpu':
+        local = copy.copy(config)
+        local._master = local._evaluation_master = ''
+        local._cluster_spec = tf.train.ClusterSpec({})
+        local._session_config = without_cluster(config.session_config)
+        return local
     if config.cluster_spec:
         return config
     addresses = {'master': config.master}

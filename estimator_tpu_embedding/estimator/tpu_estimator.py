@@ -124,7 +124,8 @@ class TPUEstimator(WithoutTpu):
         tf.logging.info('_TPUContext: eval_on_tpu %s', eval_on_tpu)
         if not use_tpu and eval_on_tpu:
             tf.logging.warning('eval_on_tpu ignored because use_tpu is False.')
-        if use_tpu and defaults.current().graph_only is None:
+        choices = defaults.current()
+        if use_tpu and choices.backend != 'tpu':
             job_settings.check_directories(self.model_dir, embedding_config_spec)
         self._session_config = job_settings.without_arithmetic_optimizer(
             self._session_config)
@@ -136,7 +137,7 @@ class TPUEstimator(WithoutTpu):
         self._export_api_version = export_saved_model_api_version
         self._spec = embedding_config_spec
         self._on_tpu: Any = None
-        if defaults.current().graph_only is not None:
+        if choices.graph_only is not None or (use_tpu and choices.backend == 'tpu'):
             self._on_tpu = original_runner.estimator_of(
                 model_fn, model_dir=self.model_dir, config=config, params=params, use_tpu=use_tpu,
                 eval_on_tpu=eval_on_tpu, export_to_tpu=export_to_tpu, export_to_cpu=export_to_cpu,
@@ -222,7 +223,7 @@ class TPUEstimator(WithoutTpu):
           tf.errors.OutOfRangeError: if the data ends before the last step.
         """
         _process.require_threads('evaluate')
-        if self._on_tpu is not None:
+        if self._on_tpu is not None and (self._eval_on_tpu or self._writes_graphs):
             on_tpu: dict[str, Any] = original_runner.run(
                 self._on_tpu, 'evaluate', input_fn, steps, hooks, checkpoint_path, name)
             return on_tpu
@@ -274,12 +275,15 @@ class TPUEstimator(WithoutTpu):
             raise TypeError('predict_keys must be a list of names of predictions, or None; got '
                             f'{predict_keys!r}.  predict takes no number of steps: it goes on to '
                             'the end of the data.')
-        if self._on_tpu is not None:
-            original_runner.run(self._on_tpu, 'predict', input_fn, predict_keys, hooks,
-                                checkpoint_path, yield_single_examples)
+        arguments = input_fn, predict_keys, hooks, checkpoint_path, yield_single_examples
+        if self._writes_graphs:
+            original_runner.run(self._on_tpu, 'predict', *arguments)
+            return
+        if self._on_tpu is not None and self._spec is None:
+            yield from original_runner.rows(self._on_tpu, *arguments)
             return
         found = self._chosen(checkpoint_path)
-        if not self._use_tpu:
+        if not self._use_tpu or self._on_tpu is not None:  # A TPU looks up nothing to predict.
             yield from self._predict_without_tpu(
                 found, input_fn, predict_keys, hooks, found and found.prefix,
                 yield_single_examples)
@@ -298,6 +302,10 @@ class TPUEstimator(WithoutTpu):
                         yield {key: value[row] for key, value in values.items()}
                 else:
                     yield from values
+
+    @property
+    def _writes_graphs(self) -> bool:
+        return defaults.current().graph_only is not None
 
     def _warn_of_no_checkpoint(self, found: Following | None, verb: str) -> None:
         if found is None:

@@ -8,9 +8,10 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from .. import defaults
+from .. import _tf, defaults
 from ..core.names import DUMMY
 from ..core.specs import Topology
+from ..errors import UnsupportedError
 from ..hosts import tpu_ops, tpu_system
 from ..runner.gradient_capture import DUMMY_COLLECTION
 from . import enqueue
@@ -21,6 +22,22 @@ _GRADIENTS = 'tpu_embedding_gradients_table_'
 """Collections where TensorFlow's gradient of `TPUEmbeddingActivations` puts what it is given."""
 
 _Tensors = dict[str, tf.Tensor]
+
+
+def metadata_of(master: str, cluster_def: Any = None, query_topology: bool = False,
+                job: str | None = None) -> Any:
+    """Returns the `TPUSystemMetadata` of the TPU at an address, or of one that is made up.
+
+    Raises:
+      UnsupportedError: if no TPU answers.
+    """
+    choices = defaults.current()
+    if choices.graph_only is not None:
+        return tpu_system.made_up(choices.system.topology, job)
+    problem = tpu_system.problem_of(master, cluster_def)
+    if problem is not None:
+        raise UnsupportedError(problem)
+    return _tf.tpu_metadata(master, cluster_def, query_topology)
 
 
 class TpuOpsEmbedding(TPUEmbedding):
@@ -34,11 +51,12 @@ class TpuOpsEmbedding(TPUEmbedding):
                      device_config: DeviceConfig | None, job: str | None) -> Topology:
         if device_config is not None:
             return super()._find_system(master, cluster_def, device_config, job)
-        size = defaults.current().system.topology
+        system = metadata_of(master or '', cluster_def, job=job)
+        job = job or _tf.job_of_tpu(master, cluster_def)
         self._cluster = None
-        self._hosts = [device.name for device in tpu_system.made_up(size, job).devices
-                       if 'device:CPU:' in device.name]
-        return size
+        self._hosts = [device.name for device in system.devices if 'device:CPU:' in device.name
+                       and (not job or job in device.name)]
+        return Topology(num_hosts=system.num_hosts, cores_per_host=system.num_of_cores_per_host)
 
     @property
     def _config(self) -> bytes:

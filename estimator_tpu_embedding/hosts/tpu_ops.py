@@ -19,8 +19,7 @@ from ..core.optimizers import rate_tags
 from ..core.plan import Plan
 from ..core.specs import TableSpec
 
-_ALGORITHMS: dict[type[optimizers.Optimizer], tuple[str, str]] = {
-    # a part of the names of operations, and their arguments for slots, in the order of the plan
+ALGORITHMS: dict[type[optimizers.Optimizer], tuple[str, str]] = {
     optimizers.Adagrad: ('Adagrad', 'accumulators'),
     optimizers.AdagradMomentum: ('AdagradMomentum', 'accumulators momenta'),
     optimizers.Adam: ('ADAM', 'momenta velocities'),
@@ -31,6 +30,7 @@ _ALGORITHMS: dict[type[optimizers.Optimizer], tuple[str, str]] = {
     optimizers.ProximalYogi: ('ProximalYogi', 'v m'),
     optimizers.RMSProp: ('RMSProp', 'ms mom'),
     optimizers.StochasticGradientDescent: ('StochasticGradientDescent', '')}
+"""By optimizer a part of the names of operations, and their arguments for slots."""
 
 
 def partitioned(name: str, table: TableSpec, hosts: Sequence[str],
@@ -91,7 +91,7 @@ def retrieve(plan: Plan, table: TableSpec, host: int, values: Sequence[tf.Variab
 
 
 def _algorithm_of(table: TableSpec) -> tuple[str, list[str]]:
-    algorithm, slots = _ALGORITHMS[
+    algorithm, slots = ALGORITHMS[
         optimizers.StochasticGradientDescent if table.optimizer is None else type(table.optimizer)]
     return algorithm, slots.split()
 

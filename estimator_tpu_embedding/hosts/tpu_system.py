@@ -1,4 +1,5 @@
-"""Makes up the TPU of graphs that nobody runs, and describes the emulated system as a TPU."""
+"""Finds a TPU, makes up that of graphs that nobody runs, and describes the emulated system as one.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +9,33 @@ import tensorflow.compat.v1 as tf
 
 from .. import _tf
 from ..core.specs import Topology
+from ..errors import Problem, shown
 
 JOB = 'tpu_worker'
 MADE_UP = 'grpc://graph-only.invalid:8470'
 """The address of a system that is made up; as it is an address, TensorFlow takes `JOB`."""
+
+
+PATIENCE = 8.0
+"""Seconds in which a TPU must answer."""
+
+
+def problem_of(address: str, cluster_def: Any = None) -> Problem | None:
+    """Returns why there is no TPU at the address of a session, or `None`; `''` is this machine."""
+    config = tf.ConfigProto(operation_timeout_in_ms=int(PATIENCE * 1000), cluster_def=cluster_def)
+    try:
+        with tf.Session(address, tf.Graph(), config) as session:
+            found = [device.name for device in session.list_devices()]
+        if any('/device:TPU:' in name for name in found):
+            return None
+        got = f'{len(found)} devices: {shown(", ".join(found), 200)}'
+    except tf.errors.OpError as error:
+        got = f'{type(error).__name__}: {shown(error, 200)}'
+    where = shown(repr(address)) if address else 'this machine'
+    return Problem(
+        'E939', f'TPU at {where}', f'a device of the type TPU must answer within {PATIENCE:.0f} '
+        'seconds', got, 'State the address as RunConfig(master=...), or leave out backend="tpu" '
+        '(etpe run --backend) for an emulated system.')
 
 
 def made_up(size: Topology, job: str | None = None) -> Any:

@@ -17,6 +17,7 @@ from harness.parts import soak_except
 
 from estimator_tpu_embedding.core.plan import resolve
 from estimator_tpu_embedding.core.specs import FeatureSpec, Topology
+from estimator_tpu_embedding.hosts import tpu_ops
 from estimator_tpu_embedding.ops.ids import IdBatch
 
 pytestmark = pytest.mark.no_rerun
@@ -26,6 +27,7 @@ TOPOLOGIES = [(1, 1), (2, 2), (3, 1), (5, 1)]
 # which together are all again. Native kernels give the same bits in every place, as
 # backend_test.py shows; without accumulation in every place with as many cores, which take turns.
 TAKES_TURNS = [case for case in ALL if not case.optimizer.accumulate]
+OF_TPU = [case for case in ALL if type(case.optimizer) in tpu_ops.ALGORITHMS]
 PLACES = [
     ('stock', 'div', (1, 1), ALL), ('stock', 'mod', (2, 2), ALL),
     *[('stock', strategy, topology, ALL[number::6]) for number, (strategy, topology) in enumerate(
@@ -33,7 +35,8 @@ PLACES = [
     ('native', 'div', (1, 1), ALL), ('native', 'mod', (3, 1), ALL),
     ('native', 'div', (2, 2), TAKES_TURNS), ('native', 'div', (5, 1), TAKES_TURNS),
     ('native_owners', 'mod', (3, 1), ALL),
-    ('native_tasks', 'div', (2, 2), ALL), ('native_cluster', 'mod', (3, 1), ALL)]
+    ('native_tasks', 'div', (2, 2), ALL), ('native_cluster', 'mod', (3, 1), ALL),
+    ('native_tpu_ops', 'mod', (2, 2), OF_TPU), ('native_tpu_ops', 'div', (1, 1), OF_TPU)]
 
 
 class Step:

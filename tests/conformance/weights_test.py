@@ -66,7 +66,7 @@ class Step:
 @pytest.mark.parametrize('combiner', ['sum', 'mean', 'sqrtn'])
 @pytest.mark.parametrize('backend, weighted', [
     graphs.of_backend('stock', True), graphs.of_backend('native', True),
-    graphs.of_backend('native', False), *soak_except([
+    graphs.of_backend('native', False), graphs.of_backend('native_tpu_ops', False), *soak_except([
         graphs.of_backend(name, True)
         for name in ('native_owners', 'native_tasks', 'native_cluster')], 0)])
 def test_batches_with_weights_and_without_agree_with_the_reference(backend, weighted, combiner):

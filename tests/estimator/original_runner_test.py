@@ -1,4 +1,4 @@
-"""The graphs of jobs on a real TPU are the original's; nothing here runs on one."""
+"""The graphs of jobs on a real TPU are the original's."""
 
 import json
 import textwrap
@@ -80,7 +80,6 @@ def test_another_run_overwrites_no_graph(tmp_path):
 
 @pytest.mark.parametrize(('flags', 'said'), [
     (('--graph-only', 'graphs'), 'only a job for a TPU has graphs to write'),
-    (('--backend', 'tpu'), 'E939 backend "tpu": this version builds the graphs of a TPU'),
     (('--backend', 'tpu', '--graph-only', 'job.py'), 'must be a directory'),
     (('--backend', 'tpu', '--graph-only', 'g', '--processes', '2'), 'they emulate a TPU')])
 def test_choices_that_exclude_each_other_are_refused(tmp_path, flags, said):

@@ -23,7 +23,7 @@ from estimator_tpu_embedding.hosts.table_parts import create_tables
 from estimator_tpu_embedding.native import library
 from estimator_tpu_embedding.ops.ids import IdBatch
 
-from . import tasks
+from . import tasks, tpu_kernels
 from .network import require_private_network
 from .parts import soak_except
 
@@ -58,11 +58,11 @@ def hosts_backend(plan, variable_names, global_step, **kwargs):
 
 BACKENDS = {'stock': stock_backend, 'native': native_backend,
             'native_owners': owners_backend, 'native_tasks': hosts_backend,
-            'native_cluster': hosts_backend}
+            'native_cluster': hosts_backend, 'native_tpu_ops': tpu_kernels.Backend}
 """By the name that tests have for it.
 
 `owners` are hosts in one place, `tasks` are servers of TensorFlow in this process, and a `cluster`
-has a process per host.
+has a process per host. `tpu_ops` are a TPU's operations.
 """
 
 MOST_HOSTS = 5
@@ -113,7 +113,7 @@ def session_of(backend, config=None):
 
 _TESTED = 'stock', 'native', 'native_owners'
 
-EVERY_BACKEND = soak_except(map(of_backend, _TESTED), 0, 1)
+EVERY_BACKEND = soak_except(map(of_backend, [*_TESTED, 'native_tpu_ops']), 0, 1, 3)
 """As parameters of a test; those that are not in the gate are `soak`.
 
 `conformance/backend_test.py` compares tasks and processes with owners bit for bit.

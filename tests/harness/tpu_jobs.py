@@ -39,7 +39,9 @@ RAW_JOBS = {
     'raw inference': (2, 1, {'inference': True, 'by_table': True})}
 BATCH = 16  # of all cores
 LENGTH = 3
+STEPS = 2
 JOB = 'tpu_worker'
+MASTER = 'grpc://tpu:8470'
 
 
 def parameters(name):
@@ -164,11 +166,11 @@ def _train_and_evaluate(model_dir, optimizer='adagrad', columns=False, strategy=
 
     estimator = tpu.TPUEstimator(
         model_fn, model_dir=model_dir, config=tpu.RunConfig(
-            master='grpc://tpu:8470', tpu_config=tpu.TPUConfig(
+            master=MASTER, tpu_config=tpu.TPUConfig(
                 iterations_per_loop=2,
                 per_host_input_for_training=getattr(tpu.InputPipelineConfig, per_host))),
         train_batch_size=BATCH, eval_batch_size=BATCH, embedding_config_spec=spec)
-    estimator.train(lambda params: _dataset(names, params['batch_size']), max_steps=2)
+    estimator.train(lambda params: _dataset(names, params['batch_size']), max_steps=STEPS)
     estimator.evaluate(lambda params: _dataset(names, params['batch_size']), steps=1)
 
 

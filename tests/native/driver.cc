@@ -191,7 +191,8 @@ int main() {
       {"rules", driver::check_rules},
       {"fuzzed batches", driver::check_fuzzed},
       {"owners", driver::check_owners},
-      {"messages", driver::check_messages}};
+      {"messages", driver::check_messages},
+      {"a TPU's operations", driver::check_tpu}};
   for (const auto& [name, check] : checks) {
     const auto begin = std::chrono::steady_clock::now();
     check();

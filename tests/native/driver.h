@@ -87,6 +87,7 @@ void check_rules();    // inner loops of all instruction sets, options of update
 void check_fuzzed();   // corrupted batches
 void check_owners();   // owners of rows and cores against one engine
 void check_messages();  // what owners and cores refuse
+void check_tpu();      // a TPU's config, ids and steps
 
 }  // namespace driver
 

@@ -13,9 +13,12 @@ namespace ete {
 
 // The numbers are those of TF_Code.
 enum class Code : int {
+  kCancelled = 1,
   kInvalidArgument = 3,
+  kDeadlineExceeded = 4,
   kResourceExhausted = 8,
   kFailedPrecondition = 9,
+  kUnimplemented = 12,
   kInternal = 13
 };
 

@@ -85,6 +85,13 @@ void Attributes::sizes(const char* name, int32_t* count, int32_t* bytes) const {
   status.check();
 }
 
+bool Attributes::has(const char* name) const {
+  Status status;
+  const bool found = TF_OpKernelConstruction_HasAttr(construction_, name, status.get());
+  status.check();
+  return found;
+}
+
 int64_t Attributes::number(const char* name) const {
   Status status;
   int64_t value = 0;
@@ -99,6 +106,17 @@ bool Attributes::flag(const char* name) const {
   TF_OpKernelConstruction_GetAttrBool(construction_, name, &value, status.get());
   status.check();
   return value != 0;
+}
+
+std::string Attributes::text(const char* name) const {
+  int32_t count = 0, bytes = 0;
+  sizes(name, &count, &bytes);
+  std::string value(static_cast<size_t>(bytes), '\0');
+  Status status;
+  TF_OpKernelConstruction_GetAttrString(construction_, name, &value[0], value.size(),
+                                        status.get());
+  status.check();
+  return value;
 }
 
 std::vector<int64_t> Attributes::numbers(const char* name) const {
@@ -138,16 +156,20 @@ std::vector<std::string> Attributes::strings(const char* name) const {
   return found;
 }
 
-Tensor Context::input(int i, int type, const char* name) const {
+Tensor Context::input(int i) const {
   Status status;
   TF_Tensor* found = nullptr;
   TF_GetInput(context_, i, &found, status.get());
   status.check();
-  Tensor tensor(found);
-  if (TF_TensorType(found) != type) {
+  return Tensor(found);
+}
+
+Tensor Context::input(int i, int type, const char* name) const {
+  Tensor tensor = input(i);
+  if (tensor.type() != type) {
     throw Error(Code::kInvalidArgument, std::string("Input ") + name + " must be " +
                                             type_name(type) + ", not type number " +
-                                            std::to_string(TF_TensorType(found)) + ".");
+                                            std::to_string(tensor.type()) + ".");
   }
   return tensor;
 }

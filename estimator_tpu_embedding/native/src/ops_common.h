@@ -45,6 +45,7 @@ class Tensor {
 
   TF_Tensor* get() const { return tensor_.get(); }
   std::vector<int64_t> shape() const;
+  int type() const { return TF_TensorType(tensor_.get()); }
   size_t elements() const { return static_cast<size_t>(TF_TensorElementCount(tensor_.get())); }
 
   // Its memory. `Context` checked the type, or allocated the tensor with it.
@@ -67,8 +68,10 @@ class Attributes {
  public:
   explicit Attributes(TF_OpKernelConstruction* construction) : construction_(construction) {}
 
+  bool has(const char* name) const;
   int64_t number(const char* name) const;
   bool flag(const char* name) const;
+  std::string text(const char* name) const;
   std::vector<int64_t> numbers(const char* name) const;
   std::vector<float> floats(const char* name) const;
   std::vector<std::string> strings(const char* name) const;
@@ -86,6 +89,9 @@ class Context {
 
   int inputs() const { return TF_NumInputs(context_); }
   int outputs() const { return TF_NumOutputs(context_); }
+
+  // Input number i, of any type.
+  Tensor input(int i) const;
 
   // Input number i. Throws Error kInvalidArgument, which names it, if it is of another type.
   Tensor input(int i, int type, const char* name) const;
@@ -183,6 +189,12 @@ Operation operation(const char* name, std::vector<const char*> inputs,
           internal::destroy<Kernel>};
 }
 
+// The kernel of an operation that TensorFlow defines.
+template <typename Kernel>
+Operation kernel_of(const char* name) {
+  return operation<Kernel>(name, {}, {}, {}, nullptr);
+}
+
 // Shape functions. The C API does not show attributes to them, so most know nothing.
 void unknown_shapes(TF_ShapeInferenceContext* context, TF_Status* status);
 void scalar_shape(TF_ShapeInferenceContext* context, TF_Status* status);
@@ -194,6 +206,14 @@ std::vector<Operation> step_operations();
 std::vector<Operation> parts_operations();
 std::vector<Operation> exchange_operations();
 std::vector<Operation> table_operations();
+
+// Those of a TPU's embedding engine. TensorFlow defines them, so they have nothing but kernels.
+std::vector<Operation> tpu_table_operations();
+std::vector<Operation> tpu_step_operations();
+std::vector<Operation> tpu_replica_operations();
+
+// Forgets what waits in the queues of infeed and outfeed.
+void clear_tuples();
 
 }  // namespace ete
 

@@ -1,7 +1,9 @@
-// Registers all operations with TensorFlow when the library is loaded.
+// Registers all operations with TensorFlow when the library is loaded, and the kernels of a TPU's
+// operations when somebody asks for them.
 #include <dlfcn.h>
 
 #include <cstdio>
+#include <string>
 #include <vector>
 
 #include "ops_common.h"
@@ -14,15 +16,16 @@ void report(const char* name, const TF_Status* status) {
                TF_Message(status));
 }
 
-// Whether another copy of this library was loaded: to register a kernel twice ends the process.
-bool is_registered(const char* name) {
+// Whether TensorFlow has a kernel of an operation: to register a second one ends the process.
+// `otherwise` is returned if TensorFlow does not say.
+bool has_kernel(const char* name, bool otherwise) {
   // TensorFlow has the function in another library, which is loaded but need not be visible.
   void* library = dlopen("libtensorflow_cc.so.2", RTLD_LAZY | RTLD_NOLOAD);
-  if (library == nullptr) return false;
+  if (library == nullptr) return otherwise;
   const auto find = reinterpret_cast<TF_Buffer* (*)(const char*, TF_Status*)>(
       dlsym(library, "TF_GetRegisteredKernelsForOp"));
   const auto destroy = reinterpret_cast<void (*)(TF_Buffer*)>(dlsym(library, "TF_DeleteBuffer"));
-  bool found = false;
+  bool found = otherwise;
   if (find != nullptr) {
     Status status;
     TF_Buffer* kernels = find(name, status.get());
@@ -55,7 +58,7 @@ void implement(const Operation& operation) {
 }
 
 __attribute__((constructor)) void register_all() {
-  if (is_registered("EteEngine")) return;
+  if (has_kernel("EteEngine", false)) return;  // Another copy of this library was loaded.
   for (const auto& operations : {engine_operations(), step_operations(), parts_operations(),
                                  exchange_operations(), table_operations()}) {
     for (const Operation& operation : operations) {
@@ -66,3 +69,22 @@ __attribute__((constructor)) void register_all() {
 
 }  // namespace
 }  // namespace ete
+
+// Registers the kernels of a TPU's operations, once. Returns the name of an operation that has a
+// kernel already, or may have one, as where there is a TPU; then nothing is registered. Otherwise
+// returns an empty text.
+extern "C" __attribute__((visibility("default"))) const char* ete_register_tpu_kernels() {
+  static const std::string refused = [] {
+    std::vector<ete::Operation> operations;
+    for (const auto& some : {ete::tpu_table_operations(), ete::tpu_step_operations(),
+                             ete::tpu_replica_operations()}) {
+      operations.insert(operations.end(), some.begin(), some.end());
+    }
+    for (const ete::Operation& operation : operations) {
+      if (ete::has_kernel(operation.name, true)) return std::string(operation.name);
+    }
+    for (const ete::Operation& operation : operations) ete::implement(operation);
+    return std::string();
+  }();
+  return refused.c_str();
+}

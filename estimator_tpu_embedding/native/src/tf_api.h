@@ -26,7 +26,7 @@ typedef struct TF_ShapeHandle TF_ShapeHandle;
 typedef struct TF_ShapeInferenceContext TF_ShapeInferenceContext;
 
 // Values of TF_DataType and TF_Code, which are part of the API.
-enum : int { kTfFloat = 1, kTfInt32 = 3, kTfInt64 = 9 };
+enum : int { kTfFloat = 1, kTfDouble = 2, kTfInt32 = 3, kTfString = 7, kTfInt64 = 9 };
 enum : int { kTfOk = 0 };
 
 TF_Status* TF_NewStatus(void);
@@ -74,6 +74,9 @@ void TF_OpKernelConstruction_GetAttrInt64(TF_OpKernelConstruction*, const char* 
                                           TF_Status*);
 void TF_OpKernelConstruction_GetAttrBool(TF_OpKernelConstruction*, const char* name,
                                          unsigned char*, TF_Status*);
+void TF_OpKernelConstruction_GetAttrString(TF_OpKernelConstruction*, const char* name, char* value,
+                                           size_t max_length, TF_Status*);
+bool TF_OpKernelConstruction_HasAttr(TF_OpKernelConstruction*, const char* name, TF_Status*);
 void TF_OpKernelConstruction_GetAttrInt64List(TF_OpKernelConstruction*, const char* name, int64_t*,
                                               int max_values, TF_Status*);
 void TF_OpKernelConstruction_GetAttrFloatList(TF_OpKernelConstruction*, const char* name, float*,

@@ -1,0 +1,77 @@
+"""Jobs run on a TPU by the original's TPUEstimator; here our kernels of its operations are the TPU.
+
+They compute one replica, so it has one core.
+"""
+
+import json
+
+import pytest
+from harness.graphs import needs_native
+from harness.parts import soak_except
+from harness.processes import run_harness, run_python
+
+pytestmark = needs_native
+
+
+def job(model_dir, *arguments):
+    """Runs `harness.fake_tpu_job`; an operation that waits keeps one of the threads."""
+    return run_harness('fake_tpu_job', model_dir, *arguments, TF_NUM_INTEROP_THREADS='16')
+
+
+def told(done):
+    assert done.returncode == 0
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.fixture(scope='module')
+def emulated(tmp_path_factory):
+    """What the job tells of its results, its tables and slots, if the TPU is emulated."""
+    return told(job(tmp_path_factory.mktemp('emulated') / 'model', 'emulated'))
+
+
+def test_a_run_on_a_tpu_gives_the_bits_of_an_emulated_one(tmp_path, emulated):
+    """Also of an evaluation, and of predictions, which a TPU makes without tables."""
+    assert emulated['global_step'] == 6 and emulated['is_exported']
+    assert told(job(tmp_path / 'model', 'tpu')) == emulated
+
+
+@pytest.mark.parametrize('first, second', soak_except([
+    ('emulated', 'tpu'), ('tpu', 'emulated')], 0))
+def test_each_backend_goes_on_from_checkpoints_of_the_other(tmp_path, emulated, first, second):
+    done = job(tmp_path / 'model', first, '0', '', '2')
+    assert told(done)['global_step'] == 2
+    assert told(job(tmp_path / 'model', second)) == emulated
+
+
+def test_h24_a_lost_tpu_ends_the_job_with_an_error_that_names_it(tmp_path):
+    done = job(tmp_path / 'model', 'tpu', '4')
+    assert done.returncode == 1 and 'the TPU is lost' in done.stderr
+    assert 'SessionLostError: E802 TPU: it must answer' in done.stderr
+
+
+def test_h24_a_tpu_that_is_there_again_trains_to_the_end(tmp_path, emulated):
+    done = job(tmp_path / 'model', 'tpu', '4', 'returns')
+    assert 'the TPU is lost' in done.stderr and told(done) == emulated
+
+
+@pytest.mark.parametrize('address, got', [
+    ('', '1 devices: /job:localhost'), ('grpc://127.0.0.1:9', 'Error'),
+    ('grpc://192.0.2.1:8470', 'Deadline')])
+def test_without_a_tpu_a_job_says_what_it_looked_for(tmp_path, address, got):
+    done = run_python('-c', WITHOUT, tmp_path / 'model', address)
+    assert done.returncode == 1
+    error = done.stderr.splitlines()[-1]
+    assert f"E939 TPU at {repr(address) if address else 'this machine'}: a device of" in error
+    assert got in error and 'UnsupportedError' in error
+
+
+WITHOUT = """
+import sys
+import estimator_tpu_embedding as ete
+ete.install(backend='tpu')
+import tensorflow.compat.v1 as tf
+estimator = ete.TPUEstimator(
+    lambda features, labels, mode: None, sys.argv[1], ete.RunConfig(master=sys.argv[2]),
+    train_batch_size=8)
+estimator.train(lambda params: None, steps=1)
+"""
