@@ -24,7 +24,7 @@ import tensorflow.compat.v1 as tf
 
 from .. import _legacy, _tf, defaults
 from ..checkpoint import model_dir
-from ..errors import Problem, UnsupportedError
+from ..errors import ConfigError, Problem, UnsupportedError
 from ..hosts import tpu_system
 from ..runner.progress import announce
 from ..runner.run_sessions import SessionLostError
@@ -48,6 +48,11 @@ GRAPH, SYSTEM, CONFIG = '.graph.pb', '.system.pb', '.config.pbtxt'
 
 
 _importing = threading.Lock()
+
+
+_OF_EMULATION = ('kernels', 'kernel_threads', 'id_policy', 'nonfinite_gradients', 'checkpoint',
+                 'input_deadline_secs', 'shutdown_deadline_secs')
+"""Settings of a RunConfig, and of the process, that concern the emulated system alone."""
 
 
 class _Built(BaseException):
@@ -89,8 +94,14 @@ def estimator_of(model_fn: Any, *, config: RunConfig,
 
     Raises:
       UnsupportedError: if a hook of the script is to feed it.
+      ConfigError: if it has workers.
     """
     module = original()
+    if config.workers.is_used:
+        raise ConfigError(Problem('E940', 'RunConfig.workers', 'they emulate a TPU',
+                                  'backend "tpu"', 'Leave out one of the two.'))
+    if defaults.current().graph_only is None:
+        _warn_of_what_has_no_effect(config)
     if config.tpu_config.experimental_feed_hook is not None:
         raise UnsupportedError(Problem(
             'E907', 'TPUConfig.experimental_feed_hook', 'no hook of a script feeds a graph that is '
@@ -107,6 +118,18 @@ def estimator_of(model_fn: Any, *, config: RunConfig,
         embedding_config_spec=_spec_of(embedding_config_spec), **arguments)
     made.has_tables, made.reached = embedding_config_spec is not None, 0
     return made
+
+
+def _warn_of_what_has_no_effect(config: RunConfig) -> None:
+    declared = inspect.signature(RunConfig.__init__).parameters
+    choices, usual = defaults.current(), defaults.Defaults()
+    given = [name for name in _OF_EMULATION if
+             getattr(config, name) != declared[name].default or
+             getattr(choices, name, None) != getattr(usual, name, None)]
+    if given:
+        tf.logging.warning('%s', Problem(
+            'W462', 'RunConfig, install() or etpe run',
+            'settings of the emulated system have no effect on a TPU', ', '.join(given)))
 
 
 def _config_of(config: RunConfig) -> Any:

@@ -11,9 +11,10 @@ import tensorflow.compat.v1 as tf
 from .. import _tf, defaults
 from ..core.names import DUMMY
 from ..core.specs import Topology
-from ..errors import UnsupportedError
+from ..errors import UnsupportedError, counted, shown
 from ..hosts import tpu_ops, tpu_system
 from ..runner.gradient_capture import DUMMY_COLLECTION
+from ..runner.progress import announce
 from . import enqueue
 from .table_config import DeviceConfig
 from .tpu_embedding import TPUEmbedding, VariablesAndOps
@@ -37,7 +38,11 @@ def metadata_of(master: str, cluster_def: Any = None, query_topology: bool = Fal
     problem = tpu_system.problem_of(master, cluster_def)
     if problem is not None:
         raise UnsupportedError(problem)
-    return _tf.tpu_metadata(master, cluster_def, query_topology)
+    found = _tf.tpu_metadata(master, cluster_def, query_topology)
+    announce(f'TPU at {shown(repr(master)) if master else "this machine"}: '
+             f'{counted(found.num_hosts, "host")} x '
+             f'{counted(found.num_of_cores_per_host, "core")}')
+    return found
 
 
 class TpuOpsEmbedding(TPUEmbedding):

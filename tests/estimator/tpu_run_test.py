@@ -63,6 +63,7 @@ def test_without_a_tpu_a_job_says_what_it_looked_for(tmp_path, address, got):
     error = done.stderr.splitlines()[-1]
     assert f"E939 TPU at {repr(address) if address else 'this machine'}: a device of" in error
     assert got in error and 'UnsupportedError' in error
+    assert 'W462' in done.stderr and 'no effect on a TPU; got id_policy.' in done.stderr
 
 
 WITHOUT = """
@@ -71,7 +72,7 @@ import estimator_tpu_embedding as ete
 ete.install(backend='tpu')
 import tensorflow.compat.v1 as tf
 estimator = ete.TPUEstimator(
-    lambda features, labels, mode: None, sys.argv[1], ete.RunConfig(master=sys.argv[2]),
-    train_batch_size=8)
+    lambda features, labels, mode: None, sys.argv[1], ete.RunConfig(
+        master=sys.argv[2], id_policy='drop'), train_batch_size=8)
 estimator.train(lambda params: None, steps=1)
 """
