@@ -54,7 +54,7 @@ def stand_in(command, directory):
 
 
 def link(command, objects, directory, target):
-    """Makes the library. It registers its operations, so one function is visible from outside.
+    """Makes the library, of which only the function that registers a TPU's kernels is visible.
 
     The standard library of C++ is that of the system, which TensorFlow needs too: a static one
     would need as new a C library as that of the system that compiles.

@@ -53,6 +53,12 @@ def as_on_cpu() -> Iterator[None]:
         context.set_number_of_shards(before)
 
 
+def with_attribute(name: str, number: int) -> Any:
+    """Returns a context in which the operations of the default graph get an integer attribute."""
+    import tensorflow.compat.v1 as tf
+    return tf.get_default_graph()._attr_scope({name: tf.AttrValue(i=number)})
+
+
 def tpu_ops_modules() -> tuple[Any, Any]:
     """Returns the handwritten and the generated module of operations of a TPU.
 

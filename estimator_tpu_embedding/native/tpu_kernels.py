@@ -8,7 +8,9 @@ tables by these operations can be executed without a TPU, in one process.
 from __future__ import annotations
 
 import ctypes
+from typing import Any
 
+from .. import _tf
 from ..errors import Problem, UnsupportedError
 from . import library
 
@@ -16,11 +18,10 @@ from . import library
 def register() -> None:
     """Gives TensorFlow the kernels, for the rest of this process; a second call changes nothing.
 
-    The engine is that of the process. ConfigureDistributedTPU makes it, and computes once more
-    from the values that are loaded then. All hosts of its config are in this process. Cores are
-    numbered through all of them: in `device_ordinal` where ids are enqueued, and in the attribute
-    `_ete_core` of RecvTPUEmbeddingActivations and SendTPUEmbeddingGradients, which one core does
-    not need. In a graph, what sends gradients must run after what receives activations.
+    The engine is that of the process. ConfigureDistributedTPU makes it, with tables of zeros, in
+    place of one before. All hosts of its config are in this process. Cores are numbered through
+    all of them: in `device_ordinal` where ids are enqueued, and by `on_core`. In a graph, what
+    sends gradients must run after what receives activations.
 
     Raises:
       UnsupportedError: if the library cannot be used, or this TensorFlow may have such kernels.
@@ -35,3 +36,14 @@ def register() -> None:
         raise UnsupportedError(Problem(
             'E941', 'kernels of a TPU\'s operations', 'this TensorFlow must have none of its own',
             f'{found} may have one', 'Run the graph on the TPU of this machine.'))
+
+
+def on_core(core: int) -> Any:
+    """Returns a context for the operations that receive and send in the place of a core's replica.
+
+    The attribute `_ete_core` tells the kernels. A system of one core does not need it.
+
+    Args:
+      core: its number among the cores of all hosts, >= 0.
+    """
+    return _tf.with_attribute('_ete_core', core)

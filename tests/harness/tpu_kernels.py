@@ -11,11 +11,6 @@ from estimator_tpu_embedding.native import tpu_kernels
 from estimator_tpu_embedding.proto.codec import plan_to_config
 
 
-def at_core(core):
-    """What builds operations of a core in a scope with the attribute that says so."""
-    return tf.get_default_graph()._attr_scope({'_ete_core': tf.AttrValue(i=core)})
-
-
 class Backend:
     """Has what the conformance suite uses of `hosts.backend.Backend`."""
 
@@ -63,7 +58,7 @@ class Backend:
 
     def lookup(self, *, core):
         step = tf.identity(self._step)
-        with at_core(core), tf.control_dependencies([step]):
+        with tpu_kernels.on_core(core), tf.control_dependencies([step]):
             activations = tpu_ops.receive(self.plan, self._config)
         return activations, LookupReceipt(step, (), activations)
 
@@ -71,7 +66,8 @@ class Backend:
         """Returns that no gradients were refused: the kernels fail instead."""
         sent = []
         for core, (receipt, own) in enumerate(zip(receipts, gradients)):
-            with at_core(core), tf.control_dependencies(list(receipt.activations.values())):
+            with tpu_kernels.on_core(core), tf.control_dependencies(
+                    list(receipt.activations.values())):
                 sent.append(tpu_ops.send(
                     self.plan, [own[feature.name] for feature in self.plan.features],
                     receipt.step, self._config))

@@ -93,12 +93,20 @@ void refuse_configs() {
   refused("names must differ", config(1).text(1, table("sgd", sgd(1))));
   refused("\"other\": its learning rate", config(1).text(1, table("other", sgd(NAN))));
   refused("\"other\": its learning rate", config(1).text(1, table("other", sgd(-1))));
-  refused("\"other\": its optimizer", config(1).text(1, table("other", Writer().text(12, ""))),
+  refused("one of the ten", config(1).text(1, table("other", Writer().text(12, ""))),
           Code::kUnimplemented);
+  refused("one optimizer, got two", config(1).text(1, table("other", adam().text(4, ""))));
+  refused("must have an optimizer", config(1).text(1, table("other", Writer())));
+  refused("must be accumulated", config(1).text(1, table("other", sgd(1).integer(17, 2).text(
+      7, Writer().text(1, Writer().real(1, -1.0f).bytes()).bytes()))));
+  refused("describe features", config(1).integer(3, 4), Code::kUnimplemented);
+  refused("got field 11", config(1).text(11, ""), Code::kUnimplemented);
+  refused("table_id must be from 0 to 1", config(1).text(
+      10, Writer().integer(2, 2).integer(3, 1).bytes()));
   refused("length of its name", config(1).text(1, table("", sgd(1))));
   refused("length of its name", config(1).text(1, table(std::string(1001, 'x'), sgd(1))));
   refused("num_tensor_cores", config(0));
-  refused("num_tensor_cores", config(257));
+  refused("num_tensor_cores", config(1025));
   refused("num_hosts", config(3).integer(4, 2));
   refused("mode", config(1).integer(2, 3));
   refused("pipeline", config(1).integer(7, 1), Code::kUnimplemented);
@@ -108,7 +116,7 @@ void refuse_configs() {
   refused("extent of input_shape", config(1).text(10, Writer().integer(3, UINT64_MAX).bytes()));
   refused("clipping limit", config(1).text(1, table("other", adam().text(
       7, Writer().text(2, Writer().real(1, INFINITY).bytes()).bytes()))));
-  refused("must be finite", config(1).text(1, table("other", Writer(sgd(1)).text(26, ""))));
+  refused("must be finite", config(1).text(1, table("other", Writer().text(26, ""))));
   refused("ends behind the end", Writer().varint(10).varint(UINT64_MAX));
   refused("more than 64 bits", Writer().raw(std::string(11, '\xff')));
 }
@@ -135,7 +143,7 @@ void read_anything(Random& random) {
 void place_ids(Random& random) {
   for (int round = 0; round < 20000; ++round) {
     const std::vector<int64_t> shape =
-        round % 2 ? std::vector<int64_t>{3} : std::vector<int64_t>{3, 2};
+        round % 2 ? std::vector<int64_t>{3, 1} : std::vector<int64_t>{3, 2, 1};
     ete::TpuIdsInput input;
     const int64_t ids = between(random, 0, 6), columns = between(random, 0, 3);
     for (int64_t i = 0; i < ids; ++i) input.ids.push_back(between(random, -1, 7));
@@ -150,7 +158,7 @@ void place_ids(Random& random) {
                                round % 7 ? "mean" : "sum");
       const ete::FeatureIds found = placed.ids();
       for (size_t i = 0; i < found.count; ++i) {
-        CHECK(found.samples[i] >= 0 && found.samples[i] < 6, "");
+        CHECK(found.samples[i] >= (i ? found.samples[i - 1] : 0) && found.samples[i] < 6, "");
       }
     });
   }
@@ -164,15 +172,15 @@ void train_in_threads() {
   const auto run = [&](int core) {
     const int32_t samples[] = {0};
     const int64_t ids[] = {0};
+    const float weights[] = {1};
     for (int step = 0; step < kSteps; ++step) {
-      system.enqueue(core, {{nullptr, nullptr, nullptr, 0}, {samples, ids, nullptr, 1}}, {0, 0},
-                     true);
+      system.enqueue(core, {{nullptr, nullptr, weights, 0}, {samples, ids, weights, 1}}, true);
       const auto batch = system.next(core);
       std::vector<float> adam(6), sgd(12);
       system.engine().lookup(batch->words.as<uint32_t>(), batch->count,
                              {adam.data(), sgd.data()});
       CHECK(sgd[0] == static_cast<float>(-kCores * step), std::to_string(sgd[0]));
-      system.send(core, {{zeros.data(), ones.data()}, nullptr}, {});
+      system.send(core, {{zeros.data(), ones.data()}, {}, nullptr});
     }
   };
   std::vector<std::thread> threads;
@@ -182,8 +190,17 @@ void train_in_threads() {
 
 void end_waits() {
   ete::TpuSystem impatient(config(1).bytes(), std::chrono::milliseconds(10));
-  check_refused(Code::kDeadlineExceeded, "Core 0 waited 10 ms for a batch",
+  check_refused(Code::kDeadlineExceeded, "Core 0: no batch came within 10 ms",
                 [&] { impatient.next(0); });
+  const float weights[] = {1};
+  const std::vector<ete::FeatureIds> nothing(2, {nullptr, nullptr, weights, 0});
+  for (int batch = 0; batch < 2; ++batch) impatient.enqueue(0, nothing, true);
+  check_refused(Code::kDeadlineExceeded, "its queue is full",
+                [&] { impatient.enqueue(0, nothing, true); });
+  impatient.next(0);
+  check_refused(Code::kDeadlineExceeded, "the step before, which is over now",
+                [&] { impatient.next(0); });
+  impatient.next(0);
   ete::TpuSystem system(config(1).bytes());
   std::thread closer([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));

@@ -50,14 +50,15 @@ def load(rows, **kwargs):
 
 
 def arbitrary(where, ids, *, of_path=((0, 3), ()), weights=(), path_weights=(), mode='unspecified',
-              combiners=('sum', 'sum'), core=0):
+              combiners=('sum', 'sum'), core=0, kind=tf.int64, kind_of_weights=tf.float32):
     """Enqueues for `f`, and for `path`."""
-    wheres = [np.array(one, np.int64).reshape(shape) for one, shape in (
-        (where, np.shape(where)), (of_path[0] if of_path[1] else (), (-1, LENGTH)))]
+    wheres = [(where, np.shape(where)), (of_path[0] if of_path[1] else (), (-1, LENGTH))]
     return tf.raw_ops.EnqueueTPUEmbeddingArbitraryTensorBatch(
-        sample_indices_or_row_splits=wheres,
-        embedding_indices=[np.array(ids, np.int64), np.array(of_path[1], np.int64)],
-        aggregation_weights=[np.array(one, np.float32) for one in (weights, path_weights)],
+        sample_indices_or_row_splits=[tf.constant(np.reshape(one, shape), kind)
+                                      for one, shape in wheres],
+        embedding_indices=[tf.constant(one, kind) for one in (ids, of_path[1])],
+        aggregation_weights=[tf.constant(one, kind_of_weights)
+                             for one in (weights, path_weights)],
         mode_override=mode, device_ordinal=core, combiners=combiners)
 
 
@@ -73,40 +74,44 @@ def send(*gradients):
 ZEROS = np.zeros([SAMPLES, 1]), np.zeros([SAMPLES, LENGTH, 1])
 
 
+@pytest.mark.parametrize('kinds', [{}, {'kind': tf.int32, 'kind_of_weights': tf.float64}])
 @pytest.mark.parametrize('where, ids, weights, combiner, found', [
     ([[0, 0], [0, 1], [1, 0]], [1, 2, 3], [], 'sum', [110, 1000]),
     ([[0, 0], [0, 1]], [1, 2], [], 'mean', [55, 0]),
     ([[0, 0], [0, 1]], [1, 2], [1, 3], 'mean', [77.5, 0]),
     ([[0, 0], [0, 1]], [1, 2], [3, 4], 'sqrtn', [86, 0]),
     ([0, 2, 2], [1, 2], [], 'sum', [110, 0]), ([], [3, 1], [], 'mean', [1000, 10]),
+    ([[1, 0], [0, 0]], [1, 2], [1, 3], 'sum', [300, 10]),
     ([], [], [], 'sum', [0, 0]), (np.zeros([0, 2]), [], [], 'sqrtn', [0, 0])])
 def test_ids_come_with_indices_or_row_splits_or_one_for_each_sample(
-        session, where, ids, weights, combiner, found):
+        session, where, ids, weights, combiner, found, kinds):
     session.run(arbitrary(where, ids, weights=weights, combiners=[combiner, 'sum'],
-                          mode='inference'))
+                          mode='inference', **kinds))
     activations, path = session.run(receive())
     assert activations.tolist() == [[one] for one in found]
     assert path.shape == (SAMPLES, LENGTH, 1)
 
 
-def test_a_sequence_keeps_its_places(session):
-    session.run(arbitrary([], [], of_path=([[0, 2, 0], [1, 0, 0]], [1, 2]), mode='inference'))
+def test_a_sequence_keeps_its_places_and_is_cut(session):
+    session.run(arbitrary([], [], of_path=([[0, 2, 0], [0, 3, 0], [1, 0, 0]], [1, 3, 2]),
+                          mode='inference'))
     assert session.run(receive())[1][..., 0].tolist() == [[0, 0, 10], [100, 0, 0]]
 
 
 @pytest.mark.parametrize('build', [
     lambda **kwargs: tf.raw_ops.EnqueueTPUEmbeddingSparseTensorBatch(
-        sample_indices=[[[0, 0], [1, 0]], [[1, 2]]], **kwargs),
+        sample_indices=[[[0, 0], [1, 0]], [[1, 0], [1, 1], [1, 2], [1, 3]]], **kwargs),
     lambda **kwargs: tf.raw_ops.EnqueueTPUEmbeddingRaggedTensorBatch(
-        sample_splits=[[0, 1, 2], [0, 0, 0, 0, 0, 0, 1]], **kwargs)])
+        sample_splits=[[0, 1, 2], [0, 0, 4]], **kwargs)])
 def test_the_older_operations_enqueue_too(session, build):
     session.run(build(
-        embedding_indices=[[3, 1], [2]], aggregation_weights=[np.zeros([0], np.float32)] * 2,
+        embedding_indices=[[3, 1], [0, 1, 2, 3]],
+        aggregation_weights=[np.zeros([0], np.float32)] * 2,
         mode_override='inference', device_ordinal=0, table_ids=[0, 0], combiners=['sum', 'sum'],
         max_sequence_lengths=[0, LENGTH]))
     activations, path = session.run(receive())
     assert activations.tolist() == [[1000], [10]]
-    assert path[..., 0].tolist() == [[0, 0, 0], [0, 0, 100]]
+    assert path[..., 0].tolist() == [[0, 0, 0], [1, 10, 100]]
 
 
 @pytest.mark.parametrize('says, arguments', [
@@ -118,8 +123,7 @@ def test_the_older_operations_enqueue_too(session, build):
     ('"0".*row splits must be', ([0, 2, 1], [1])),
     ('"0".*an id for each of 2 samples, or none, got 1', ([], [1])),
     ('"0" of table "t".*from 0 to 3, got 4', ([[0, 0]], [4])),
-    ('"0" of table "t".*from 0 to 3, got -1', ([[0, 0]], [-1])),
-    ('"0".*sample', ([[1, 0], [0, 0]], [1, 1]))])
+    ('"0" of table "t".*from 0 to 3, got -1', ([[0, 0]], [-1]))])
 def test_ids_that_do_not_fit_are_refused_with_the_number_of_the_feature(session, says, arguments):
     with pytest.raises(WRONG, match=says):
         session.run(arbitrary(*arguments))
@@ -132,7 +136,7 @@ def test_ids_that_do_not_fit_are_refused_with_the_number_of_the_feature(session,
     ('core must be from 0 to 0, got 1', {'core': 1}, WRONG),
     ('mode_override must be.*"backward_pass_only"', {'mode': 'backward_pass_only'},
      tf.errors.UnimplementedError),
-    ('number 1 of an index must be from 0 to 2, got 3', {'of_path': ([[0, 3, 0]], [1])}, WRONG)])
+    ('number 1 of an index must be from 0 to 2, got -1', {'of_path': ([[0, -1, 0]], [1])}, WRONG)])
 def test_arguments_that_do_not_fit_are_refused(session, says, arguments, error):
     with pytest.raises(error, match=says):
         session.run(arbitrary([[0, 0]], [1], **arguments))

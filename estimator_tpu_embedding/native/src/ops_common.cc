@@ -1,5 +1,7 @@
 #include "ops_common.h"
 
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <new>
 #include <utility>
@@ -238,6 +240,14 @@ Tensor Context::wrap(int i, int type, const std::vector<int64_t>& shape, void* d
                              bytes_of(type, shape), free_owner, kept));
   set_output(i, tensor);
   return tensor;
+}
+
+void* symbol(const char* name) {
+  void* library = dlopen("libtensorflow_cc.so.2", RTLD_LAZY | RTLD_NOLOAD);
+  if (library == nullptr) return nullptr;
+  void* found = dlsym(library, name);
+  dlclose(library);
+  return found;
 }
 
 void Context::set_output(int i, const Tensor& tensor) {

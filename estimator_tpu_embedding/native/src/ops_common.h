@@ -129,6 +129,10 @@ class Context {
   TF_OpKernelContext* context_;
 };
 
+// A function of TensorFlow that is in another library, which is loaded but need not be visible;
+// null if there is none.
+void* symbol(const char* name);
+
 using ShapeFunction = void (*)(TF_ShapeInferenceContext*, TF_Status*);
 
 // An operation and its kernel. `inputs`, `outputs` and `attributes` have the form that

@@ -1,7 +1,5 @@
 // Registers all operations with TensorFlow when the library is loaded, and the kernels of a TPU's
 // operations when somebody asks for them.
-#include <dlfcn.h>
-
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -19,20 +17,14 @@ void report(const char* name, const TF_Status* status) {
 // Whether TensorFlow has a kernel of an operation: to register a second one ends the process.
 // `otherwise` is returned if TensorFlow does not say.
 bool has_kernel(const char* name, bool otherwise) {
-  // TensorFlow has the function in another library, which is loaded but need not be visible.
-  void* library = dlopen("libtensorflow_cc.so.2", RTLD_LAZY | RTLD_NOLOAD);
-  if (library == nullptr) return otherwise;
   const auto find = reinterpret_cast<TF_Buffer* (*)(const char*, TF_Status*)>(
-      dlsym(library, "TF_GetRegisteredKernelsForOp"));
-  const auto destroy = reinterpret_cast<void (*)(TF_Buffer*)>(dlsym(library, "TF_DeleteBuffer"));
-  bool found = otherwise;
-  if (find != nullptr) {
-    Status status;
-    TF_Buffer* kernels = find(name, status.get());
-    found = kernels != nullptr && kernels->length > 0;
-    if (kernels != nullptr && destroy != nullptr) destroy(kernels);
-  }
-  dlclose(library);
+      symbol("TF_GetRegisteredKernelsForOp"));
+  const auto destroy = reinterpret_cast<void (*)(TF_Buffer*)>(symbol("TF_DeleteBuffer"));
+  if (find == nullptr) return otherwise;
+  Status status;
+  TF_Buffer* kernels = find(name, status.get());
+  const bool found = kernels != nullptr && kernels->length > 0;
+  if (kernels != nullptr && destroy != nullptr) destroy(kernels);
   return found;
 }
 

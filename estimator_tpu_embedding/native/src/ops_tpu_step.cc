@@ -1,7 +1,5 @@
 // Kernels of the operations of every step of a TPU's embedding engine: three to enqueue ids, one to
 // receive activations, and one to send gradients. TensorFlow defines the operations.
-#include <dlfcn.h>
-
 #include <list>
 #include <string>
 #include <utility>
@@ -14,27 +12,23 @@
 namespace ete {
 namespace {
 
-// The content of a scalar string. TensorFlow has the functions in another library.
+// The content of a scalar string.
 std::string text_of(const Tensor& tensor) {
-  void* library = dlopen("libtensorflow_cc.so.2", RTLD_LAZY | RTLD_NOLOAD);
-  const auto data = reinterpret_cast<const char* (*)(const void*)>(
-      library ? dlsym(library, "TF_StringGetDataPointer") : nullptr);
-  const auto size = reinterpret_cast<size_t (*)(const void*)>(
-      library ? dlsym(library, "TF_StringGetSize") : nullptr);
-  std::string text;
-  if (data != nullptr && size != nullptr && tensor.type() == kTfString && tensor.elements() == 1) {
-    text.assign(data(tensor.data<char>()), size(tensor.data<char>()));
+  static const auto data =
+      reinterpret_cast<const char* (*)(const void*)>(symbol("TF_StringGetDataPointer"));
+  static const auto size = reinterpret_cast<size_t (*)(const void*)>(symbol("TF_StringGetSize"));
+  if (data == nullptr || size == nullptr || tensor.type() != kTfString || tensor.elements() != 1) {
+    return "";
   }
-  if (library != nullptr) dlclose(library);
-  return text;
+  return std::string(data(tensor.data<char>()), size(tensor.data<char>()));
 }
 
 bool trains(const Tensor& mode_override, bool by_config) {
   const std::string mode = text_of(mode_override);
   if (mode == "unspecified") return by_config;
-  if (mode == "training") return true;
+  if (mode == "train" || mode == "training") return true;  // Documents of TensorFlow have both.
   if (mode == "inference") return false;
-  throw Error(Code::kUnimplemented, "Input mode_override must be unspecified, training or "
+  throw Error(Code::kUnimplemented, "Input mode_override must be unspecified, train or "
                                     "inference, not \"" + mode + "\".");
 }
 
@@ -63,12 +57,22 @@ Tensor vector_of_ids(const Context& context, int i) {
   return ids;
 }
 
+// By feature the length of its sequences, or 0.
+std::vector<int64_t> lengths_of(const TpuConfig& config) {
+  std::vector<int64_t> lengths;
+  for (const auto& shape : config.shapes) lengths.push_back(shape.size() == 3 ? shape[1] : 0);
+  return lengths;
+}
+
 template <Where Form>
 class EnqueueKernel {
  public:
   explicit EnqueueKernel(const Attributes& attributes)
       : core_(attributes.number("device_ordinal")), combiners_(attributes.strings("combiners")) {
     if (attributes.has("table_ids")) tables_ = attributes.numbers("table_ids");
+    if (attributes.has("max_sequence_lengths")) {
+      lengths_ = attributes.numbers("max_sequence_lengths");
+    }
   }
 
   // Inputs are what says where ids are, by feature; then ids; then weights; then the mode.
@@ -79,14 +83,15 @@ class EnqueueKernel {
     const int count = static_cast<int>(features);
     if (context.inputs() != 3 * count + 1 ||
         (!combiners_.empty() && combiners_.size() != features) ||
-        (!tables_.empty() && tables_ != config.numbers.feature_tables)) {
+        (!tables_.empty() && tables_ != config.numbers.feature_tables) ||
+        (!lengths_.empty() && lengths_ != lengths_of(config))) {
       throw Error(Code::kInvalidArgument,
                   "The ids must be those of the " + std::to_string(features) +
-                      " features of the config, in its order, with their tables and combiners.");
+                      " features of the config, in its order, with their tables, lengths and "
+                      "combiners.");
     }
     std::list<TpuIds> kept;
     std::vector<FeatureIds> ids;
-    std::vector<int64_t> weighted;
     for (int f = 0; f < count; ++f) {
       const size_t number = static_cast<size_t>(f);
       const Tensor where = context.input(f), values = vector_of_ids(context, count + f);
@@ -96,16 +101,15 @@ class EnqueueKernel {
                                     reals(context.input(2 * count + f))},
                         combiners_.empty() ? "sum" : combiners_[number]);
       ids.push_back(kept.back().ids());
-      weighted.push_back(kept.back().weighted());
     }
     const bool training = trains(context.input(3 * count), config.trains);
-    system->enqueue(core_ < 0 && config.cores == 1 ? 0 : core_, ids, weighted, training);
+    system->enqueue(core_, ids, training);
   }
 
  private:
   const int64_t core_;  // Among those of all hosts, as all of them are in this process.
   const std::vector<std::string> combiners_;
-  std::vector<int64_t> tables_;
+  std::vector<int64_t> tables_, lengths_;
 };
 
 // The core that receives and sends. In a replica of a TPU that is the core that executes it; here
@@ -119,11 +123,6 @@ class ForCore {
         config_(attributes.text("config")) {}
 
  protected:
-  int64_t core(const TpuSystem& system) const {
-    system.require_config(config_);
-    return core_ < 0 && system.config().cores == 1 ? 0 : core_;
-  }
-
   const int64_t core_;
   const std::string config_;
 };
@@ -134,21 +133,18 @@ class ReceiveKernel : ForCore {
 
   void compute(Context& context) {
     const std::shared_ptr<TpuSystem> system = TpuSystem::current();
-    const Layout& layout = system->engine().layout();
-    if (static_cast<size_t>(context.outputs()) != layout.features.size()) {
+    system->require_config(config_);
+    const auto& shapes = system->config().shapes;
+    if (static_cast<size_t>(context.outputs()) != shapes.size()) {
       throw Error(Code::kInvalidArgument, "Attribute num_outputs must be " +
-                                              std::to_string(layout.features.size()) + ", not " +
+                                              std::to_string(shapes.size()) + ", not " +
                                               std::to_string(context.outputs()) + ".");
     }
-    const std::shared_ptr<const TpuSystem::Batch> batch = system->next(core(*system));
-    std::vector<Tensor> tensors;
+    const std::shared_ptr<const TpuSystem::Batch> batch = system->next(core_);
+    const std::vector<Tensor> tensors =
+        context.allocate_floats(shapes, system->engine().pool().scratch());
     std::vector<float*> activations;
-    for (const FeatureLayout& feature : layout.features) {
-      std::vector<int64_t> shape = system->config().shapes[tensors.size()];
-      shape.push_back(layout.tables[static_cast<size_t>(feature.table)].width);
-      tensors.push_back(context.allocate(static_cast<int>(tensors.size()), kTfFloat, shape));
-      activations.push_back(tensors.back().data<float>());
-    }
+    for (const Tensor& tensor : tensors) activations.push_back(tensor.data<float>());
     system->engine().lookup(batch->words.as<uint32_t>(), batch->count, activations);
   }
 };
@@ -160,38 +156,36 @@ class SendKernel : ForCore {
 
   void compute(Context& context) {
     const std::shared_ptr<TpuSystem> system = TpuSystem::current();
-    const Layout& layout = system->engine().layout();
-    const int features = static_cast<int>(layout.features.size());
+    system->require_config(config_);
+    const TpuConfig& config = system->config();
+    const int features = static_cast<int>(config.shapes.size());
     if (context.inputs() != features + rates_) {
       throw Error(Code::kInvalidArgument, "There must be a gradient for each of " +
                                               std::to_string(features) + " features.");
     }
     auto kept = std::make_shared<std::vector<Tensor>>();
     TpuSystem::Gradients gradients;
-    for (const FeatureLayout& feature : layout.features) {
-      const int i = static_cast<int>(kept->size());
+    for (int i = 0; i < features; ++i) {
+      const size_t f = static_cast<size_t>(i);
       kept->push_back(context.input(i, kTfFloat, "inputs"));
-      std::vector<int64_t> shape = system->config().shapes[static_cast<size_t>(i)];
-      shape.push_back(layout.tables[static_cast<size_t>(feature.table)].width);
-      if (kept->back().shape() != shape) {
-        throw Error(Code::kInvalidArgument, "Feature \"" + feature.name +
+      if (kept->back().shape() != config.shapes[f]) {
+        throw Error(Code::kInvalidArgument, "Feature \"" + config.numbers.feature_names[f] +
                                                 "\": its gradient must have the shape " +
-                                                shape_text(shape) + ", not " +
+                                                shape_text(config.shapes[f]) + ", not " +
                                                 shape_text(kept->back().shape()) + ".");
       }
       gradients.of_feature.push_back(kept->back().data<float>());
     }
     gradients.owner = std::move(kept);
-    std::vector<float> rates;
     for (int i = features; i < context.inputs(); ++i) {
       const Tensor rate = context.input(i, kTfFloat, "learning_rates");
       if (rate.elements() != 1) {
         throw Error(Code::kInvalidArgument, "Each of learning_rates must be a scalar, not " +
                                                 shape_text(rate.shape()) + ".");
       }
-      rates.push_back(*rate.data<float>());
+      gradients.rates.push_back(*rate.data<float>());
     }
-    system->send(core(*system), std::move(gradients), rates);
+    system->send(core_, std::move(gradients));
   }
 
  private:

@@ -11,7 +11,7 @@ constexpr size_t kMostBytes = size_t{8} << 20;  // As in proto/reading.py.
 constexpr size_t kMostTables = 10000, kMostFeatures = 100000, kLongestName = 1000;
 constexpr size_t kMostExtents = 8;
 constexpr int64_t kMostRows = std::numeric_limits<int32_t>::max(), kWidest = 1 << 16;
-constexpr int64_t kMostHosts = 4096, kMostCoresPerHost = 256;
+constexpr int64_t kMostHosts = 64, kMostCores = 1024;  // All are in this process.
 
 constexpr int64_t kInference = 1, kTraining = 2;  // Of TPUEmbeddingConfiguration.Mode.
 
@@ -21,18 +21,27 @@ void require_fewer(const char* what, size_t most, size_t number) {
   }
 }
 
+// What counted features before a config described them.
+void refuse_feature_counts(const Field& field) {
+  if (field.integer() != 0) {
+    refuse_config("config", "it must describe features, by feature_descriptor",
+                  "a number of features or samples for each table", Code::kUnimplemented);
+  }
+}
+
 void read_table(Bytes bytes, TpuConfig* config) {
   LayoutNumbers& numbers = config->numbers;
   require_fewer("tables", kMostTables, numbers.table_names.size());
   std::string name;
   int64_t rows = 0, width = 0;
-  Bytes parameters;
+  std::string parameters;  // Those of a field that is repeated are merged, as protobuf does.
   Message message(bytes);
   for (Field field; message.next(&field);) {
     if (field.number == 1) name = field.bytes().text();
     if (field.number == 2) rows = field.integer();
     if (field.number == 3) width = field.integer();
-    if (field.number == 5) parameters = field.bytes();
+    if (field.number == 4) refuse_feature_counts(field);
+    if (field.number == 5) parameters += field.bytes().text();
   }
   const size_t number = numbers.table_names.size();
   bounded("table " + std::to_string(number), "the length of its name", 1,
@@ -42,7 +51,7 @@ void read_table(Bytes bytes, TpuConfig* config) {
   numbers.table_rows.push_back(bounded(where, "vocabulary_size", 1, rows, kMostRows));
   numbers.table_widths.push_back(bounded(where, "dimension", 1, width, kWidest));
   numbers.table_combiners.push_back(kSum);
-  const TpuTable table = TpuTable::read(where, parameters);
+  const TpuTable table = TpuTable::read(where, {parameters.data(), parameters.size()});
   numbers.table_rules.push_back(tpu_algorithm(table.algorithm).rule);
   numbers.slot_counts.push_back(tpu_algorithm(table.algorithm).slots);
   numbers.table_options.insert(numbers.table_options.end(), table.options,
@@ -86,7 +95,7 @@ void read_feature(Bytes bytes, TpuConfig* config) {
   numbers.feature_names.push_back(name);
   numbers.feature_tables.push_back(table);
   numbers.feature_samples.push_back(samples);
-  numbers.feature_weighted.push_back(0);
+  numbers.feature_weighted.push_back(1);
   config->shapes.push_back(std::move(shape));
 }
 
@@ -114,6 +123,9 @@ TpuConfig TpuConfig::read(const std::string& bytes) {
       case 2:
         mode = field.integer();
         break;
+      case 3:
+        refuse_feature_counts(field);
+        break;
       case 4:
         hosts = field.integer();
         break;
@@ -130,13 +142,18 @@ TpuConfig TpuConfig::read(const std::string& bytes) {
                         Code::kUnimplemented);
         }
         break;
+      case 9:  // Where to write statistics.
+        break;
       case 10:
         read_feature(field.bytes(), &config);
         break;
+      default:
+        refuse_config("config", "it must have the fields of TensorFlow 2.15's TF1 API alone",
+                      "field " + std::to_string(field.number), Code::kUnimplemented);
     }
   }
   config.numbers.num_hosts = bounded("config", "num_hosts", 1, hosts, kMostHosts);
-  bounded("config", "num_tensor_cores", 1, config.cores, hosts * kMostCoresPerHost);
+  bounded("config", "num_tensor_cores", 1, config.cores, kMostCores);
   if (config.cores % hosts != 0) {
     refuse_config("num_hosts",
                   "it must divide num_tensor_cores, " + std::to_string(config.cores),
@@ -145,6 +162,13 @@ TpuConfig TpuConfig::read(const std::string& bytes) {
   bounded("config", "mode", kInference, mode, kTraining);
   config.trains = mode == kTraining;
   require_different(config.numbers.table_names);
+  const LayoutNumbers& numbers = config.numbers;
+  for (size_t f = 0; f < config.shapes.size(); ++f) {
+    const int64_t table = numbers.feature_tables[f];
+    config.shapes[f].push_back(numbers.table_widths[static_cast<size_t>(bounded(
+        "feature " + numbers.feature_names[f], "table_id", 0, table,
+        static_cast<int64_t>(config.tables.size()) - 1))]);
+  }
   return config;
 }
 

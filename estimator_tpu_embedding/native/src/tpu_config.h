@@ -12,14 +12,15 @@
 namespace ete {
 
 struct TpuConfig {
-  LayoutNumbers numbers;  // Each table has the combiner kSum, and no feature has weights.
+  LayoutNumbers numbers;  // Each table has the combiner kSum, and each feature has weights.
   std::vector<TpuTable> tables;
-  std::vector<std::vector<int64_t>> shapes;  // By feature: of its samples on a core.
+  std::vector<std::vector<int64_t>> shapes;  // By feature: of its activations on a core.
   int64_t cores;                             // Of all hosts.
   bool trains;
 
   // Throws Error kInvalidArgument, which names the part, for what is no such message or has sizes
-  // beyond those of core/limits.py, and kUnimplemented for what these kernels do not compute.
+  // beyond those of core/limits.py (fewer hosts and cores), and kUnimplemented for what these
+  // kernels do not compute.
   static TpuConfig read(const std::string& bytes);
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <numeric>
+#include <type_traits>
 #include <utility>
 
 #include "error.h"
@@ -10,6 +11,8 @@
 
 namespace ete {
 namespace {
+
+constexpr int32_t kCut = -1;
 
 std::string text_of(const std::vector<int64_t>& shape) {
   std::string text = "[";
@@ -21,35 +24,33 @@ std::string text_of(const std::vector<int64_t>& shape) {
 
 TpuIds::TpuIds(const std::string& feature, const std::vector<int64_t>& shape, Where form,
                TpuIdsInput input, const std::string& combiner)
-    : feature_(feature), ids_(std::move(input.ids)), weights_(std::move(input.weights)) {
+    : feature_(feature),
+      shape_(shape.begin(), shape.end() - 1),
+      ids_(std::move(input.ids)),
+      weights_(std::move(input.weights)) {
   const std::vector<int64_t>& extents = input.where_shape;
-  const int64_t samples =
-      std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<int64_t>());
-  if (form == Where::kArbitrary && extents == std::vector<int64_t>{0}) {
-    by_number(samples);
-  } else if (form != Where::kIndices && extents.size() == 1) {
-    by_split(samples, input.where);
-  } else if (form != Where::kSplits) {
-    by_index(shape, form, input);
-  } else {
-    refuse("its row splits must be a vector", text_of(extents));
-  }
-  if (!weights_.empty() && weights_.size() != ids_.size()) {
+  if (weights_.empty()) weights_.assign(ids_.size(), 1.0f);
+  if (weights_.size() != ids_.size()) {
     refuse("there must be a weight for each of " + std::to_string(ids_.size()) + " ids, or none",
            std::to_string(weights_.size()));
   }
+  samples_.resize(ids_.size());
+  if (form == Where::kArbitrary && extents == std::vector<int64_t>{0}) {
+    by_number(std::accumulate(shape_.begin(), shape_.end(), int64_t{1},
+                              std::multiplies<int64_t>()));
+  } else if (form != Where::kIndices && extents.size() == 1) {
+    by_split(input.where);
+  } else if (form != Where::kSplits) {
+    by_index(form, input);
+  } else {
+    refuse("its row splits must be a vector", text_of(extents));
+  }
+  order();
   const int number = combiner == "mean" ? kMean : combiner == "sqrtn" ? kSqrtn : kSum;
   if (number == kSum && combiner != "sum") {
     refuse("its combiner must be sum, mean or sqrtn", combiner);
   }
-  weighted_ = number != kSum || !weights_.empty();
   if (number != kSum) share_out(number);
-}
-
-FeatureIds TpuIds::ids() const {
-  static const float nothing = 0;  // Null would mean that there are no weights.
-  const float* weights = weights_.empty() ? &nothing : weights_.data();
-  return {samples_.data(), ids_.data(), weighted_ ? weights : nullptr, ids_.size()};
 }
 
 void TpuIds::refuse(const std::string& rule, const std::string& got) const {
@@ -62,13 +63,12 @@ void TpuIds::by_number(int64_t samples) {
     refuse("without indices there must be an id for each of " + std::to_string(samples) +
                " samples, or none", std::to_string(ids_.size()));
   }
-  samples_.resize(ids_.size());
   std::iota(samples_.begin(), samples_.end(), 0);
 }
 
-void TpuIds::by_index(const std::vector<int64_t>& shape, Where form, const TpuIdsInput& input) {
+void TpuIds::by_index(Where form, const TpuIdsInput& input) {
   const std::vector<int64_t>& extents = input.where_shape;
-  const int64_t used = static_cast<int64_t>(shape.size());
+  const int64_t used = static_cast<int64_t>(shape_.size());
   const int64_t columns = extents.size() == 2 ? extents[1] : extents.size() == 1 ? 1 : 0;
   const bool fits = form == Where::kArbitrary
                         ? columns == used + 1
@@ -78,33 +78,66 @@ void TpuIds::by_index(const std::vector<int64_t>& shape, Where form, const TpuId
                " numbers for each of " + std::to_string(ids_.size()) + " ids", text_of(extents));
   }
   for (size_t i = 0; i < ids_.size(); ++i) {
-    const int64_t* const row = input.where.data() + i * static_cast<size_t>(columns);
-    int64_t sample = 0;
-    for (size_t column = 0; column < shape.size(); ++column) {
-      if (row[column] < 0 || row[column] >= shape[column]) {
-        refuse("number " + std::to_string(column) + " of an index must be from 0 to " +
-                   std::to_string(shape[column] - 1), std::to_string(row[column]));
-      }
-      sample = sample * shape[column] + row[column];
-    }
-    samples_.push_back(static_cast<int32_t>(sample));
+    place(i, input.where.data() + i * static_cast<size_t>(columns));
   }
 }
 
-void TpuIds::by_split(int64_t samples, const std::vector<int64_t>& where) {
-  if (static_cast<int64_t>(where.size()) != samples + 1 || where.front() != 0 ||
+void TpuIds::by_split(const std::vector<int64_t>& where) {
+  if (static_cast<int64_t>(where.size()) != shape_[0] + 1 || where.front() != 0 ||
       where.back() != static_cast<int64_t>(ids_.size()) ||
-      !std::is_sorted(where.begin(), where.end())) {
-    refuse("its row splits must be " + std::to_string(samples + 1) + " ascending numbers from 0 "
-               "to " + std::to_string(ids_.size()), std::to_string(where.size()) + " numbers");
+      !std::is_sorted(where.begin(), where.end()) || shape_.size() > 2) {
+    refuse("its row splits must be " + std::to_string(shape_[0] + 1) + " ascending numbers from "
+               "0 to " + std::to_string(ids_.size()), std::to_string(where.size()) + " numbers");
   }
-  for (size_t sample = 0; sample + 1 < where.size(); ++sample) {
-    samples_.resize(static_cast<size_t>(where[sample + 1]), static_cast<int32_t>(sample));
+  for (int64_t row = 0; row < shape_[0]; ++row) {
+    const int64_t begin = where[static_cast<size_t>(row)];
+    for (int64_t i = begin; i < where[static_cast<size_t>(row) + 1]; ++i) {
+      const int64_t index[] = {row, i - begin};
+      place(static_cast<size_t>(i), index);
+    }
   }
+}
+
+void TpuIds::place(size_t i, const int64_t* index) {
+  int64_t sample = 0;
+  for (size_t column = 0; column < shape_.size(); ++column) {
+    const bool is_cut = column > 0 && index[column] >= shape_[column];
+    if (index[column] < 0 || (column == 0 && index[column] >= shape_[column])) {
+      refuse("number " + std::to_string(column) + " of an index must be from 0 to " +
+                 std::to_string(shape_[column] - 1), std::to_string(index[column]));
+    }
+    if (is_cut || sample == kCut) {
+      sample = kCut;
+    } else {
+      sample = sample * shape_[column] + index[column];
+    }
+  }
+  samples_[i] = static_cast<int32_t>(sample);
+}
+
+// Ids may come in any order, and those that are cut leave.
+void TpuIds::order() {
+  if (std::is_sorted(samples_.begin(), samples_.end()) &&
+      (samples_.empty() || samples_.front() != kCut)) {
+    return;
+  }
+  std::vector<size_t> places;
+  for (size_t i = 0; i < samples_.size(); ++i) {
+    if (samples_[i] != kCut) places.push_back(i);
+  }
+  std::stable_sort(places.begin(), places.end(),
+                   [&](size_t a, size_t b) { return samples_[a] < samples_[b]; });
+  const auto arrange = [&](auto& values) {
+    std::remove_reference_t<decltype(values)> arranged;
+    for (const size_t i : places) arranged.push_back(values[i]);
+    values = std::move(arranged);
+  };
+  arrange(ids_);
+  arrange(weights_);
+  arrange(samples_);
 }
 
 void TpuIds::share_out(int combiner) {
-  if (weights_.empty()) weights_.assign(ids_.size(), 1.0f);
   for (size_t begin = 0, end; begin < ids_.size(); begin = end) {
     float sum = 0.0f;
     for (end = begin; end < ids_.size() && samples_[end] == samples_[begin]; ++end) {

@@ -15,10 +15,14 @@ constexpr int64_t kMostTags = 10000, kMost32 = std::numeric_limits<int32_t>::max
 // The number that somebody wrote, of which the message has a float: 0.999, not 0.9990000129. So
 // 1 - 0.999 is what the other engines compute from it.
 double written(float value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.7g", static_cast<double>(value));
-  const double number = std::strtod(text, nullptr);
-  return static_cast<float>(number) == value ? number : static_cast<double>(value);
+  double number = 0;
+  for (int digits = 6; digits <= 9; ++digits) {  // Nine are always enough.
+    char text[32];
+    std::snprintf(text, sizeof text, "%.*g", digits, static_cast<double>(value));
+    number = std::strtod(text, nullptr);
+    if (static_cast<float>(number) == value) break;
+  }
+  return number;
 }
 
 double used(Use use, double value) {
@@ -93,11 +97,16 @@ void read_grid(const std::string& where, Bytes bytes, Grid* grid) {
                                 (written(upper) - written(lower)) / steps)};
 }
 
-// Reads the field if it is the message of an optimizer.
+// Reads the message of an optimizer, of whose fields all integers are flags.
 void read_algorithm(const std::string& where, const Field& field, TpuTable* table) {
   size_t number = 0;
   while (number < kTpuAlgorithms && tpu_algorithm(number).field != field.number) ++number;
-  if (number == kTpuAlgorithms) return;
+  if (number == kTpuAlgorithms) {
+    refuse_config(where, "its optimizer must be one of the ten of TensorFlow 2.15's TPUEmbedding",
+                  "field " + std::to_string(field.number) + " of its parameters",
+                  Code::kUnimplemented);
+  }
+  if (table->algorithm != kTpuAlgorithms) refuse_config(where, "it must have one optimizer", "two");
   const TpuAlgorithm& algorithm = tpu_algorithm(number);
   std::map<uint64_t, double> values;
   Message message(field.bytes());
@@ -179,13 +188,19 @@ TpuTable TpuTable::read(const std::string& where, Bytes parameters) {
       case 27:
         read_grid(where, field.bytes(), &table.grid);
         break;
+      case 18:  // How the hardware stores rows.
+      case 28:
+        break;
       default:
         read_algorithm(where, field, &table);
     }
   }
-  if (table.algorithm == kTpuAlgorithms) {
-    refuse_config(where, "its optimizer must be one of those with operations to load it",
-                  "another or none", Code::kUnimplemented);
+  if (table.algorithm == kTpuAlgorithms) refuse_config(where, "it must have an optimizer", "none");
+  if (options[kAccumulate] == 0 && (options[kUpdatesAllRows] != 0 ||
+                                    options[kLowestGradient] > -infinity ||
+                                    options[kHighestGradient] < infinity)) {
+    refuse_config(where, "gradients must be accumulated to be clipped, or to update all rows",
+                  "gradient_accumulation_status DISABLED");
   }
   if (!(table.rate >= 0 && std::isfinite(table.rate))) {
     refuse_config(where, "its learning rate must be dynamic, or a finite number >= 0",

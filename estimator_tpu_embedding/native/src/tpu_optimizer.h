@@ -41,8 +41,9 @@ struct TpuTable {
   float options[kOptions] = {};
   Grid grid;
 
-  // Reads the parameters of a table, which `where` names. Throws Error kInvalidArgument for what
-  // is no such message, and kUnimplemented for an optimizer without operations to load it.
+  // Reads the parameters of a table, which `where` names. Numbers must be finite, and otherwise may
+  // be any. Throws Error kInvalidArgument for what is no such message, and kUnimplemented for an
+  // optimizer that is none of kTpuAlgorithms.
   static TpuTable read(const std::string& where, Bytes parameters);
 };
 

@@ -31,9 +31,10 @@ void replace(std::shared_ptr<TpuSystem> next) {
 
 }  // namespace
 
-TpuSystem::TpuSystem(const std::string& bytes, std::chrono::milliseconds patience)
+TpuSystem::TpuSystem(const std::string& bytes, TpuConfig config,
+                     std::chrono::milliseconds patience)
     : bytes_(bytes),
-      config_(TpuConfig::read(bytes)),
+      config_(std::move(config)),
       patience_(patience),
       engine_(Layout::make(config_.numbers), 0),
       cores_(static_cast<size_t>(config_.cores)) {}
@@ -72,44 +73,45 @@ int64_t TpuSystem::part(const std::string& table, size_t algorithm, int64_t host
 }
 
 TpuSystem::Core& TpuSystem::core(int64_t number) {
+  if (number == -1 && config_.cores == 1) number = 0;
   if (number < 0 || number >= config_.cores) {
-    throw Error(Code::kInvalidArgument, "The core must be from 0 to " +
-                                            std::to_string(config_.cores - 1) + ", got " +
-                                            std::to_string(number) + ".");
+    throw Error(Code::kInvalidArgument,
+                "The core must be from 0 to " + std::to_string(config_.cores - 1) + ", got " +
+                    std::to_string(number) +
+                    ". The attribute device_ordinal says it, or _ete_core.");
   }
   return cores_[static_cast<size_t>(number)];
 }
 
-void TpuSystem::wait(std::unique_lock<std::mutex>& lock, int64_t core, const char* what,
-                     const std::function<bool()>& ready) {
+bool TpuSystem::wait(std::unique_lock<std::mutex>& lock, const std::function<bool()>& ready) {
   const bool done = changed_.wait_until(lock, std::chrono::steady_clock::now() + patience_,
                                         [&] { return closed_ || ready(); });
   if (closed_) {
     throw Error(Code::kCancelled,
                 "The embedding engine was shut down or configured anew meanwhile.");
   }
-  if (!done) {
-    throw Error(Code::kDeadlineExceeded,
-                "Core " + std::to_string(core) + " waited " + std::to_string(patience_.count()) +
-                    " ms for " + what + ". An operation that waits keeps a thread: a session needs "
-                    "more inter_op threads than cores.");
-  }
+  return done;
 }
 
-void TpuSystem::enqueue(int64_t number, const std::vector<FeatureIds>& features,
-                        const std::vector<int64_t>& weighted, bool trains) {
+void TpuSystem::refuse_wait(const Core& core, const std::string& what) const {
+  throw Error(Code::kDeadlineExceeded, "Core " + std::to_string(&core - cores_.data()) + ": " +
+                                           what + " within " +
+                                           std::to_string(patience_.count()) + " ms.");
+}
+
+void TpuSystem::enqueue(int64_t number, const std::vector<FeatureIds>& features, bool trains) {
   Core& of_core = core(number);
   if (trains && !config_.trains) {
     throw Error(Code::kInvalidArgument, "The mode of the config is not TRAINING.");
   }
-  const Layout& layout = engine_.layouts().with(weighted);
-  const size_t bound = group_bound(layout, features);
+  const size_t bound = group_bound(engine_.layout(), features);
   auto batch = std::make_shared<Batch>(Batch{
       engine_.pool().scratch()->borrow(bound * sizeof(uint32_t), "a batch"), bound, trains});
-  group(layout, features, engine_.pool(), batch->words.as<uint32_t>(), bound);
+  group(engine_.layout(), features, engine_.pool(), batch->words.as<uint32_t>(), bound);
   std::unique_lock<std::mutex> lock(mutex_);
-  wait(lock, number, "room in its queue, which is full",
-       [&] { return of_core.waiting.size() < kTpuQueue; });
+  if (!wait(lock, [&] { return of_core.waiting.size() < kTpuQueue; })) {
+    refuse_wait(of_core, "its queue is full, and nothing was taken from it");
+  }
   of_core.waiting.push_back(std::move(batch));
   changed_.notify_all();
 }
@@ -117,9 +119,11 @@ void TpuSystem::enqueue(int64_t number, const std::vector<FeatureIds>& features,
 std::shared_ptr<const TpuSystem::Batch> TpuSystem::next(int64_t number) {
   Core& of_core = core(number);
   std::unique_lock<std::mutex> lock(mutex_);
-  wait(lock, number, "the gradients of the step before",
-       [&] { return of_core.looked_up == nullptr; });
-  wait(lock, number, "a batch", [&] { return !of_core.waiting.empty(); });
+  if (!wait(lock, [&] { return of_core.looked_up == nullptr && !of_core.waiting.empty(); })) {
+    if (of_core.looked_up == nullptr) refuse_wait(of_core, "no batch came");
+    end_step();
+    refuse_wait(of_core, "the step before, which is over now, did not get all gradients");
+  }
   std::shared_ptr<const Batch> batch = std::move(of_core.waiting.front());
   of_core.waiting.pop_front();
   if (batch->trains) of_core.looked_up = batch;
@@ -127,14 +131,13 @@ std::shared_ptr<const TpuSystem::Batch> TpuSystem::next(int64_t number) {
   return batch;
 }
 
-void TpuSystem::send(int64_t number, Gradients gradients, const std::vector<float>& rates) {
+void TpuSystem::send(int64_t number, Gradients gradients) {
   Core& of_core = core(number);
   const std::lock_guard<std::mutex> lock(mutex_);
   if (of_core.looked_up == nullptr || of_core.gradients != nullptr) {
     throw Error(Code::kFailedPrecondition,
-                "Core " + std::to_string(number) +
-                    " has looked up no batch that waits for gradients. The operation that sends "
-                    "them must run after the one that receives activations.");
+                "The core has looked up no batch that waits for gradients. The operation that "
+                "sends them must run after the one that receives activations.");
   }
   of_core.gradients = std::make_shared<const Gradients>(std::move(gradients));
   if (std::any_of(cores_.begin(), cores_.end(),
@@ -142,7 +145,7 @@ void TpuSystem::send(int64_t number, Gradients gradients, const std::vector<floa
     return;
   }
   try {
-    train(rates);
+    train();
   } catch (...) {
     end_step();
     throw;
@@ -150,7 +153,16 @@ void TpuSystem::send(int64_t number, Gradients gradients, const std::vector<floa
   end_step();
 }
 
-void TpuSystem::train(const std::vector<float>& rates) {
+void TpuSystem::train() {
+  const std::vector<float>& rates = cores_.front().gradients->rates;
+  std::vector<CoreGradients> cores;
+  for (const Core& one : cores_) {
+    if (one.gradients->rates != rates) {
+      throw Error(Code::kInvalidArgument, "All cores must send the same learning rates.");
+    }
+    cores.push_back({one.looked_up->words.as<uint32_t>(), one.looked_up->count,
+                     one.gradients->of_feature.data()});
+  }
   std::vector<float> of_table;
   for (size_t t = 0; t < config_.tables.size(); ++t) {
     const TpuTable& table = config_.tables[t];
@@ -167,11 +179,6 @@ void TpuSystem::train(const std::vector<float>& rates) {
                                                   ">= 0, got " +
                                               std::to_string(of_table.back()) + ".");
     }
-  }
-  std::vector<CoreGradients> cores;
-  for (const Core& one : cores_) {
-    cores.push_back({one.looked_up->words.as<uint32_t>(), one.looked_up->count,
-                     one.gradients->of_feature.data()});
   }
   std::vector<int32_t> nonfinite(config_.tables.size());
   engine_.update(cores, of_table.data(), nonfinite.data());
@@ -209,7 +216,7 @@ std::shared_ptr<TpuSystem> TpuSystem::current() {
 }
 
 void TpuSystem::configure(const std::string& bytes) {
-  Layout::make(TpuConfig::read(bytes).numbers);  // A bad config leaves the old one in its place.
+  Layout::make(TpuConfig::read(bytes).numbers);
   replace(nullptr);  // The memory of its tables is freed before there are new ones.
   replace(std::make_shared<TpuSystem>(bytes));
 }

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -36,12 +37,14 @@ class TpuSystem {
   // The gradients of one core, and what keeps them alive.
   struct Gradients {
     std::vector<const float*> of_feature;
+    std::vector<float> rates;  // By tag.
     std::shared_ptr<const void> owner;
   };
 
   // `bytes` is a TPUEmbeddingConfiguration. A wait of more than `patience` is an error.
   explicit TpuSystem(const std::string& bytes,
-                     std::chrono::milliseconds patience = std::chrono::seconds(60));
+                     std::chrono::milliseconds patience = std::chrono::seconds(60))
+      : TpuSystem(bytes, TpuConfig::read(bytes), patience) {}
 
   const TpuConfig& config() const { return config_; }
   Engine& engine() { return engine_; }
@@ -53,23 +56,24 @@ class TpuSystem {
   // for a table, algorithm or host that the config does not have.
   int64_t part(const std::string& table, size_t algorithm, int64_t hosts, int64_t host) const;
 
-  // Appends a batch. Waits while the queue is full. `weighted` has 0 or 1 for each feature.
-  void enqueue(int64_t core, const std::vector<FeatureIds>& features,
-               const std::vector<int64_t>& weighted, bool trains);
+  // Appends a batch, whose features all have weights. Waits while the queue is full. Where there is
+  // one core, its number may be -1; so it may be below.
+  void enqueue(int64_t core, const std::vector<FeatureIds>& features, bool trains);
 
-  // Takes the next batch, once it is there and the step before has trained.
+  // Takes the next batch, once it is there and the step before has trained. If that does not train
+  // in time, it is over.
   std::shared_ptr<const Batch> next(int64_t core);
 
-  // Takes the gradients of the batch that a core has looked up. The last core of a step trains;
-  // `rates` are by tag. Throws Error kInvalidArgument, which names the table, for gradients that
-  // are not finite. Then nothing is changed, and the step is over.
-  void send(int64_t core, Gradients gradients, const std::vector<float>& rates);
+  // Takes the gradients of the batch that a core has looked up. The last core of a step trains.
+  // Throws Error kInvalidArgument for gradients that are not finite, naming the table, and for
+  // rates that differ from those of another core. Then nothing is changed, and the step is over.
+  void send(int64_t core, Gradients gradients);
 
   // Ends all waits, now and later.
   void close();
 
   // That of the process; throws Error kFailedPrecondition if none is configured. `configure` closes
-  // the one before, and `shut_down` leaves none.
+  // the one before, unless it refuses the config, and `shut_down` leaves none.
   static std::shared_ptr<TpuSystem> current();
   static void configure(const std::string& bytes);
   static void shut_down();
@@ -81,10 +85,12 @@ class TpuSystem {
     std::shared_ptr<const Gradients> gradients;
   };
 
+  TpuSystem(const std::string& bytes, TpuConfig config, std::chrono::milliseconds patience);
+
   Core& core(int64_t number);
-  void wait(std::unique_lock<std::mutex>& lock, int64_t core, const char* what,
-            const std::function<bool()>& ready);
-  void train(const std::vector<float>& rates);
+  bool wait(std::unique_lock<std::mutex>& lock, const std::function<bool()>& ready);
+  [[noreturn]] void refuse_wait(const Core& core, const std::string& what) const;
+  void train();
   void end_step();
 
   const std::string bytes_;
