@@ -55,6 +55,10 @@ _OF_EMULATION = ('kernels', 'kernel_threads', 'id_policy', 'nonfinite_gradients'
 """Settings of a RunConfig, and of the process, that concern the emulated system alone."""
 
 
+_MOST_SESSIONS = 5
+"""How many sessions a run may lose in a row, as on an emulated system."""
+
+
 class _Built(BaseException):
     """Ends a run whose graph is complete. The original would report any Exception."""
 
@@ -170,7 +174,7 @@ def run(estimator: Any, verb: str, *arguments: Any) -> Any:
     if defaults.current().graph_only is not None:
         return _write_instead(estimator, verb, *arguments)
     with contextlib.ExitStack() as stack:
-        stack.enter_context(_while_there(estimator.config, verb))
+        stack.enter_context(_while_there(estimator, verb, collections.Counter()))
         if verb == 'train':
             arguments = _limited(estimator, *arguments)
             if '://' not in estimator.model_dir:
@@ -180,8 +184,14 @@ def run(estimator: Any, verb: str, *arguments: Any) -> Any:
 
 def rows(estimator: Any, *arguments: Any) -> Iterator[Any]:
     """Yields the predictions of a job without tables."""
-    with _while_there(estimator.config, 'predict'):
-        yield from estimator.predict(*arguments)
+    opened = collections.Counter[Any]()
+    with contextlib.closing(estimator.predict(*arguments)) as predictions:
+        while True:
+            with _while_there(estimator, 'predict', opened):  # Not while others open sessions.
+                row = next(predictions, predictions)
+            if row is predictions:
+                return
+            yield row
 
 
 def _limited(estimator: Any, input_fn: Any, hooks: Any, steps: int | None, max_steps: int | None,
@@ -196,23 +206,33 @@ def _limited(estimator: Any, input_fn: Any, hooks: Any, steps: int | None, max_s
 
 
 @contextlib.contextmanager
-def _while_there(config: Any, verb: str) -> Iterator[None]:
+def _while_there(estimator: Any, verb: str, opened: collections.Counter[Any]) -> Iterator[None]:
     """Ends a run whose TPU is lost, when the original would open sessions again and again.
 
+    Args:
+      opened: counts the sessions of the run by graph, as far as no step is saved between them.
+
     Raises:
-      SessionLostError: if no TPU answers when a session is opened, perhaps again.
+      SessionLostError: if no TPU answers when a session is opened, or if too many are lost.
     """
+    config = estimator.config
     address = config.evaluation_master if verb == 'evaluate' else config.master
     session_config = config.session_config
 
     def ask(target: str, graph: tf.Graph) -> None:
-        if target == address and graph.get_operations():  # Without any, it is who asks for a TPU.
-            problem = tpu_system.problem_of(
-                address, session_config.cluster_def if session_config is not None else None)
-            if problem is not None:
-                raise SessionLostError(dataclasses.replace(
-                    problem, code='E802', remedy='Run the job again when it is there: it goes on '
-                    'from its last checkpoint.'))
+        if target != address or not graph.get_operations():  # Who asks for a TPU has none.
+            return
+        problem = tpu_system.problem_of(
+            address, session_config.cluster_def if session_config is not None else None)
+        known = id(graph), _legacy.step_reached(estimator.model_dir)
+        opened[known] += 1
+        if problem is None and opened[known] > _MOST_SESSIONS:
+            problem = Problem('E802', 'sessions on the TPU', 'one must save a step', f'{verb}: '
+                              f'{_MOST_SESSIONS} in a row were lost before')
+        if problem is not None:
+            raise SessionLostError(dataclasses.replace(
+                problem, code='E802', remedy='Run the job again when the TPU is there: it goes on '
+                'from its last checkpoint.'))
 
     with _tf.before_sessions(ask):
         yield

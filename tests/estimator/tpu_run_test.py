@@ -54,6 +54,12 @@ def test_h24_a_tpu_that_is_there_again_trains_to_the_end(tmp_path, emulated):
     assert 'the TPU is lost' in done.stderr and told(done) == emulated
 
 
+def test_h24_a_tpu_that_is_lost_again_and_again_ends_the_job(tmp_path):
+    done = job(tmp_path / 'model', 'tpu', '4', 'and is lost again')
+    assert done.returncode == 1 and done.stderr.count('the TPU is lost') == 5
+    assert 'SessionLostError: E802 sessions on the TPU: one must save a step' in done.stderr
+
+
 @pytest.mark.parametrize('address, got', [
     ('', '1 devices: /job:localhost'), ('grpc://127.0.0.1:9', 'Error'),
     ('grpc://192.0.2.1:8470', 'Deadline')])

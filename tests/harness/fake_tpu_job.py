@@ -37,6 +37,7 @@ def lose_it(after, *, returns):
         if 'TPUReplicateMetadata' in {one.type for one in self.graph.get_operations()}:
             left[0] -= 1
             if left[0] == 0:
+                left[0] = after if returns == 'and is lost again' else 0
                 print('the TPU is lost', file=sys.stderr)
                 if not returns:
                     tpu_system.problem_of = lambda *_: Problem('E939', 'TPU', 'it must answer')
@@ -54,7 +55,7 @@ def main(model_dir, backend, loses=0, returns=False, limit=None):
     if backend == 'tpu':
         be_a_tpu()
         if int(loses):
-            lose_it(int(loses), returns=bool(returns))
+            lose_it(int(loses), returns=returns)
     tpu = tf.estimator.tpu
     word = tf.feature_column.categorical_column_with_identity('word', 5)
     columns = [tf.tpu.experimental.embedding_column(
