@@ -59,6 +59,13 @@ class TPUClusterResolver(_CloudResolver):
     (2, {'TPU': 4})
     """
 
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        """Makes TensorFlow's resolver, where jobs run on a real TPU."""
+        choices = defaults.current()
+        if choices.backend == 'tpu' and choices.graph_only is None:
+            return _CloudResolver(*args, **kwargs)
+        return super().__new__(cls)
+
     def __init__(self, tpu: str | None = None, zone: str | None = None,
                  project: str | None = None, job_name: str = 'worker',
                  coordinator_name: str | None = None, coordinator_address: str | None = None,

@@ -23,7 +23,8 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from .. import _legacy, _tf, defaults
-from ..checkpoint import model_dir
+from ..checkpoint import file_names, model_dir
+from ..checkpoint.storage import Storage
 from ..errors import ConfigError, Problem, UnsupportedError
 from ..hosts import tpu_system
 from ..runner.progress import announce
@@ -108,8 +109,8 @@ def estimator_of(model_fn: Any, *, config: RunConfig,
         _warn_of_what_has_no_effect(config)
     if config.tpu_config.experimental_feed_hook is not None:
         raise UnsupportedError(Problem(
-            'E907', 'TPUConfig.experimental_feed_hook', 'no hook of a script feeds a graph that is '
-            'only written', repr(config.tpu_config.experimental_feed_hook), 'Leave it out.'))
+            'E907', 'TPUConfig.experimental_feed_hook', 'no hook of a script feeds a real TPU',
+            repr(config.tpu_config.experimental_feed_hook), 'Leave it out.'))
 
     def translated(features: Any, labels: Any, mode: str, params: Any) -> Any:
         spec = user_functions.call_model_fn(
@@ -165,21 +166,23 @@ def _spec_of(spec: EmbeddingConfigSpec | None) -> Any:
     return original().EmbeddingConfigSpec(**fields)
 
 
-def run(estimator: Any, verb: str, *arguments: Any) -> Any:
+def run(estimator: Any, verb: str, *given: Any) -> Any:
     """Trains or evaluates; or builds the graph of that, or of `predict`, and only writes it.
 
     Returns:
       What the original returns, or what `_write_instead` does.
     """
     if defaults.current().graph_only is not None:
-        return _write_instead(estimator, verb, *arguments)
+        return _write_instead(estimator, verb, *given)
     with contextlib.ExitStack() as stack:
         stack.enter_context(_while_there(estimator, verb, collections.Counter()))
         if verb == 'train':
-            arguments = _limited(estimator, *arguments)
+            *others, listeners = _limited(estimator, *given)
             if '://' not in estimator.model_dir:
                 stack.enter_context(model_dir.claimed(estimator.model_dir))
-        return getattr(estimator, verb)(*arguments)
+                listeners = [*(listeners or []), _ManifestLeaves(estimator.model_dir)]
+            given = (*others, listeners)
+        return getattr(estimator, verb)(*given)
 
 
 def rows(estimator: Any, *arguments: Any) -> Iterator[Any]:
@@ -200,9 +203,22 @@ def _limited(estimator: Any, input_fn: Any, hooks: Any, steps: int | None, max_s
     limit = defaults.current().step_limit
     if limit is not None and max_steps is not None:
         max_steps = min(max_steps, limit + _legacy.step_reached(estimator.model_dir))
-    elif limit is not None:
-        steps = limit if steps is None else min(steps, limit)
+    elif limit is not None and steps is not None:
+        steps = min(steps, limit)
     return input_fn, hooks, steps, max_steps, listeners
+
+
+class _ManifestLeaves(tf.train.CheckpointSaverListener):
+    """Removes the manifest of a checkpoint that the original is about to write anew."""
+
+    def __init__(self, directory: str):
+        self._directory = directory
+
+    def before_save(self, session: tf.Session, global_step_value: int) -> None:
+        """Removes it: it would describe other files."""
+        checkpoint = file_names.name_of(file_names.BASE, int(global_step_value))
+        with contextlib.suppress(FileNotFoundError), Storage(self._directory) as storage:
+            storage.remove(checkpoint + file_names.MANIFEST)
 
 
 @contextlib.contextmanager

@@ -248,7 +248,7 @@ class WithoutTpu(_Estimator):
             spec = spec.as_estimator_spec()
         if is_for_tpu and self._export_to_cpu:
             return spec  # Its variables are those of the other graph.
-        if not is_for_tpu:
+        if not is_for_tpu and defaults.current().backend == 'emulated':
             refuse_foreign_sums()
         if not self._use_tpu and not self.config.cluster_spec:  # A cluster spreads them.
             _require_memory()

@@ -34,8 +34,9 @@ def problem_of(address: str, cluster_def: Any = None) -> Problem | None:
     where = shown(repr(address)) if address else 'this machine'
     return Problem(
         'E939', f'TPU at {where}', f'a device of the type TPU must answer within {PATIENCE:.0f} '
-        'seconds', got, 'State the address as RunConfig(master=...), or leave out backend="tpu" '
-        '(etpe run --backend) for an emulated system.')
+        'seconds', got, ('Look whether it is ready and the address is right' if address else
+                         'State the address as RunConfig(master=...)')
+        + ', or leave out backend="tpu" (etpe run --backend) for an emulated system.')
 
 
 def made_up(size: Topology, job: str | None = None) -> Any:

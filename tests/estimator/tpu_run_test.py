@@ -40,7 +40,10 @@ def test_a_run_on_a_tpu_gives_the_bits_of_an_emulated_one(tmp_path, emulated):
 def test_each_backend_goes_on_from_checkpoints_of_the_other(tmp_path, emulated, first, second):
     done = job(tmp_path / 'model', first, '0', '', '2')
     assert told(done)['global_step'] == 2
+    manifest = tmp_path / 'model' / 'model.ckpt-2.tables.json'
+    assert manifest.exists() == (first == 'emulated')
     assert told(job(tmp_path / 'model', second)) == emulated
+    assert not manifest.exists()  # The original begins with a save of the same step.
 
 
 def test_h24_a_lost_tpu_ends_the_job_with_an_error_that_names_it(tmp_path):
@@ -60,11 +63,11 @@ def test_h24_a_tpu_that_is_lost_again_and_again_ends_the_job(tmp_path):
     assert 'SessionLostError: E802 sessions on the TPU: one must save a step' in done.stderr
 
 
-@pytest.mark.parametrize('address, got', [
-    ('', '1 devices: /job:localhost'), ('grpc://127.0.0.1:9', 'Error'),
-    ('grpc://192.0.2.1:8470', 'Deadline')])
-def test_without_a_tpu_a_job_says_what_it_looked_for(tmp_path, address, got):
-    done = run_python('-c', WITHOUT, tmp_path / 'model', address)
+@pytest.mark.parametrize('argument, address, got', [
+    ('master', '', '1 devices: /job:localhost'), ('master', 'grpc://127.0.0.1:9', 'Error'),
+    ('cluster', 'grpc://192.0.2.1:8470', 'Deadline')])
+def test_without_a_tpu_a_job_says_what_it_looked_for(tmp_path, argument, address, got):
+    done = run_python('-c', WITHOUT, tmp_path / 'model', argument, address)
     assert done.returncode == 1
     error = done.stderr.splitlines()[-1]
     assert f"E939 TPU at {repr(address) if address else 'this machine'}: a device of" in error
@@ -77,8 +80,11 @@ import sys
 import estimator_tpu_embedding as ete
 ete.install(backend='tpu')
 import tensorflow.compat.v1 as tf
+_, model_dir, argument, address = sys.argv
+if argument == 'cluster':
+    address = tf.distribute.cluster_resolver.TPUClusterResolver(address)
 estimator = ete.TPUEstimator(
-    lambda features, labels, mode: None, sys.argv[1], ete.RunConfig(
-        master=sys.argv[2], id_policy='drop'), train_batch_size=8)
+    lambda features, labels, mode: None, model_dir, ete.RunConfig(
+        id_policy='drop', **{argument: address}), train_batch_size=8)
 estimator.train(lambda params: None, steps=1)
 """
