@@ -17,7 +17,7 @@ import tensorflow.compat.v1 as tf
 from .. import _tf, defaults
 from ..cluster.addresses import split
 from ..core.specs import System
-from ..errors import ConfigError
+from ..errors import ConfigError, Problem, UnsupportedError, shown
 from ..estimator import tpu_addresses
 from ..hosts.placement import HOST_JOB
 from ..hosts.tpu_system import tpu_topology
@@ -63,7 +63,16 @@ class TPUClusterResolver(_CloudResolver):
         """Makes TensorFlow's resolver, where jobs run on a real TPU."""
         choices = defaults.current()
         if choices.backend == 'tpu' and choices.graph_only is None:
-            return _CloudResolver(*args, **kwargs)
+            try:
+                found = _CloudResolver(*args, **kwargs)
+                found.master(), found.cluster_spec()
+            except (OSError, RuntimeError, ValueError) as error:
+                raise UnsupportedError(Problem(
+                    'E939', 'TPUClusterResolver', 'it must find a TPU',
+                    f'{type(error).__name__}: {shown(error, 200)}', 'Give it an address such as '
+                    'grpc://10.0.0.2:8470, or "local" on a TPU VM; or leave out backend="tpu" '
+                    '(etpe run --backend) for an emulated system.')) from error
+            return found
         return super().__new__(cls)
 
     def __init__(self, tpu: str | None = None, zone: str | None = None,

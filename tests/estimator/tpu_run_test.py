@@ -75,6 +75,12 @@ def test_without_a_tpu_a_job_says_what_it_looked_for(tmp_path, argument, address
     assert 'W462' in done.stderr and 'no effect on a TPU; got id_policy.' in done.stderr
 
 
+def test_a_name_that_no_cloud_knows_is_the_same_error(tmp_path):
+    done = run_python('-c', WITHOUT, tmp_path / 'model', 'cluster', 'my-tpu')
+    assert done.returncode == 1
+    assert 'E939 TPUClusterResolver: it must find a TPU; got ' in done.stderr.splitlines()[-1]
+
+
 WITHOUT = """
 import sys
 import estimator_tpu_embedding as ete
