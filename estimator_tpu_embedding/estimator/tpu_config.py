@@ -232,7 +232,7 @@ class RunConfig(_PlainRunConfig):
                  workers: str | Sequence[str] | None = None,
                  worker_deadline_secs: float = 120.0,
                  step_deadline_secs: float | None = None, input_on_workers: bool | None = None,
-                 **kwargs: Any):
+                 backend: str | None = None, **kwargs: Any):
         """Stores the arguments; `kwargs` go to `tf.estimator.RunConfig`.
 
         Sessions leave a graph of more than 20,000 nodes as it is: Grappler's time and memory grow
@@ -274,12 +274,15 @@ class RunConfig(_PlainRunConfig):
           input_on_workers: whether the input of a host is built on its worker, which then reads
             the files. They must have the same paths there, and nothing may call Python. `None`
             takes `etpe run --input-on-workers`. Without workers it changes nothing.
+          backend: `'tpu'` or `'emulated'`. It chooses nothing: it must be that of the process,
+            which `install()` or `etpe run` has chosen. `None` is any.
 
         Raises:
           ValueError: if both `master` and `cluster` are given, or `cluster` with a
             `session_config` that has a cluster of its own.
-          ConfigError: for an unknown word as `nonfinite_gradients` or `kernels`, or a number of
-            threads out of range; with every problem of the workers.
+          ConfigError: for an unknown word as `nonfinite_gradients` or `kernels`, a number of
+            threads out of range, or a backend that is not that of the process; with every problem
+            of the workers.
           TypeError: if `checkpoint` is no `CheckpointOptions`.
         """
         if nonfinite_gradients not in ('error', 'skip'):
@@ -292,7 +295,7 @@ class RunConfig(_PlainRunConfig):
             ClusterChoice.of(workers), worker_deadline=worker_deadline_secs,
             step_deadline=step_deadline_secs)
         if problems := [*Kernels(kernels, kernel_threads).problems('RunConfig'),
-                        *self.workers.problems()]:
+                        *self.workers.problems(), *_backend_problems(backend)]:
             raise ConfigError(*problems)
         self._input_on_workers = input_on_workers
         with _tf.without_deprecation_warnings():
@@ -369,6 +372,14 @@ class RunConfig(_PlainRunConfig):
         if checkpoint is not None:
             replaced.checkpoint = checkpoint
         return replaced
+
+
+def _backend_problems(backend: str | None) -> Iterator[Problem]:
+    of_process = defaults.current().backend
+    if backend not in (None, of_process):
+        yield Problem('E940', 'RunConfig.backend',
+                      f'it must be that of the process, "{of_process}"', repr(backend),
+                      'Choose it with install(backend=...) or etpe run --backend.')
 
 
 def _check_options(checkpoint: Any) -> None:

@@ -15,8 +15,7 @@ JOB = 'tpu_worker'
 MADE_UP = 'grpc://graph-only.invalid:8470'
 """The address of a system that is made up; as it is an address, TensorFlow takes `JOB`."""
 
-
-PATIENCE = 8.0
+PATIENCE = 5.0
 """Seconds in which a TPU must answer."""
 
 

@@ -189,6 +189,19 @@ def test_kernels_are_those_of_the_job_then_of_the_process_and_threads_also_of_th
     assert job_settings.kernels_of(config, session_config) == wanted
 
 
+@pytest.mark.parametrize('backend', ['emulated', 'tpu', None])
+def test_a_backend_that_a_config_states_must_be_that_of_the_process(monkeypatch, backend):
+    for of_process in ('emulated', 'tpu'):
+        monkeypatch.setattr(defaults, '_current', defaults.Defaults(backend=of_process))
+        if backend in (None, of_process):
+            assert ete.RunConfig(backend=backend).replace(tf_random_seed=1).tf_random_seed == 1
+        else:
+            with pytest.raises(ete.ConfigError, match=(
+                    f'E940 RunConfig.backend: it must be that of the process, "{of_process}"; '
+                    f"got '{backend}'")):
+                ete.RunConfig(backend=backend)
+
+
 SPECS = {'x': tf.TensorSpec([8, 6]), 'y': tf.TensorSpec([8])}
 
 

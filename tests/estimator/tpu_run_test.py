@@ -35,8 +35,8 @@ def test_a_run_on_a_tpu_gives_the_bits_of_an_emulated_one(tmp_path, emulated):
     assert told(job(tmp_path / 'model', 'tpu')) == emulated
 
 
-@pytest.mark.parametrize('first, second', soak_except([
-    ('emulated', 'tpu'), ('tpu', 'emulated')], 0))
+@pytest.mark.soak
+@pytest.mark.parametrize('first, second', [('emulated', 'tpu'), ('tpu', 'emulated')])
 def test_each_backend_goes_on_from_checkpoints_of_the_other(tmp_path, emulated, first, second):
     done = job(tmp_path / 'model', first, '0', '', '2')
     assert told(done)['global_step'] == 2
@@ -52,20 +52,22 @@ def test_h24_a_lost_tpu_ends_the_job_with_an_error_that_names_it(tmp_path):
     assert 'SessionLostError: E802 TPU: it must answer' in done.stderr
 
 
+@pytest.mark.soak
 def test_h24_a_tpu_that_is_there_again_trains_to_the_end(tmp_path, emulated):
     done = job(tmp_path / 'model', 'tpu', '4', 'returns')
     assert 'the TPU is lost' in done.stderr and told(done) == emulated
 
 
+@pytest.mark.soak
 def test_h24_a_tpu_that_is_lost_again_and_again_ends_the_job(tmp_path):
     done = job(tmp_path / 'model', 'tpu', '4', 'and is lost again')
     assert done.returncode == 1 and done.stderr.count('the TPU is lost') == 5
     assert 'SessionLostError: E802 sessions on the TPU: one must save a step' in done.stderr
 
 
-@pytest.mark.parametrize('argument, address, got', [
+@pytest.mark.parametrize('argument, address, got', soak_except([
     ('master', '', '1 devices: /job:localhost'), ('master', 'grpc://127.0.0.1:9', 'Error'),
-    ('cluster', 'grpc://192.0.2.1:8470', 'Deadline')])
+    ('cluster', 'grpc://192.0.2.1:8470', 'Deadline')], 2))
 def test_without_a_tpu_a_job_says_what_it_looked_for(tmp_path, argument, address, got):
     done = run_python('-c', WITHOUT, tmp_path / 'model', argument, address)
     assert done.returncode == 1
