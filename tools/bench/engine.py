@@ -40,7 +40,7 @@ import sessions
 from workloads import WORKLOADS
 
 HERE = pathlib.Path(__file__).resolve().parent
-PEERS = ('fbgemm-rowwise', 'torch', 'tfrs')
+PEERS = ('fbgemm-rowwise', 'fbgemm-exact', 'torch', 'tfrs')
 KINDS = ('whole', 'ahead')
 
 

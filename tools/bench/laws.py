@@ -1,17 +1,22 @@
 """Times a step for other optimizers, numbers of hosts, sizes of tables and numbers of ids."""
 
-import concurrent.futures
 import dataclasses
-import time
+import pathlib
+import subprocess
+import sys
+import tempfile
 
-import numpy as np
 import ours
 from workloads import WORKLOADS, Feature, Workload, equal
 
 from estimator_tpu_embedding.core.optimizers import OPTIMIZERS
 
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.append(str(HERE.parent))
+
+import native_build  # noqa: E402
+
 DISTINCT = 50_000
-PROBE_BYTES = 2**28
 
 SMALL_RATE = 1e-6
 """Rows are in thousands of samples, so the sums of their gradients let larger rates diverge."""
@@ -43,21 +48,35 @@ def hosts(parsed, compare, figures):
 
 
 def bandwidth(parsed, compare, figures):
-    """Prints the bytes that a step must move, and the share of this machine's memory bandwidth."""
-    measured = copy_bandwidth()
-    figures.add('copies', 'GB/s', [measured / 1e9])
-    print(f'copies move {measured / 1e9:.1f} GB/s')
-    for name in parsed.workloads or WORKLOADS:
-        workload = WORKLOADS[name].shrunk(parsed.shrink)
-        engine = ours.engine(workload, parsed.kernels)
-        windows, = compare([engine], ['whole'], parsed.windows, parsed.steps)['whole']
-        engine.close()
-        milliseconds = figures.add(f'{name}, whole', 'ms/step', windows)
-        moved = workload.bytes_per_step(workload.feeds())
-        bound = 1e3 * moved / measured
-        figures.add(f'{name}, share of bandwidth', '%', (100 * bound / one for one in windows))
-        print(f'{name}: {moved / 1e6:.0f} MB, bound {bound:.2f} ms, measured '
-              f'{milliseconds:.2f} ms: {100 * bound / milliseconds:.0f} %', flush=True)
+    """Prints the least time of a step on this machine's memory, and the step's time over it."""
+    with tempfile.TemporaryDirectory() as folder:
+        probe = pathlib.Path(folder) / 'random_access'
+        compiler = native_build.compiler()
+        native_build.call([*compiler, '-O3', '-march=native', '-pthread',
+                           str(HERE / 'random_access.cc'), '-o', str(probe)])
+        for name in parsed.workloads or WORKLOADS:
+            workload = WORKLOADS[name].shrunk(parsed.shrink)
+            engine = ours.engine(workload, parsed.kernels)
+            rates = _rates(probe, workload)
+            windows, = compare([engine], ['whole'], parsed.windows, parsed.steps)['whole']
+            engine.close()
+            bound = 1e3 * workload.least_seconds(workload.feeds(), *rates)
+            figures.add(f'{name}, bound', 'ms/step', [bound])
+            milliseconds = figures.add(f'{name}, whole', 'ms/step', windows)
+            over = figures.add(f'{name}, whole over bound', 'times', (
+                one / bound for one in windows))
+            print(f'{name}: bound {bound:.2f} ms, measured {milliseconds:.2f} ms: '
+                  f'{over:.2f} times', flush=True)
+
+
+def _rates(probe, workload):
+    """Measures: rows per second read, and changed, by width; and bytes per second copied."""
+    widths = sorted({width for _, width in workload.tables})
+    done = subprocess.run([probe, *map(str, widths)], check=True, text=True,
+                          stdout=subprocess.PIPE)
+    *rows, (_, copied, _) = [list(map(float, line.split())) for line in done.stdout.splitlines()]
+    return ({int(width): read for width, read, _ in rows},
+            {int(width): changed for width, _, changed in rows}, copied)
 
 
 def scale(parsed, compare, figures):
@@ -70,19 +89,6 @@ def scale(parsed, compare, figures):
         for workload in workloads[1:]:
             _beside(base, workload.name, workload, parsed, compare, figures)
         base.close()
-
-
-def copy_bandwidth():
-    """Returns bytes per second, read and written, of copies by two threads; the best of some."""
-    parts = [(np.ones(PROBE_BYTES // 4, np.float32), np.ones(PROBE_BYTES // 4, np.float32))
-             for _ in range(2)]
-    best = 0.0
-    with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        for _ in range(7):
-            began = time.perf_counter()
-            list(pool.map(lambda part: np.copyto(*part), parts))
-            best = max(best, 2 * 2 * PROBE_BYTES / (time.perf_counter() - began))
-    return best
 
 
 class _FewIds(Workload):

@@ -1,9 +1,11 @@
 """Runs the embedding engines of other packages, for `engine.py`.
 
-    python peers.py {fbgemm-rowwise|torch|tfrs} WORKLOAD SHRINK
+    python peers.py {fbgemm-rowwise|fbgemm-exact|torch|tfrs} WORKLOAD SHRINK
 
 * `fbgemm-rowwise` is the CPU table-batched embedding of fbgemm-gpu-cpu with rowwise Adagrad. It
   keeps one number of state per row, where the others keep one per element.
+* `fbgemm-exact` is the same with the Adagrad of the others. Neither checks ids, and both get ids
+  and offsets that were made before the step.
 * `torch` is `torch.nn.EmbeddingBag(sparse=True)` with Adagrad.
 * `tfrs` is the `TPUEmbedding` layer of tensorflow-recommenders on a CPU.
 
@@ -11,19 +13,24 @@ The loss is the halved sum of squares of the activations. These engines have no 
 `ahead` is the same as their `whole`.
 """
 
+import functools
+import os
 import sys
 import time
 
-import numpy as np
-from workloads import ACCUMULATOR, RATE, WORKLOADS, serve
+os.environ['TF_USE_LEGACY_KERAS'] = '1'  # TFRS needs it.
+
+import numpy as np  # noqa: E402
+from workloads import ACCUMULATOR, RATE, WORKLOADS, serve  # noqa: E402
 
 
 class Peer:
     """A function of the ids of a step, timed by windows."""
 
-    def __init__(self, workload, train):
-        """Times `train(ids by feature)`."""
-        self._feeds, self._train, self._number = workload.feeds(), train, 0
+    def __init__(self, workload, train, prepare=lambda ids: ids):
+        """Times `train(prepare(ids by feature))`, without the time of `prepare`."""
+        self._feeds = [prepare(ids) for ids in workload.feeds()]
+        self._train, self._number = train, 0
 
     def window(self, kind, steps):
         """See `sessions.Engine.window`."""
@@ -35,11 +42,20 @@ class Peer:
         return 1e3 * (time.perf_counter() - began) / steps
 
 
-def fbgemm_rowwise(workload):
-    """Makes one call for all features, as fbgemm expects: ids and offsets, feature by feature."""
+def fbgemm(kind, workload):
+    """Makes one call for all features, as fbgemm expects: ids and offsets, feature by feature.
+
+    Args:
+      kind: of Adagrad, `'ROWWISE_'` or `''`.
+      workload: see `workloads.py`.
+    """
     import torch
     from fbgemm_gpu.split_embedding_configs import EmbOptimType
-    from fbgemm_gpu.split_table_batched_embeddings_ops_common import EmbeddingLocation, PoolingMode
+    from fbgemm_gpu.split_table_batched_embeddings_ops_common import (
+        BoundsCheckMode,
+        EmbeddingLocation,
+        PoolingMode,
+    )
     from fbgemm_gpu.split_table_batched_embeddings_ops_training import (
         ComputeDevice,
         SplitTableBatchedEmbeddingBagsCodegen,
@@ -48,7 +64,8 @@ def fbgemm_rowwise(workload):
         [(rows, width, EmbeddingLocation.HOST, ComputeDevice.CPU)
          for rows, width in workload.tables],
         feature_table_map=[feature.table for feature in workload.features],
-        optimizer=EmbOptimType.EXACT_ROWWISE_ADAGRAD, learning_rate=RATE,
+        optimizer=EmbOptimType[f'EXACT_{kind}ADAGRAD'], learning_rate=RATE,
+        bounds_check_mode=BoundsCheckMode.NONE,
         pooling_mode={'sum': PoolingMode.SUM, 'mean': PoolingMode.MEAN}[workload.combiner])
     bags.init_embedding_weights_uniform(-.05, .05)
     lengths = np.concatenate([np.full(workload.batch, feature.per_sample)
@@ -56,10 +73,10 @@ def fbgemm_rowwise(workload):
     offsets = torch.from_numpy(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64))
 
     def train(ids):
-        out = bags(torch.from_numpy(np.concatenate(ids)), offsets)
+        out = bags(ids, offsets)
         out.backward(out.detach())
 
-    return train
+    return Peer(workload, train, lambda ids: torch.from_numpy(np.concatenate(ids)))
 
 
 def torch_bags(workload):
@@ -77,7 +94,7 @@ def torch_bags(workload):
         torch.autograd.backward(outs, [out.detach() for out in outs])
         optimizer.step()
 
-    return train
+    return Peer(workload, train)
 
 
 def tfrs(workload):
@@ -89,8 +106,8 @@ def tfrs(workload):
               for k, (rows, width) in enumerate(workload.tables)]
     layer = tensorflow_recommenders.layers.embedding.TPUEmbedding(
         [of.FeatureConfig(tables[feature.table]) for feature in workload.features],
-        tf.keras.optimizers.Adagrad(RATE, ACCUMULATOR))
-    optimizer = tf.keras.optimizers.Adagrad(RATE, ACCUMULATOR)
+        tf.keras.optimizers.legacy.Adagrad(RATE, ACCUMULATOR))
+    optimizer = tf.keras.optimizers.legacy.Adagrad(RATE, ACCUMULATOR)
 
     @tf.function
     def step(ids):
@@ -101,11 +118,11 @@ def tfrs(workload):
         variables = layer.trainable_variables
         optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
 
-    return lambda ids: step([tf.constant(one) for one in ids])
+    return Peer(workload, step, lambda ids: [tf.constant(one) for one in ids])
 
 
 if __name__ == '__main__':
     _, peer, name, shrink = sys.argv
-    of_peer = {'fbgemm-rowwise': fbgemm_rowwise, 'torch': torch_bags, 'tfrs': tfrs}[peer]
-    shrunk = WORKLOADS[name].shrunk(int(shrink))
-    serve(Peer(shrunk, of_peer(shrunk)))
+    of_peer = {'fbgemm-rowwise': functools.partial(fbgemm, 'ROWWISE_'),
+               'fbgemm-exact': functools.partial(fbgemm, ''), 'torch': torch_bags, 'tfrs': tfrs}
+    serve(of_peer[peer](WORKLOADS[name].shrunk(int(shrink))))

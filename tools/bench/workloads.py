@@ -60,19 +60,25 @@ class Workload(NamedTuple):
         """The sample of each id of a feature: int32."""
         return np.repeat(np.arange(self.batch, dtype=np.int32), feature.per_sample)
 
-    def bytes_per_step(self, feeds):
-        """Returns the fewest bytes that a step with Adagrad must move, mean of the batches.
+    def least_seconds(self, feeds, read, changed, copied):
+        """Returns how long a step with Adagrad takes at least, mean of the batches.
 
-        Distinct rows are read once. Then the rows and their slots are read and written.
-        Activations are written, gradients are read, and ids are read.
+        Each distinct row is read once. Then it and its slot are changed once. Activations are
+        written, gradients are read, and ids are read.
+
+        Args:
+          feeds: see `feeds`.
+          read, changed: by width, how many rows per second are reached at random places.
+          copied: bytes per second that are read or written one after the other.
         """
-        total = 0
+        total = 0.
         for batch in feeds:
             for at, (_, width) in enumerate(self.tables):
                 own = [ids for ids, feature in zip(batch, self.features) if feature.table == at]
-                total += 4 * width * 5 * np.unique(np.concatenate(own)).size
+                rows = np.unique(np.concatenate(own)).size
+                total += rows / read[width] + 2 * rows / changed[width]
             for ids, feature in zip(batch, self.features):
-                total += 2 * 4 * self.tables[feature.table][1] * self.batch + ids.nbytes
+                total += (2 * 4 * self.tables[feature.table][1] * self.batch + ids.nbytes) / copied
         return total / len(feeds)
 
 
