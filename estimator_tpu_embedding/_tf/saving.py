@@ -26,6 +26,12 @@ def directory_of_builder(builder: Any) -> Any:
     return builder._export_dir
 
 
+def saved_model_loaders() -> tuple[Any, Any]:
+    """Returns the classes whose `load(tags=...)` loads a graph of TF1, in TF1 and in TF2."""
+    from tensorflow.python.saved_model import load_v1_in_v2, loader_impl
+    return loader_impl.SavedModelLoader, load_v1_in_v2._EagerSavedModelLoader
+
+
 def add_listeners(saver_hook: Any, listeners: Any) -> None:
     """Adds saving listeners to an existing `CheckpointSaverHook`, unless it has them."""
     own = saver_hook._listeners

@@ -70,6 +70,12 @@ def tpu_ops_modules() -> tuple[Any, Any]:
     return tpu_ops, gen_tpu_ops
 
 
+def has_kernel(operation: str) -> bool:
+    """Whether this TensorFlow has a kernel of an operation."""
+    from tensorflow.python.framework import kernels
+    return bool(kernels.get_registered_kernels_for_op(operation).kernel)
+
+
 def tpu_cluster_resolver_module() -> Any:
     """Returns the module of `TPUClusterResolver`, for `compat.install`."""
     from tensorflow.python.distribute.cluster_resolver.tpu import tpu_cluster_resolver

@@ -3,7 +3,8 @@
 Connecting does nothing, and sessions at a TPU are sessions of this process or of its workers.
 Infeed, outfeed and loops of a TPU are refused as soon as a script builds them. TensorFlow has the
 operations, but no CPU kernels for them: it would report this only when they run, or not at all. A
-graph that is imported only to be looked at may hold them.
+graph that is imported only to be looked at may hold them. An export for a TPU is refused when it is
+loaded.
 """
 
 from __future__ import annotations
@@ -47,6 +48,8 @@ def put_in_place() -> None:
                      shutdown_system=tf_tpu.shutdown_system)
     connect_nowhere()
     _refuse_feeds()
+    for loader in _tf.saved_model_loaders():
+        loader.load = _on_cpu(loader.load)
     open_sessions_here()
 
 
@@ -172,6 +175,30 @@ def _refused(operation: str, function: Callable[..., Any]) -> Callable[..., NoRe
         raise UnsupportedError(_problem(operation))
 
     return refuse_it
+
+
+def _on_cpu(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns a function that loads a graph of a SavedModel, unless only a TPU can run it."""
+    original = inspect.unwrap(function)  # An earlier install() may have been here.
+
+    @functools.wraps(original)
+    def load(*args: Any, **kwargs: Any) -> Any:
+        given = inspect.signature(original).bind(*args, **kwargs).arguments
+        loader = given['self']
+        about = loader.get_meta_graph_def_from_tags(given['tags']).meta_info_def
+        operation = 'TPUPartitionedCall'
+        if (any(each.name == operation for each in about.stripped_op_list.op)
+                and not _tf.has_kernel(operation)):
+            tags = [sorted(each.meta_info_def.tags) for each in loader.saved_model.meta_graphs]
+            raise UnsupportedError(Problem(
+                'E942', f'SavedModel {shown(loader.export_dir)}',
+                f'its graph with the tags {shown(sorted(about.tags))} needs a TPU',
+                'a TensorFlow without TPU',
+                'Load the graph with the tag "serve".' if ['serve'] in tags else
+                'Export it without export_to_cpu=False: then it also has a graph for CPUs.'))
+        return original(*args, **kwargs)
+
+    return load
 
 
 def _problem(where: str) -> Problem:

@@ -103,12 +103,39 @@ def test_a_graph_for_the_tpu_alone_has_the_rows_in_the_order_of_ids(tmp_path, tr
     np.testing.assert_array_equal(found['f'], [3, 0, 9])  # A feature that is given back.
 
 
-def test_without_a_tpu_it_does_not_load_and_inspect_says_why(tmp_path, trained):
-    path = trained(export_to_cpu=False).export_saved_model(str(tmp_path), receiver).decode()
-    with tf.Graph().as_default(), tf.Session() as session, pytest.raises(
-            tf.errors.InvalidArgumentError, match="No OpKernel .* Op 'TPUOrdinalSelector'"):
-        tf.saved_model.load(session, ['serve', 'tpu'], path)
-    done = run_python('-m', 'estimator_tpu_embedding', 'inspect', path)
+LOADED = '''
+import sys
+import estimator_tpu_embedding
+estimator_tpu_embedding.install()
+import tensorflow as tf
+for path in sys.argv[1:]:
+    for tags in (['serve', 'tpu'], ['serve']):
+        def in_session():
+            with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+                tf.compat.v1.saved_model.load(session, tags, path)
+        for load in (in_session, lambda: tf.saved_model.load(path, tags)):
+            try:
+                load()
+                print(tags)
+            except Exception as error:
+                print(f'{type(error).__name__} {error}')
+'''
+
+
+def test_without_a_tpu_loading_and_inspect_say_what_it_needs(tmp_path, trained):
+    both, alone = (
+        trained(export_to_cpu=cpu).export_saved_model(str(tmp_path / str(cpu)), receiver).decode()
+        for cpu in (True, False))
+    done = run_python('-c', LOADED, both, alone, loaded=True)
+    assert done.returncode == 0
+    lines = done.stdout.splitlines()
+    assert lines[:2] == [
+        f"UnsupportedError E942 SavedModel {both}: its graph with the tags ['serve', 'tpu'] needs "
+        "a TPU; got a TensorFlow without TPU.  Load the graph with the tag \"serve\"."] * 2
+    assert lines[2:4] == ["['serve']"] * 2
+    assert lines[4] == lines[5] and lines[4].endswith(
+        'Export it without export_to_cpu=False: then it also has a graph for CPUs.')
+    done = run_python('-m', 'estimator_tpu_embedding', 'inspect', alone)
     assert done.returncode == 2 and 'tagged "serve" and "tpu" needs a TPU to load' in done.stderr
 
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <exception>
 #include <mutex>
 #include <string>
@@ -15,6 +16,26 @@
 #include "error.h"
 
 namespace ete {
+namespace {
+
+// How long a thread waits awake, since to wake one up costs about as much: the phases of an
+// operation, and the operations of a step, often follow each other sooner.
+constexpr std::chrono::microseconds kAwake(50);
+
+// Waits until `ready()`, or for `kAwake`.
+template <class Ready>
+void wait_awake(Ready ready) {
+  const auto end = std::chrono::steady_clock::now() + kAwake;
+  while (!ready() && std::chrono::steady_clock::now() < end) {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("yield");
+#endif
+  }
+}
+
+}  // namespace
 
 struct Pool::Job {
   Job(size_t chunks, const std::function<void(size_t)>& body) : chunks(chunks), body(body) {}
@@ -37,8 +58,8 @@ struct Pool::Job {
   const size_t chunks;
   const std::function<void(size_t)>& body;
   std::atomic<size_t> next{0};
-  int helpers = 0;           // Workers that take part; guarded by State::mutex as is `error`.
-  std::exception_ptr error;
+  std::atomic<int> helpers{0};  // Workers that take part; changed under State::mutex only.
+  std::exception_ptr error;     // Guarded by State::mutex.
 };
 
 struct Pool::State {
@@ -46,6 +67,7 @@ struct Pool::State {
   std::mutex mutex;
   Condition wake, left;
   std::vector<Job*> jobs;
+  std::atomic<size_t> published{0};  // All jobs so far; changed under the mutex only.
   bool stopping = false;
   std::vector<std::thread> workers;
 
@@ -92,7 +114,14 @@ void Pool::work(State* state) {
   std::unique_lock<std::mutex> lock(state->mutex);
   for (;;) {
     Job* job = nullptr;
-    state->wake.wait(lock, [&] { return state->stopping || (job = state->wanting()); });
+    const auto due = [&] { return state->stopping || (job = state->wanting()); };
+    if (!due()) {
+      const size_t seen = state->published;
+      lock.unlock();
+      wait_awake([&] { return state->published != seen; });
+      lock.lock();
+    }
+    state->wake.wait(lock, due);
     if (state->stopping) return;
     ++job->helpers;
     lock.unlock();
@@ -107,14 +136,19 @@ void Pool::publish(Job* job) {
   {
     std::lock_guard<std::mutex> lock(state_->mutex);
     state_->jobs.push_back(job);
+    ++state_->published;
   }
   for (size_t k = 0; k < helpers; ++k) state_->wake.notify_one();
 }
 
 void Pool::withdraw(Job* job) {
+  const auto alone = [job] { return job->helpers == 0; };
   std::unique_lock<std::mutex> lock(state_->mutex);
   state_->jobs.erase(std::find(state_->jobs.begin(), state_->jobs.end(), job));
-  state_->left.wait(lock, [job] { return job->helpers == 0; });
+  lock.unlock();
+  wait_awake(alone);
+  lock.lock();
+  state_->left.wait(lock, alone);
 }
 
 void Pool::run(size_t chunks, const std::function<void(size_t)>& body) {

@@ -1,6 +1,6 @@
 // Threads that work on one job together.
 //
-// Workers are parked on a condition variable when there is nothing to do: no spinning. The thread
+// Workers with nothing to do wait awake for 50 us, then sleep on a condition variable. The thread
 // that calls `run` takes part. So a pool of one thread has no workers at all, a call from inside a
 // chunk cannot wait for ever, and several callers at once are served, each with its own job.
 // A process that was forked from the one that made the pool has no workers: there `run` does
