@@ -16,20 +16,21 @@ from harness.processes import ROOT
 FOLDER = ROOT / 'tools' / 'bench'
 HELPERS = {
     'cluster_engines', 'compare', 'evidence', 'exchange_model', 'figures', 'laws', 'networks',
-    'ours', 'peers', 'sessions', 'start_job', 'start_profile', 'turns', 'workloads'}
+    'ours', 'peers', 'quiet', 'sessions', 'start_job', 'start_profile', 'turns',
+    'workloads'}
 BENCHMARKS = sorted({path.stem for path in FOLDER.glob('*.py')} - HELPERS)
 TINY = {
     'checkpoint': ['--gib=.01', '--rounds=1'], 'cli_start': ['1'],
     'cluster': ['--shrink=500', '--tasks=2', '--windows=1', '--steps=1', '--starts=0',
-                '--models=W2'],
+                '--models=W2', '--seconds=0', '--noisy'],
     'cluster_calm': ['--minutes=.5', '--busy=0'], 'cluster_kills': ['--kills=1'],
     'doctor': ['--files=20', '--lines=40', '--rounds=1'],
-    'engine': ['W2', '--shrink=500', '--windows=1', '--steps=1', '--bandwidth'],
-    'job': ['--shrink=500', '--rounds=1', '--steps=100'],
+    'engine': ['W2', '--shrink=500', '--windows=1', '--seconds=0', '--noisy', '--bandwidth'],
+    'job': ['--shrink=500', '--rounds=1', '--steps=100', '--noisy'],
     'keras_fit': ['--shrink=500', '--windows=1', '--steps=2'],
     'memory': ['--rows=2000', '--batch=60'], 'migrate': ['--gib=.01', '--rounds=1'],
     'pipeline': ['wait', '--shrink=500', '--steps=2'], 'runner': ['--features=1,2'],
-    'startup': ['--shrink=500', '--rounds=1', '--steps', '--profile'],
+    'startup': ['--shrink=500', '--rounds=1', '--steps', '--profile', '--noisy'],
     'timeline': ['--shrink=500', '--steps=30'],
     'tf2': ['--cases=0', '--shrink=500', '--windows=1', '--steps=2']}
 

@@ -40,6 +40,17 @@ def root(tmp_path):
     return tmp_path
 
 
+def test_a_wanted_figure_says_whether_it_is_met(figures):
+    content = json.loads(json.dumps(CONTENT))
+    content['figures']['plain, ratio']['least'] = 3
+    content['figures']['ours']['most'] = 12
+    content['circumstances']['load']['others'] = .004
+    content['circumstances']['disturbed'] = 2
+    table = figures.table(content)
+    assert '| 20 | at most 12: **missed** |' in table and '| 1 | at least 3: met |' in table
+    assert 'at most 1.7, others 0.4% of the CPU time, 2 disturbed windows thrown away.' in table
+
+
 def document(table, patterns=''):
     return (f'Before.\n\n<!-- figures: job.json{patterns} -->\n{table}<!-- /figures -->\n\n'
             'After.\n')
@@ -51,9 +62,10 @@ def test_the_tables_of_a_document_are_those_of_the_files(figures, path):
     assert figures.filled(text) == text, f'run tools/bench/figures.py --fill {path.name}'
 
 
-def test_a_committed_file_has_figures_and_a_commit(figures):
+def test_a_committed_file_has_figures_and_a_commit_and_no_noise(figures):
     for path in RESULTS:
         content = figures.read(path)
+        assert content['circumstances'].get('disturbed', 0) is not None, path
         assert content['benchmark'] == path.stem.partition('-')[0]
         assert content['circumstances']['commit'] and not content['circumstances']['dirty'], path
         assert figures.table(content)

@@ -47,6 +47,9 @@ from estimator_tpu_embedding.cluster.worker_choice import ClusterChoice  # noqa:
 JOB = HERE.parent / 'examples' / 'census_tpu_job.py'
 HOSTS_OF_BLOCK = 2
 FIRST_STEP = re.compile(r'loss = .*, step = \d')
+WANTED = {'W1, 2 tasks': {'most': 2}}
+"""Of the ratio of a step by its label; see `evidence.Figures.add`."""
+
 TIMEOUT = 120
 """Seconds after which a job that does not begin is killed."""
 
@@ -102,13 +105,13 @@ class Bench:
     def beside(self, label, engine):
         """Adds windows of an engine and of the block beside it, and prints a line."""
         key = f'{self._name}, {label}'
-        its, own = compare([engine, self._block], ['ahead'], self._parsed.windows,
-                           self._parsed.steps)['ahead']
+        its, own = compare([engine, self._block], ['ahead'], self._parsed, self._figures)['ahead']
         engine.close()
         add, ratios = self._figures.add, [one / other for one, other in zip(its, own)]
         print(f'{key:40}{add(key, "ms/step", its):9.2f} ms'
               f'{add(f"{key}, block", "ms/step", own):9.2f} ms in one process'
-              f'{add(f"{key}, ratio", "times block", ratios):8.2f} times', flush=True)
+              f'{add(f"{key}, ratio", "times block", ratios, **WANTED.get(key, {})):8.2f} times',
+              flush=True)
 
     def owners(self):
         """Times owners in this process."""
@@ -230,15 +233,17 @@ def main():
                         default=[1, 2, 3], metavar='N,N', help='workers')
     parser.add_argument('--gbit', type=float, default=10, help='per second and link')
     parser.add_argument('--windows', type=int, default=7)
-    parser.add_argument('--steps', type=int, default=10, help='of a window')
+    parser.add_argument('--steps', type=int, default=10, help='of a window, at least')
+    parser.add_argument('--seconds', type=float, default=.5, help='of a window, about')
     parser.add_argument('--shrink', type=int, default=1)
     parser.add_argument('--starts', type=int, default=3, help='of the census job; 0 is none')
     parser.add_argument('--models', default=','.join(exchange_model.ALL), metavar='W,W',
                         help='workloads of the model')
     evidence.add_argument(parser)
+    evidence.add_noisy(parser)
     parsed = parser.parse_args()
     networks.keep_private()
-    with evidence.recorded(parsed.json, 'cluster') as figures:
+    with evidence.recorded(parsed.json, 'cluster', parsed.noisy) as figures:
         link = show_steps(parsed, figures)
         if parsed.starts:
             show_start(figures, parsed.starts)

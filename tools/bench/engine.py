@@ -9,7 +9,9 @@
 Each takes `--json FILE` too. It runs in an environment with the extra `cpu`. All engines train the
 same tables with Adagrad on the same ids (see `workloads.py`). The native engine takes turns with
 each other engine, window by window, so that other load disturbs both alike. A ratio is the median
-over these pairs of windows. There are two kinds of steps:
+over these pairs of windows. A pair is measured again if others took more than 2 % of the CPU time.
+The rows of each engine are compared with those of NumPy after 3 steps of a small workload. There
+are two kinds of steps:
 
 * `whole` enqueues ids, looks up and updates, one after the other;
 * `ahead` enqueues the ids of the next step in a thread beside the step, as a job does.
@@ -20,7 +22,7 @@ The other engines are
 * `tuned`: `embedding_lookup_sparse` with `AdagradOptimizer`, and grappler's arithmetic optimizer
   off, which would read whole tables;
 * `shipped`: the same with that optimizer on, as TensorFlow is shipped;
-* the engines of other packages, in `peers.py`.
+* the engines of other packages, in `peers.py`, which have no queue and so nothing ahead.
 
 `--shrink 10` divides rows and batch by 10, for a machine with less than 16 GiB. `laws.py` has the
 flags of the last line.
@@ -28,7 +30,6 @@ flags of the last line.
 
 import argparse
 import functools
-import os
 import pathlib
 import subprocess
 import sys
@@ -37,11 +38,22 @@ import evidence
 import laws
 import ours
 import sessions
-from workloads import WORKLOADS
+from workloads import WORKLOADS, error_of
 
 HERE = pathlib.Path(__file__).resolve().parent
 PEERS = ('fbgemm-rowwise', 'fbgemm-exact', 'torch', 'tfrs')
 KINDS = ('whole', 'ahead')
+
+CHECKED_SHRINK = 50
+"""Of the workloads whose rows NumPy calculates too, since it takes long."""
+
+MOST_ERROR = 1e-4
+"""Of the largest change of a row: engines with float32 sum in any order."""
+
+WANTED = {'tuned': dict(zip(WORKLOADS, (12, 10, 20, 8))),
+          'fbgemm-rowwise': dict.fromkeys(('W1', 'W2', 'W3'), 3),
+          'fbgemm-exact': dict.fromkeys(('W1', 'W2', 'W3'), 5)}
+"""How many times as long as the native engine a whole step should take at least."""
 
 
 class Remote:
@@ -57,19 +69,25 @@ class Remote:
 
     def window(self, kind, steps):
         """See `sessions.Engine.window`."""
-        self._process.stdin.write(f'{kind} {steps}\n')
-        self._process.stdin.flush()
-        return float(self._process.stdout.readline())
+        return self._ask(f'{kind} {steps}')
+
+    def error(self):
+        """See `workloads.error_of`."""
+        return self._ask('error 0')
 
     def close(self):
         """Ends it."""
         self._process.stdin.close()
         self._process.wait()
 
+    def _ask(self, line):
+        self._process.stdin.write(f'{line}\n')
+        self._process.stdin.flush()
+        return float(self._process.stdout.readline())
 
-def others(workload, parsed):
+
+def others(workload, shrink, parsed):
     """Yields the name of each other engine, and a function that makes it."""
-    shrink = str(parsed.shrink)
     yield 'stock', lambda: ours.engine(workload, 'stock')
     for kind in ('tuned', 'shipped'):
         yield kind, lambda kind=kind: sessions.Engine(
@@ -83,44 +101,66 @@ def others(workload, parsed):
                                       workload.name, shrink)
 
 
-def compare(engines, kinds, windows, steps):
+def compare(engines, kinds, parsed, figures):
     """Returns milliseconds per step by kind, a list of windows per engine; the engines take turns.
     """
-    for kind in kinds:
-        for engine in engines:
-            engine.window(kind, 3)
     found = {}
     for kind in kinds:
-        rows = [[engine.window(kind, steps) for engine in engines] for _ in range(windows)]
+        steps = [max(parsed.steps, round(1e3 * parsed.seconds / engine.window(kind, 3)))
+                 for engine in engines]
+        rows = [figures.quiet(lambda: [engine.window(kind, number)
+                                       for engine, number in zip(engines, steps)])
+                for _ in range(parsed.windows)]
         found[kind] = list(zip(*rows))
     return found
 
 
-def add_pair(figures, key, its, own):
+def add_pair(figures, key, its, own, **bar):
     """Adds windows of an engine and of the native one beside it; returns medians and a ratio."""
     return (figures.add(key, 'ms/step', its), figures.add(f'{key}, native', 'ms/step', own),
             figures.add(f'{key}, ratio', 'times native', (
-                one / other for one, other in zip(its, own))))
+                one / other for one, other in zip(its, own)), **bar))
+
+
+def check(name, parsed, figures):
+    """Adds the error of the rows of each engine, but of the rowwise one."""
+    shrink = parsed.shrink * CHECKED_SHRINK
+    workload = WORKLOADS[name].shrunk(shrink)
+    for label, make in [('native', lambda: ours.engine(workload, parsed.kernels)),
+                        *others(workload, shrink, parsed)]:
+        if label == 'fbgemm-rowwise':
+            continue
+        try:
+            engine = make()
+        except RuntimeError:
+            continue  # The table of times says why.
+        error = engine.error() if isinstance(engine, Remote) else error_of(engine, workload)
+        engine.close()
+        figures.add(f'{name}, {label}, error', 'of the largest change', [error], most=MOST_ERROR)
 
 
 def beside_others(parsed, figures):
-    """Prints a line per workload and other engine."""
-    print(f'load {os.getloadavg()[0]:.1f}; kernels: {parsed.kernels}')
+    """Prints what `laws.bandwidth` does, then a line per workload and other engine."""
+    laws.bandwidth(parsed, compare, figures)
     print(f'{"":4}{"engine":16}' + ''.join(
         f'{kind:>9}{"native":>9}{"ratio":>8}' for kind in KINDS))
     for name in parsed.workloads or WORKLOADS:
+        check(name, parsed, figures)
         workload = WORKLOADS[name].shrunk(parsed.shrink)
         native = ours.engine(workload, parsed.kernels)
-        for label, make in others(workload, parsed):
+        for label, make in others(workload, parsed.shrink, parsed):
             try:
                 other = make()
             except RuntimeError as error:
                 print(f'{name:4}{label:16}{error}')
                 continue
-            found = compare([other, native], KINDS, parsed.windows, parsed.steps)
+            found = compare([other, native], KINDS[:1] if label in PEERS else KINDS, parsed,
+                            figures)
             other.close()
-            added = [add_pair(figures, f'{name}, {label}, {kind}', *pair)
-                     for kind, pair in found.items()]
+            wanted = WANTED.get(label, {}).get(name)
+            added = [add_pair(figures, f'{name}, {label}, {kind}', *pair, **(
+                {'least': wanted} if wanted and kind == 'whole' else {}))
+                for kind, pair in found.items()]
             print(f'{name:4}{label:16}' + ''.join(
                 f'{its:9.2f}{own:9.2f}{ratio:8.2f}' for its, own, ratio in added), flush=True)
         native.close()
@@ -131,7 +171,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], allow_abbrev=False)
     parser.add_argument('workloads', nargs='*', metavar='W', help='of W1 to W4; all if none')
     parser.add_argument('--windows', type=int, default=7)
-    parser.add_argument('--steps', type=int, default=10, help='of a window')
+    parser.add_argument('--steps', type=int, default=3, help='of a window, at least')
+    parser.add_argument('--seconds', type=float, default=.5, help='of a window, about')
     parser.add_argument('--shrink', type=int, default=1)
     parser.add_argument('--kernels', default='native', help='"stock" where no library is')
     parser.add_argument('--python215', metavar='PATH', help='an interpreter with TF 2.15')
@@ -140,9 +181,10 @@ def main():
     for law in laws.LAWS:
         parser.add_argument(f'--{law}', action='store_true')
     evidence.add_argument(parser)
+    evidence.add_noisy(parser)
     parsed = parser.parse_args()
     asked = [law for law in laws.LAWS if getattr(parsed, law)]
-    with evidence.recorded(parsed.json, 'engine') as figures:
+    with evidence.recorded(parsed.json, 'engine', parsed.noisy) as figures:
         for law in asked:
             laws.LAWS[law](parsed, compare, figures)
         if not asked:

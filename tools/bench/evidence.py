@@ -6,12 +6,15 @@ The file is one JSON object, which `figures.py` reads and `compare.py` compares:
 |---|---|
 | `format` | 1 |
 | `benchmark` | the name of the script |
-| `figures` | by key: `unit`, `median`, `low`, `high` and `windows` |
+| `figures` | by key: `unit`, `median`, `low`, `high` and `windows`; `most` or `least` if wanted |
 | `notes` | why figures are missing; only if some are |
-| `circumstances` | commit, date, command, machine, load and versions |
+| `circumstances` | commit, date, command, machine, load, `disturbed` and versions |
 
+`load` has load averages, and as `others` the share of the CPU time that went to other processes.
 `windows` is the number of measurements of a figure. `low` and `high` bound the middle half of
-them. The file holds no path and no host name, so that it can be committed.
+them. `disturbed` counts measurements that were thrown away, since others took CPU time meanwhile.
+With `--noisy` it is `null`: nothing was thrown away. The file holds no path and no host name, so
+that it can be committed.
 """
 
 import argparse
@@ -27,12 +30,21 @@ import subprocess
 import sys
 import threading
 
+import quiet
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 FORMAT = 1
 SAMPLE_SECONDS = 5
 """How often the load average is read during a run."""
 
+ATTEMPTS = 50
+"""How often a measurement is repeated for quiet."""
+
 _DIGITS = 6
+
+
+class Disturbed(Exception):
+    """This machine is not idle."""
 
 
 class Figures:
@@ -41,18 +53,35 @@ class Figures:
     Attributes:
       by_key: what the JSON file holds of each figure.
       notes: sentences on figures that could not be measured.
+      disturbed: how many measurements were thrown away; `None` if none may be.
     """
 
-    def __init__(self):
-        self.by_key, self.notes = {}, []
+    def __init__(self, noisy=False):
+        self.by_key, self.notes, self.disturbed = {}, [], None if noisy else 0
 
-    def add(self, key, unit, windows):
+    def quiet(self, measure):
+        """Returns what `measure()` returns when others take next to no CPU time meanwhile.
+
+        Raises:
+          Disturbed: if they take more, again and again.
+        """
+        for _ in range(ATTEMPTS):
+            with quiet.Watch() as watch:
+                found = measure()
+            if self.disturbed is None or watch.share <= quiet.MOST:
+                return found
+            self.disturbed += 1
+        raise Disturbed(
+            f'others take {watch.share:.0%} of the CPU time: end them, or give --noisy')
+
+    def add(self, key, unit, windows, **bar):
         """Adds a figure, and returns its median.
 
         Args:
           key: names the figure in every run of the benchmark.
           unit: of the numbers, such as `'ms'`.
           windows: the measurements, one or more.
+          bar: what is wanted of the median, `most=X` or `least=X`; nothing if nothing is.
 
         Raises:
           ValueError: if there is no measurement, or the key is already there.
@@ -63,7 +92,7 @@ class Figures:
         low, median, high = (statistics.quantiles(windows, n=4, method='inclusive')
                              if len(windows) > 1 else windows * 3)
         self.by_key[key] = {'unit': unit, 'median': _rounded(median), 'low': _rounded(low),
-                            'high': _rounded(high), 'windows': len(windows)}
+                            'high': _rounded(high), 'windows': len(windows), **bar}
         return median
 
 
@@ -73,27 +102,35 @@ def add_argument(parser):
                         help='also write the figures there, with the circumstances of the run')
 
 
+def add_noisy(parser):
+    """Adds `--noisy` to the parser of a benchmark whose measurements are those of `quiet`."""
+    parser.add_argument('--noisy', action='store_true',
+                        help='keep measurements that other processes disturb')
+
+
 @contextlib.contextmanager
-def recorded(file, benchmark):
+def recorded(file, benchmark, noisy=False):
     """Yields `Figures` to add to, and writes them when the benchmark has ended without an error.
 
     Args:
       file: path of the JSON file; if it is `None`, nothing is written.
       benchmark: the name of the script.
+      noisy: whether `Figures.quiet` keeps what it is given.
     """
-    figures = Figures()
+    figures = Figures(noisy)
     if file is None:
         yield figures
         return
     began = datetime.datetime.now(datetime.timezone.utc)
-    with _sampled_load() as load:
+    with _sampled_load() as load, quiet.Watch() as watch:
         yield figures
     content = {'format': FORMAT, 'benchmark': benchmark, 'figures': figures.by_key,
                **({'notes': figures.notes} if figures.notes else {}),
                'circumstances': {
                    **_commit(), 'date': began.isoformat(timespec='seconds'),
                    'command': command_of(benchmark, sys.argv[1:]), 'machine': machine(),
-                   'load': load, 'versions': versions()}}
+                   'load': {**load, 'others': round(watch.share, 4)},
+                   'disturbed': figures.disturbed, 'versions': versions()}}
     file.write_text(json.dumps(content, indent=1) + '\n')
 
 

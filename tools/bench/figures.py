@@ -54,13 +54,28 @@ def table(content, patterns=()):
             raise ValueError(f'no figure of {content["benchmark"]} fits {pattern!r}')
     shown = [key for key in found
              if not patterns or any(fnmatch.fnmatchcase(key, one) for one in patterns)]
-    lines = ['| figure | median | unit | middle half | windows |', '|---|--:|---|---|--:|']
+    bars = any(bar_text(found[key]) for key in shown)
+    lines = ['| figure | median | unit | middle half | windows |' + ' wanted |' * bars,
+             '|---|--:|---|---|--:|' + '---|' * bars]
     for key in shown:
         one = found[key]
         half = f'{number(one["low"])} to {number(one["high"])}' if one['windows'] > 1 else ''
         lines.append(f'| {key} | {number(one["median"])} | {one["unit"]} | {half} '
-                     f'| {one["windows"]} |')
+                     f'| {one["windows"]} |' + f' {bar_text(one)} |' * bars)
     return '\n'.join([*lines, '', circumstances_text(content), ''])
+
+
+def bar_text(figure):
+    """What is wanted of a figure, and whether it is so; empty if nothing is wanted.
+
+    >>> bar_text({'median': 1.4, 'most': 1.3}), bar_text({'median': 12.5, 'least': 12})
+    ('at most 1.3: **missed**', 'at least 12: met')
+    """
+    for name, is_met in (('most', float.__le__), ('least', float.__ge__)):
+        if name in figure:
+            met = is_met(float(figure['median']), float(figure[name]))
+            return f'at {name} {number(figure[name])}: {"met" if met else "**missed**"}'
+    return ''
 
 
 def number(value):
@@ -83,10 +98,13 @@ def circumstances_text(content):
     during = load['during'] or {'median': load['after'][0], 'highest': load['after'][0]}
     versions = ', '.join(f'{name} {version}' for name, version in about['versions'].items()
                          if version is not None)
+    others = f', others {load["others"]:.1%} of the CPU time' if 'others' in load else ''
+    if about.get('disturbed') is not None:
+        others += f', {about["disturbed"]} disturbed windows thrown away'
     return (f'`{about["command"]}` at {commit}, {about["date"][:10]}; {of["cores"]} cores of '
             f'{of["cpu"]}, {of["memory_gib"]} GiB, {of["kernel"]}; {versions}; load '
             f'{load["before"][0]:.1f} before, {during["median"]:.1f} during, at most '
-            f'{during["highest"]:.1f}.')
+            f'{during["highest"]:.1f}{others}.')
 
 
 def filled(document, root=ROOT):

@@ -139,8 +139,9 @@ def main():
     parser.add_argument('--shrink', type=int, default=1)
     parser.add_argument('--kernels', default='native')
     evidence.add_argument(parser)
+    evidence.add_noisy(parser)
     parsed = parser.parse_args()
-    with evidence.recorded(parsed.json, 'job') as figures:
+    with evidence.recorded(parsed.json, 'job', parsed.noisy) as figures:
         compare(parsed, figures)
 
 
@@ -151,12 +152,16 @@ def compare(parsed, figures):
               'plain, tuned': lambda to: plain(workload, 'tuned', to),
               'plain, as shipped': lambda to: plain(workload, 'shipped', to)}
     found = {name: [] for name in makers}
+
+    def train(make):
+        with tempfile.TemporaryDirectory() as model_dir:
+            clock = Clock()
+            make(model_dir).train(input_fn_of(workload), steps=parsed.steps, hooks=[clock])
+        return clock.windows
+
     for _ in range(parsed.rounds):
         for name, make in makers.items():
-            with tempfile.TemporaryDirectory() as model_dir:
-                clock = Clock()
-                make(model_dir).train(input_fn_of(workload), steps=parsed.steps, hooks=[clock])
-                found[name].append(clock.windows)
+            found[name].append(figures.quiet(lambda: train(make)))
     base = next(iter(found.values()))
     for name, rounds in found.items():
         milliseconds = figures.add(name, 'ms/step', itertools.chain(*rounds))

@@ -4,7 +4,7 @@ import functools
 
 import tensorflow.compat.v1 as tf
 from sessions import Built, Engine, config_of
-from workloads import ACCUMULATOR, RATE
+from workloads import ACCUMULATOR, RATE, START
 
 from estimator_tpu_embedding.core.optimizers import Adagrad
 from estimator_tpu_embedding.core.plan import resolve
@@ -26,7 +26,8 @@ def plan_of(workload, optimizer=ADAGRAD, hosts=1, strategy='div'):
     """Returns the plan of a workload, with one core per host."""
     return resolve(
         [TableSpec(name=f't{k:02}', vocabulary_size=rows, dimension=width,
-                   combiner=workload.combiner) for k, (rows, width) in enumerate(workload.tables)],
+                   combiner=workload.combiner, initializer=tf.constant_initializer(START))
+         for k, (rows, width) in enumerate(workload.tables)],
         [FeatureSpec(name=f'f{k:03}', table=f't{feature.table:02}')
          for k, feature in enumerate(workload.features)],
         Topology(num_hosts=hosts), batch_size=workload.batch, optimizer=optimizer,
@@ -49,4 +50,5 @@ def _build(workload, places, *, kernels, **options):
     step = backend.update(receipts, activations).op
     enqueue = tf.group(*enqueues)
     return Built([backend.engine.open(), backend.engine.load()], tf.group(enqueue, step),
-                 enqueue, step)
+                 enqueue, step, [part for table in plan.tables
+                                 for part in backend.tables[table.name].rows])

@@ -23,11 +23,12 @@
 namespace {
 
 constexpr size_t kBytes = size_t{1} << 30;  // Of the table: far beyond any cache.
-constexpr size_t kVisits = size_t{1} << 19;  // By a thread in a window.
+constexpr size_t kMostVisits = size_t{1} << 21;  // By a thread in a window.
 constexpr int kWindows = 5;
 
 float* allocate(size_t bytes) {
   void* data = std::aligned_alloc(size_t{1} << 21, bytes);
+  if (data == nullptr) std::exit(1);
   madvise(data, bytes, MADV_HUGEPAGE);
   std::memset(data, 1, bytes);
   return static_cast<float*>(data);
@@ -50,9 +51,10 @@ double seconds(Body body) {
 }
 
 template <bool kChanges>
-void visit(float* table, size_t width, const uint32_t* rows, size_t ahead, float* out) {
-  for (size_t i = 0; i < kVisits; ++i) {
-    if (i + ahead < kVisits) {
+void visit(float* table, size_t width, const std::vector<uint32_t>& rows, size_t ahead,
+           float* out) {
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (i + ahead < rows.size()) {
       const float* next = table + rows[i + ahead] * width;
       for (size_t at = 0; at < width; at += 16) __builtin_prefetch(next + at, kChanges, 2);
     }
@@ -69,9 +71,9 @@ double rate(float* table, size_t width, const std::vector<std::vector<uint32_t>>
     for (int window = 0; window < kWindows; ++window) {
       const double took = seconds([&](int t) {
         std::vector<float> out(16 * width);
-        visit<kChanges>(table, width, rows[static_cast<size_t>(t)].data(), ahead, out.data());
+        visit<kChanges>(table, width, rows[static_cast<size_t>(t)], ahead, out.data());
       });
-      best = std::max(best, static_cast<double>(kVisits) * threads() / took);
+      best = std::max(best, static_cast<double>(rows[0].size()) * threads() / took);
     }
   }
   return best;
@@ -83,7 +85,8 @@ std::vector<std::vector<uint32_t>> places(size_t count) {
   std::iota(all.begin(), all.end(), 0);
   std::shuffle(all.begin(), all.end(), std::mt19937(1));
   std::vector<std::vector<uint32_t>> rows(static_cast<size_t>(threads()));
-  for (size_t i = 0; i < rows.size() * kVisits; ++i) rows[i / kVisits].push_back(all[i % count]);
+  const size_t visits = std::min(kMostVisits, count / rows.size());
+  for (size_t i = 0; i < rows.size() * visits; ++i) rows[i / visits].push_back(all[i]);
   return rows;
 }
 

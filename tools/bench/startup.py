@@ -31,6 +31,7 @@ import subprocess
 import sys
 
 import evidence
+from figures import bar_text
 from networks import die_with_parent
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -96,7 +97,7 @@ def beside(found, figures, unit, bars):
       found: by name of the job a measurement for each round.
       figures: to add them to, as `(prefix, figures)`.
       unit: of the measurements.
-      bars: by names of two jobs what the ratio of the first to the second should be.
+      bars: by names of two jobs what is wanted of the ratio of the first to the second.
     """
     prefix, all_figures = figures
     found = {**found, 'best plain': [min(pair) for pair in zip(found[SHIPPED], found[TUNED])]}
@@ -105,8 +106,8 @@ def beside(found, figures, unit, bars):
     for (one, other), bar in bars.items():
         name = f'{prefix}, {one} over {other}'
         ratio = all_figures.add(name, 'ratio', (
-            first / second for first, second in zip(found[one], found[other])))
-        print(f'{name:55}{ratio:6.2f}   {bar}', flush=True)
+            first / second for first, second in zip(found[one], found[other])), **bar)
+        print(f'{name:55}{ratio:6.2f}   {bar_text({"median": ratio, **bar})}', flush=True)
 
 
 def show_steps(jobs, rounds, figures):
@@ -115,62 +116,68 @@ def show_steps(jobs, rounds, figures):
     found = {name: [] for name in own}
     for number in range(rounds + 1):
         for name, each in own.items():
-            milliseconds = each.window()
+            milliseconds = figures.quiet(each.window)
             if number:  # The first window contains the start.
                 found[name].append(milliseconds)
     for each in own.values():
         each.close()
     beside(found, ('step', figures), 'ms', {
-        (EIGHT, ONE): 'at most 1.15', (HOSTS, ONE): '', ('best plain', ONE): 'at least 3',
-        ('best plain', EIGHT): 'at least 3', ('best plain', HOSTS): ''})
+        (EIGHT, ONE): {'most': 1.15}, (HOSTS, ONE): {}, ('best plain', ONE): {'least': 3},
+        ('best plain', EIGHT): {'least': 3}, ('best plain', HOSTS): {}})
 
 
-def in_turns(jobs, does, rounds):
+def in_turns(jobs, does, rounds, figures):
     """Runs all jobs in turn, and returns the seconds of each by name."""
     found = {name: [] for name in PEERS}
     for _ in range(rounds):
         for name, peer in PEERS.items():
-            found[name].append(jobs.answer(does, peer)['seconds'])
+            found[name].append(quiet_seconds(jobs, figures, does, peer))
     return found
+
+
+def quiet_seconds(jobs, figures, *arguments):
+    """The seconds of a job that nobody disturbs."""
+    return figures.quiet(lambda: jobs.answer(*arguments))['seconds']
 
 
 def show_start(jobs, rounds, figures):
     """Starts all jobs in turn."""
-    beside(in_turns(jobs, 'start', rounds), ('start', figures), 's', {
-        (EIGHT, ONE): 'at most 1.5', (HOSTS, ONE): 'at most 1.5', (ONE, 'best plain'): '',
-        (EIGHT, 'best plain'): ''})
+    beside(in_turns(jobs, 'start', rounds, figures), ('start', figures), 's', {
+        (EIGHT, ONE): {'most': 1.5}, (HOSTS, ONE): {'most': 1.5}, (ONE, 'best plain'): {},
+        (EIGHT, 'best plain'): {}})
 
 
-def show_jobs(jobs, steps, figures):
-    """Runs all jobs to their ends, twice."""
-    beside(in_turns(jobs, f'job {steps}', 2), (f'{steps} steps', figures), 's', {
-        ('best plain', ONE): 'at least 3', ('best plain', EIGHT): 'at least 3',
-        ('best plain', HOSTS): ''})
+def show_jobs(jobs, steps, rounds, figures):
+    """Runs all jobs to their ends."""
+    beside(in_turns(jobs, f'job {steps}', rounds, figures), (f'{steps} steps', figures), 's', {
+        ('best plain', ONE): {'least': 2}, ('best plain', EIGHT): {}, ('best plain', HOSTS): {}})
 
 
-def show_columns(jobs, figures):
+def show_columns(jobs, rounds, figures):
     """Starts jobs with more and more columns and cores."""
     for cores in BY_CORES:
         found = {}
         for columns in BY_COLUMNS:
-            seconds = jobs.answer('start', ('ours', 1, cores), columns)['seconds']
-            key, found[columns] = f'{columns} columns x {cores} cores', seconds
-            each = figures.add(f'{key}, each', 'ms per column and core',
-                               [1e3 * seconds / columns / cores])
-            print(f'{key:24}{figures.add(key, "s", [seconds]):7.2f} s{each:9.2f} ms per column '
-                  'and core', flush=True)
+            found[columns] = [quiet_seconds(jobs, figures, 'start', ('ours', 1, cores), columns)
+                              for _ in range(rounds)]
+            key = f'{columns} columns x {cores} cores'
+            each = figures.add(f'{key}, each', 'ms per column and core', [
+                1e3 * seconds / columns / cores for seconds in found[columns]])
+            print(f'{key:24}{figures.add(key, "s", found[columns]):7.2f} s{each:9.2f} ms per '
+                  'column and core', flush=True)
         name = f'{BY_COLUMNS[-1]} columns over {BY_COLUMNS[-2]}, {cores} cores'
-        ratio = figures.add(name, 'ratio', [found[BY_COLUMNS[-1]] / found[BY_COLUMNS[-2]]])
+        ratio = figures.add(name, 'ratio', (one / other for one, other in zip(
+            found[BY_COLUMNS[-1]], found[BY_COLUMNS[-2]])))
         print(f'{name:35}{ratio:6.2f}', flush=True)
 
 
 def show_large(jobs, figures):
     """Starts the largest job."""
-    answer = jobs.answer('start', ('ours', 4, 8), LARGE)
+    answer = figures.quiet(lambda: jobs.answer('start', ('ours', 4, 8), LARGE))
     key = f'{LARGE} columns x 8 cores x 4 hosts'
     seconds = figures.add(key, 's', [answer['seconds']])
-    gibibytes = figures.add(f'{key}, highest RSS', 'GiB', [answer['rss'] / 2**30])
-    print(f'{key}: {seconds:.1f} s, {gibibytes:.2f} GiB; at most 120 s and 4 GB', flush=True)
+    gibibytes = figures.add(f'{key}, highest RSS', 'GiB', [answer['rss'] / 2**30], most=4)
+    print(f'{key}: {seconds:.1f} s, {gibibytes:.2f} GiB', flush=True)
 
 
 def show_profile(jobs, figures):
@@ -190,19 +197,20 @@ def main():
     for part in ('steps', 'start', 'columns', 'large', 'profile'):
         parser.add_argument(f'--{part}', action='store_true')
     parser.add_argument('--jobs', type=int, metavar='N', help='run whole jobs of N steps')
-    parser.add_argument('--rounds', type=int, default=5, help='of steps and of starts')
+    parser.add_argument('--rounds', type=int, default=5, help='of each but the largest job')
     parser.add_argument('--shrink', type=int, default=1, help='divides rows, batch and columns')
     evidence.add_argument(parser)
+    evidence.add_noisy(parser)
     parsed = parser.parse_args()
     parts = {'steps': lambda: show_steps(jobs, parsed.rounds, figures),
              'start': lambda: show_start(jobs, parsed.rounds, figures),
-             'jobs': lambda: show_jobs(jobs, parsed.jobs or 1000, figures),
-             'columns': lambda: show_columns(jobs, figures),
+             'jobs': lambda: show_jobs(jobs, parsed.jobs or 1000, parsed.rounds, figures),
+             'columns': lambda: show_columns(jobs, parsed.rounds, figures),
              'large': lambda: show_large(jobs, figures),
              'profile': lambda: show_profile(jobs, figures)}
     wanted = [name for name in parts if getattr(parsed, name)] or list(parts)
     jobs = Jobs(parsed.shrink)
-    with evidence.recorded(parsed.json, 'startup') as figures:
+    with evidence.recorded(parsed.json, 'startup', parsed.noisy) as figures:
         for name in wanted:
             parts[name]()
 
