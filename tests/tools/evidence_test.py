@@ -15,7 +15,7 @@ from harness.processes import ROOT
 
 FOLDER = ROOT / 'tools' / 'bench'
 HELPERS = {
-    'cluster_engines', 'compare', 'evidence', 'exchange_model', 'figures', 'laws', 'networks',
+    'cluster_engines', 'compare', 'engine_profile', 'evidence', 'exchange_model', 'figures', 'laws', 'networks',
     'ours', 'peers', 'quiet', 'sessions', 'start_job', 'start_profile', 'turns',
     'workloads'}
 BENCHMARKS = sorted({path.stem for path in FOLDER.glob('*.py')} - HELPERS)
@@ -114,7 +114,7 @@ def test_the_commit_is_named_and_whether_files_differ_from_it(evidence, tmp_path
     assert evidence._commit() == {'commit': commit, 'dirty': True}
 
 
-@pytest.mark.parametrize('module', ['evidence', 'figures'])
+@pytest.mark.parametrize('module', ['engine_profile', 'evidence', 'figures'])
 def test_the_examples_hold(bench, module):
     assert doctest.testmod(bench(module)).failed == 0
 

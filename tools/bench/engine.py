@@ -4,7 +4,7 @@
     python3 tools/bench/engine.py [W1 W2 W3 W4] [--shrink K]            # beside stock TensorFlow
     python3 tools/bench/engine.py --python215 .venv215/bin/python       # also beside TF 2.15
     python3 tools/bench/engine.py --peers [--peers-python PATH]         # also fbgemm, torch, TFRS
-    python3 tools/bench/engine.py --optimizers | --hosts | --bandwidth | --scale
+    python3 tools/bench/engine.py --optimizers | --hosts | --bandwidth | --scale | --profile
 
 Each takes `--json FILE` too. It runs in an environment with the extra `cpu`. All engines train the
 same tables with Adagrad on the same ids (see `workloads.py`). The native engine takes turns with

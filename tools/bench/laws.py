@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tempfile
 
+import engine_profile
 import ours
 from workloads import WORKLOADS, Feature, Workload, equal
 
@@ -84,6 +85,15 @@ def _rates(probe, workload):
             {int(width): changed for width, _, changed in rows}, copied)
 
 
+def profile(parsed, compare, figures):
+    """Prints where the time of a step goes."""
+    del compare
+    for name in parsed.workloads or WORKLOADS:
+        engine = ours.engine(WORKLOADS[name].shrunk(parsed.shrink), parsed.kernels)
+        engine_profile.add(name, engine, figures)
+        engine.close()
+
+
 def scale(parsed, compare, figures):
     """Prints the time as tables grow with the same distinct ids, and as ids grow."""
     tables = [_of_few_ids(rows // parsed.shrink) for rows in (10**5, 10**6, 10**7)]
@@ -122,4 +132,5 @@ def _beside(base, label, workload, parsed, compare, figures, **options):
     print(f'{label:28}{milliseconds:9.2f} ms{ratio:8.2f} times as long', flush=True)
 
 
-LAWS = {'optimizers': optimizers, 'hosts': hosts, 'bandwidth': bandwidth, 'scale': scale}
+LAWS = {'optimizers': optimizers, 'hosts': hosts, 'bandwidth': bandwidth, 'scale': scale,
+        'profile': profile}
