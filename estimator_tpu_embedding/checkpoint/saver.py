@@ -64,7 +64,8 @@ class CommittingSaver:
                  vocabularies: Mapping[str, Vocabulary] | None = None,
                  lineage: set[str] | None = None, known: Known | None = None,
                  background: Any = None,
-                 place_at: Callable[[str], str] | None = None):
+                 place_at: Callable[[str], str] | None = None,
+                 took: Callable[[int, float], None] | None = None):
         """Wraps `saver`.
 
         Args:
@@ -83,11 +84,13 @@ class CommittingSaver:
           place_at: names the worker on a device of a cluster; `''` is the client. Left out, the job
             has no cluster. The `.meta` file names no device of a cluster, so any process can import
             the graph.
+          took: is told the step of each checkpoint that was saved, and the seconds until it was
+            published; perhaps in the background.
         """
         self._saver, self._tables, self._config = saver, tables, config
         self._vocabularies = dict(vocabularies or {})
         self._options, self._background = options, background
-        self._place_at = place_at
+        self._place_at, self._took = place_at, took
         self._lineage = lineage if lineage is not None else set()
         self._known = known if known is not None else Known()
         self._saved: list[Saved] | None = None
@@ -141,6 +144,7 @@ class CommittingSaver:
 
     def _commit(self, path: str, base: str, step: int, write: Callable[[str], None]) -> None:
         """Saves a step, or begins to, and leaves the rest to the background."""
+        began = time.monotonic()
         prefix = os.path.join(path, file_names.name_of(base, step))
         with Storage(path) as storage:
             kept = (commit.keep(storage, step, self._saved or [], base=base, known=self._known)
@@ -149,13 +153,13 @@ class CommittingSaver:
                 self._succeed(kept)
                 return
             staged = commit.stage(storage, step, write, base=base)
-        work = functools.partial(self._publish, path, staged)
+        work = functools.partial(self._publish, path, staged, began)
         if self._background is None:
             work()
         else:
             self._background.submit(work)
 
-    def _publish(self, path: str, staged: commit.Staged) -> None:
+    def _publish(self, path: str, staged: commit.Staged, began: float) -> None:
         if self._retention is None:
             asked = self._saver.saver_def
             self._retention = Retention(
@@ -168,6 +172,8 @@ class CommittingSaver:
         prefix = os.path.join(path, staged.name)
         self._lineage.add(prefix)
         self._known.add(prefix, signature(prefix), is_own=True)
+        if self._took is not None:
+            self._took(staged.step, time.monotonic() - began)
 
     def _succeed(self, saved: list[Saved]) -> None:
         self._saved, self._failures, self._failure = saved, 0, None

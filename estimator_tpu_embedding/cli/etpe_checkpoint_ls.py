@@ -47,10 +47,10 @@ class Found(NamedTuple):
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the command to its parser."""
     parser.add_argument('dir', metavar='DIR')
-    as_command(parser, lambda parsed: report_of([parsed.dir], lambda: _report(parsed.dir)))
+    as_command(parser, lambda parsed: report_of([parsed.dir], lambda: listing(parsed.dir)))
 
 
-def _report(path: str) -> Report:
+def listing(path: str) -> Report:
     """Lists a directory once, and looks at each of its checkpoints until nobody changes it."""
     names = names_in(path)
     unfinished = partial(names)

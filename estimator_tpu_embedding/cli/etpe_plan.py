@@ -53,7 +53,7 @@ def _planned(view: View, parsed: argparse.Namespace, profiles: Sequence[TablePro
     """Returns the reports about one config, for programs and for people."""
     topology = _topology(view, parsed)
     hosts = topology.num_hosts
-    stats = None if profiles is None else _measured(view, hosts, parsed.stats, profiles)
+    stats = None if profiles is None else measured(view, hosts, parsed.stats, profiles)
     tables = [_raised(table, hosts) for table in view.tables]
     strategy = parsed.strategy or view.strategy
     size = view.batch_size_per_core * view.cores if view.batch_size_per_core else 0
@@ -106,7 +106,7 @@ def _cells(table: TableView, hosts: int) -> tuple[str, ...]:
             f'{least:,} to {most:,}', bytes_text(most * table.padded_bytes_per_row))
 
 
-def _imbalance(load: Sequence[float]) -> float:
+def imbalance(load: Sequence[float]) -> float:
     """Returns most over mean; 1 is even."""
     total = sum(load)
     return max(load) * len(load) / total if total else 1.0
@@ -114,7 +114,7 @@ def _imbalance(load: Sequence[float]) -> float:
 
 def _extent(of_host: Sequence[int], show: Callable[[int], str]) -> str:
     return (f'{show(min(of_host))} to {show(max(of_host))}, max/mean '
-            f'{_imbalance(of_host):.2f}')
+            f'{imbalance(of_host):.2f}')
 
 
 def rows_per_host(table: TableView, hosts: int) -> dict[str, int]:
@@ -149,8 +149,8 @@ def _host_rows(rows: list[int], raw: list[int], padded: list[int]) -> Iterator[t
         yield str(host), f'{rows[host]:,}', bytes_text(raw[host]), bytes_text(padded[host])
 
 
-def _measured(view: View, hosts: int, directory: str, found: Sequence[TableProfile]
-              ) -> dict[str, Any]:
+def measured(view: View, hosts: int, directory: str, found: Sequence[TableProfile]
+             ) -> dict[str, Any]:
     """Returns the measured look-ups of the tables of a config, for so many hosts.
 
     Of several profiles one of the planned number of hosts is taken, then that of the most steps.
@@ -169,7 +169,7 @@ def _measured(view: View, hosts: int, directory: str, found: Sequence[TableProfi
         for strategy, (load, _) in loads.items():
             of_host[strategy] = [so_far + ids * weight
                                  for so_far, ids in zip(of_host[strategy], load)]
-    uneven = {strategy: _imbalance(load) for strategy, load in of_host.items()}
+    uneven = {strategy: imbalance(load) for strategy, load in of_host.items()}
     better = min(uneven, key=uneven.__getitem__)
     return {
         'directory': directory, 'tables': tables,
@@ -196,7 +196,7 @@ def _table(profile: TableProfile, loads: dict[str, tuple[list[float], int]]) -> 
         'ids_per_example': round(profile.ids / examples, 6),
         'features': [{'name': name, 'ids_per_example': round(count / examples, 6)}
                      for (name, _), count in zip(subject.features, profile.features)],
-        'load': {strategy: {'imbalance': round(_imbalance(load), 6),
+        'load': {strategy: {'imbalance': round(imbalance(load), 6),
                             'uncertain': round(uncertain / ids, 6)}
                  for strategy, (load, uncertain) in loads.items()}}
 

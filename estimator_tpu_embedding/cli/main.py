@@ -23,6 +23,7 @@ COMMANDS = {
     'diff': 'compare two configs: can checkpoints of the first be restored with the second?',
     'size': 'bytes of each table and its slots',
     'plan': 'rows and bytes of each host, also for a topology that is not there yet',
+    'report': 'make a page about runs from their model_dirs',
     'checkpoint': 'list, show, compare and verify checkpoints, without TensorFlow',
     'checkpoint ls': 'list the checkpoints in a directory',
     'checkpoint show': 'show the tables and variables of a checkpoint',

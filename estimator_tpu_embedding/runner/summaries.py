@@ -125,6 +125,41 @@ class SummaryWriters(tf.train.SessionRunHook):
         session.run(self._flush)
 
 
+_LAYOUT = {
+    'step': {'seconds by phase': 'tpu_embedding/secs_per_step/.*', 'examples/sec': 'examples/sec',
+             'loss': 'loss'},
+    'tables': {'distinct rows': '.*/rows_touched', 'norm of activations': '.*/activation_norm',
+               'norm of gradients': '.*/gradient_norm'},
+    'ids that were not looked up': {'missing': 'tpu_embedding/ids_missing/.*',
+                                    'truncated': 'tpu_embedding/ids_truncated/.*',
+                                    'out of range': 'tpu_embedding/ids_out_of_range/.*'},
+    'checkpoints': {'seconds to save': 'tpu_embedding/checkpoint_secs'}}
+"""The charts of TensorBoard's custom scalars: by group and title a pattern of tags."""
+
+
+def write_layout(directory: str) -> None:
+    """Writes the layout of TensorBoard's custom scalars, if TensorBoard is installed."""
+    try:
+        from tensorboard.plugins.custom_scalar import layout_pb2, summary
+    except ImportError:
+        return
+    layout = layout_pb2.Layout(category=[layout_pb2.Category(title=group, chart=[
+        layout_pb2.Chart(title=title, multiline=layout_pb2.MultilineChartContent(tag=[pattern]))
+        for title, pattern in charts.items()]) for group, charts in _LAYOUT.items()])
+    with survived(directory):
+        tf.summary.FileWriterCache.get(directory).add_summary(
+            summary.pb(layout).SerializeToString())
+
+
+def summarize_save(directory: str, step: int, seconds: float) -> None:
+    """Writes how long a checkpoint took, at once: the last one may end a training."""
+    with survived(directory):
+        writer = tf.summary.FileWriterCache.get(directory)
+        writer.add_summary(tf.Summary(value=[tf.Summary.Value(
+            tag='tpu_embedding/checkpoint_secs', simple_value=seconds)]), step)
+        writer.flush()
+
+
 def summarize_tables(plan: Plan, step: StepGraph) -> None:
     """Makes summaries of a step for each table.
 

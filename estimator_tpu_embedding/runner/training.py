@@ -31,7 +31,7 @@ from .job_run import Hooks, Run, RunParts
 from .progress import RateHook, RunReport, announce
 from .run_sessions import SessionLostError, scaffold_of
 from .steps_per_run import Loop, Schedule
-from .summaries import summarize_tables
+from .summaries import summarize_save, summarize_tables, write_layout
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,6 +141,7 @@ def _summary_hooks(run: Run, scaffold: tf.train.Scaffold, cadence: Cadence) -> H
         tf.summary.scalar('loss', run.graph.step.loss)
     if run.job.plan is not None:
         summarize_tables(run.job.plan, run.graph)
+    write_layout(run.job.model_dir)
     return [tf.train.SummarySaverHook(save_steps=cadence.summary_steps, scaffold=scaffold,
                                       output_dir=run.job.model_dir)]
 
@@ -276,6 +277,8 @@ class _Saves:
             return CommittingSaver(
                 saver, self.run.graph.tables, config, options=job.checkpoint,
                 vocabularies=words, lineage=self._lineage, known=job.known,
+                took=functools.partial(summarize_save, job.model_dir)
+                if cadence.summary_steps else None,
                 place_at=None if cluster is None or not cluster.is_remote else (
                     lambda device: worker_at(device, cluster.addresses())),
                 # A listener that is told of a checkpoint must find it.

@@ -46,6 +46,26 @@ def test_the_census_job_learns_on_several_hosts_and_cores(census):
         assert float(auc) >= .89
 
 
+def structure(facts):
+    """The names in facts, and of numbers and texts the types; of a list that of its first item."""
+    if isinstance(facts, dict):
+        return {name: structure(one) for name, one in facts.items()}
+    return [structure(facts[0])] if isinstance(facts, list) and facts else type(facts).__name__
+
+
+def test_the_report_of_the_census_job_has_the_structure_of_the_golden(census, tmp_path):
+    directory, _ = census
+    page = tmp_path / 'report.html'
+    done = run_etpe('report', directory, '-o', page, '--format', 'json')
+    run, = json.loads(done.stdout)['runs']
+    golden = ROOT / 'tests' / 'cli' / 'census_report.json'
+    assert structure(run) == json.loads(golden.read_text()), json.dumps(structure(run), indent=1)
+    assert page.stat().st_size < 1.5e6
+    assert [one.partition('"')[0] for one in page.read_text().split('<section id="')[1:]] == [
+        'warnings', 'metrics', 'time', 'throughput', 'tables', 'ids', 'load', 'checkpoints',
+        'topology', 'configuration']
+
+
 def test_the_tool_says_topology_and_arithmetic_first_and_steps_and_rates_last(census):
     directory, process = census
     said = [line for line in process.stderr.splitlines() if line.startswith('[etpe] ')]

@@ -1,0 +1,91 @@
+"""Makes one page about runs from their model_dirs: a file of HTML that needs no network. It shows
+metrics, times, tables, ids, checkpoints and settings; of several runs what differs. What is not
+there is said in a line.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from ..checkpoint.manifest import digest
+from ..checkpoint.storage import write_atomically
+from ..errors import ConfigError, Problem, shown
+from . import run_facts
+from .report import Line, Report, as_command
+
+_WATCH_SECONDS = 30.0
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of the command to its parser."""
+    parser.add_argument('dirs', metavar='MODEL_DIR', nargs='+', help='of a run; several are '
+                        'compared')
+    parser.add_argument('-o', '--output', metavar='FILE', help='the page, which is replaced; '
+                        'needed unless --format is json')
+    parser.add_argument('--no-rows', action='store_true', help='read no rows of tables, whose '
+                        'norms are those of the newest checkpoint')
+    parser.add_argument('--watch', metavar='SECONDS', type=_seconds, nargs='?',
+                        const=_WATCH_SECONDS, help='write the page anew so often, '
+                        f'{_WATCH_SECONDS:.0f} by default, until Ctrl-C')
+    as_command(parser, _report)
+
+
+def _seconds(text: str) -> float:
+    value = float(text)
+    if not 1 <= value <= 86_400:
+        raise argparse.ArgumentTypeError(f'it must be from 1 to 86400, and is {shown(text, 20)}')
+    return value
+
+
+def _report(parsed: argparse.Namespace) -> Report:
+    if parsed.output is None and (parsed.report_format != 'json' or parsed.watch is not None):
+        parsed.refuse('-o FILE says where the page goes; it is needed unless --format is json, '
+                      'and with --watch')
+    norms = None if parsed.no_rows else _Norms()
+    runs = _written(parsed, norms)
+    with contextlib.suppress(KeyboardInterrupt):
+        while parsed.watch is not None:
+            time.sleep(parsed.watch)
+            runs = _written(parsed, norms)
+    lines = [Line(one['sentence']) for one in runs]
+    lines += [Line(warning, 'warn') for one in runs for warning in one['warnings']]
+    if parsed.output is not None:
+        lines.append(Line(f'{parsed.output}: written', 'good'))
+    return Report(lines, {'runs': runs}, int(any(one['warnings'] for one in runs)))
+
+
+def _written(parsed: argparse.Namespace, norms: _Norms | None) -> list[run_facts.Facts]:
+    """Reads all runs, and writes the page; returns the facts."""
+    runs = [run_facts.facts_of(path, norms) for path in parsed.dirs]
+    if parsed.output is not None:
+        from .run_page import html_of
+        content = html_of(runs, watched=parsed.watch).encode()
+        try:
+            write_atomically(parsed.output, content)
+        except (OSError, ValueError) as error:
+            raise ConfigError(Problem(
+                'E678', f'-o {shown(parsed.output, 200)}', 'it must be a file that can be written',
+                shown(getattr(error, 'strerror', None) or error, 200), 'Name another file.'
+            )) from error
+    return runs
+
+
+class _Norms:
+    """Reads the rows of a checkpoint, which takes long, once however often it is asked."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, dict[str, Any]] = {}
+
+    def __call__(self, prefix: str, slots: Mapping[str, Mapping[str, float]]) -> dict[str, Any]:
+        from ..checkpoint import row_norms
+        from ..checkpoint.bundle import Bundle
+        key = f'{prefix} {digest(prefix)}'
+        if key not in self._known:
+            bundle = Bundle.open(prefix)
+            self._known[key] = {name: row_norms.norms_of(bundle, name, of_table)
+                                for name, of_table in slots.items() if name in bundle.tensors}
+        return self._known[key]

@@ -1,0 +1,77 @@
+'use strict';
+// Draws the charts with uPlot, again when the colours or widths change, and light for print.
+const charts = JSON.parse(document.getElementById('charts').textContent);
+const dark = matchMedia('(prefers-color-scheme: dark)');
+const colour = name => getComputedStyle(document.documentElement).getPropertyValue('--' + name).trim();
+const short = value => value == null ? '–' : Math.abs(value) >= 1e4 ?
+  Intl.NumberFormat('en', {notation: 'compact', maximumFractionDigits: 2}).format(value) :
+  String(Number(value.toPrecision(4)));
+
+function options(chart, element) {
+  const stacked = chart.kind === 'stack', last = chart.labels.length - 1;
+  const name = at => chart.names.length ? chart.names[at] ?? '' : short(at);
+  const axis = {stroke: colour('soft'), grid: {stroke: colour('line'), width: 1},
+    ticks: {stroke: colour('line'), width: 1}, font: '12px system-ui, sans-serif',
+    labelFont: '12px system-ui, sans-serif'};
+  // Without a pointer the legend says the newest values.
+  const ends = chart.y.map(values => values.findLastIndex(value => value != null));
+  const paint = at => {
+    const own = colour(stacked ? `phase${at + 1}` : `s${at + 1}`);
+    const series = {label: chart.labels[at].slice(0, 80), stroke: own, width: 2, spanGaps: true,
+      value: (_, value, __, where) => short(chart.y[at][where ?? ends[at]])};
+    if (stacked) Object.assign(series, {fill: own, width: 0, points: {show: false}});
+    if (chart.kind === 'bars') Object.assign(series, {fill: own, width: 0,
+      paths: uPlot.paths.bars({size: [1, 100], align: 1, gap: 1}), points: {show: false}});
+    if (chart.kind === 'dots') Object.assign(series, {paths: () => null,
+      points: {show: true, size: 10, fill: own}});
+    return series;
+  };
+  const order = chart.labels.map((_, at) => stacked ? last - at : at);
+  const high = Math.max(...chart.y.flat().filter(value => value != null), 0);
+  const fromZero = chart.kind !== 'line' || chart.unit;
+  return {width: element.clientWidth, height: element.closest('.small') ? 150 : 230,
+    scales: {x: {time: chart.kind === 'dots', range: chart.names.length ?
+        [-.2, chart.names.length - .8] : (_, low, most) => low === most ?
+        [low - (chart.kind === 'dots' ? 60 : 1), most + (chart.kind === 'dots' ? 60 : 1)] :
+        chart.kind === 'dots' ? [low - (most - low) * .05, most + (most - low) * .05] :
+        [low, chart.kind === 'bars' ? most + (chart.x[1] - chart.x[0]) : most]},
+      y: stacked ? {range: [0, 100]} : fromZero ? {range: [0, high * 1.08 || 1]} : {}},
+    tzDate: seconds => uPlot.tzDate(new Date(seconds * 1e3), 'Etc/UTC'),
+    axes: [{...axis, space: 60, size: chart.kind === 'dots' ? 50 : 34, ...(chart.kind === 'dots' ? {} : {
+        values: (_, values) => values.map(name), ...(chart.names.length ? {
+          splits: chart.x} : {})})},
+      {...axis, size: 58, values: (_, values) => values.map(short)}],
+    series: [{label: chart.x_label, ...(chart.kind === 'dots' ? {} : {
+      value: (_, value) => name(value ?? chart.x.at(-1))})}, ...order.map(paint)],
+    cursor: {drag: {x: false, y: false}, points: {show: !stacked}},
+    legend: {show: !['bars', 'dots'].includes(chart.kind), markers: {width: 0, fill: (_, at) => paint(order[at - 1]).stroke}}};
+}
+
+function columns(chart) {
+  if (chart.kind !== 'stack') return [chart.x, ...chart.y];
+  const sums = [];  // uPlot stacks nothing: the largest sum is drawn first, and others over it.
+  chart.y.forEach((values, at) => sums.push(values.map(
+    (value, where) => value + (at ? sums[at - 1][where] : 0))));
+  return [chart.x, ...sums.reverse()];
+}
+
+const drawn = new Map();
+function draw(chart) {
+  const element = document.getElementById(chart.id);
+  drawn.get(chart.id)?.destroy();
+  if (chart.x.length) drawn.set(chart.id, new uPlot(
+    options(chart, element), columns(chart), element));
+}
+function all(isDark = dark.matches) {
+  document.documentElement.classList.toggle('dark', isDark);
+  charts.forEach(draw);
+}
+all();
+dark.addEventListener('change', () => all());
+addEventListener('beforeprint', () => all(false));
+addEventListener('afterprint', () => all());
+const resized = new ResizeObserver(entries => entries.forEach(entry => {
+  const plot = drawn.get(entry.target.id), width = entry.target.clientWidth;
+  if (plot && width && plot.width !== width) plot.setSize({width, height: plot.height});
+}));
+charts.forEach(chart => resized.observe(document.getElementById(chart.id)));

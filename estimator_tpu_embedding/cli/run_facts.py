@@ -1,0 +1,349 @@
+"""Gathers the facts of one run from its model_dir: plain data, in the sections of the report.
+
+A section without data is `{'absent': why}`, and no file in a model_dir ends the report: what cannot
+be read is a warning.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ..checkpoint import event_files, profile_files
+from ..checkpoint.event_files import Series
+from ..checkpoint.manifest import StoredTable, read_manifest
+from ..core.optimizers import OPTIMIZERS
+from ..core.partition import STRATEGIES
+from ..core.plan import BYTES_PER_ELEMENT
+from ..core.specs import Topology
+from ..core.table_profile import TableProfile
+from ..errors import EteError, bytes_text, counted
+from ..proto import codec
+from ..proto.reading import Source
+from . import etpe_checkpoint_ls, etpe_plan
+from . import input_argument as inputs
+from .config_view import TableView, view_of
+from .report import json_number
+
+PHASES = 'input', 'lookup', 'dense', 'update', 'other'
+HOSTS = 1, 2, 4, 8, 16, 32, 64
+"""The numbers of hosts for which loads are shown."""
+_KINDS = 'missing', 'truncated', 'out_of_range'
+_OWN = 'tpu_embedding/'
+_RATE, _EXAMPLES = 'global_step/sec', 'examples/sec'
+_HEAVIEST = 10
+
+Facts = dict[str, Any]
+Norms = Callable[[str, Mapping[str, Mapping[str, float]]], dict[str, Any]]
+
+
+class _Run:
+    """What is read of a model_dir before sections are made of it."""
+
+    def __init__(self, path: str):
+        self.path = path
+        self.listing = dict(etpe_checkpoint_ls.listing(path).data)
+        self.warnings = [one['message'] for one in self.listing['findings']]
+        self.events = event_files.read(path)
+        self.evaluations = {os.path.basename(one): event_files.read(one)
+                            for one in event_files.directories(path)}
+        for one in (self.events, *self.evaluations.values()):
+            self.warnings += one.problems
+        self.source = self.attempt(lambda: _training(inputs.load(path)))
+        self.view = None if self.source is None else view_of(self.source)
+        directory = self.view.settings.get('profile_data_directory') if self.view else None
+        self.profile_directory = directory if isinstance(directory, str) else ''
+        self.profiles: list[TableProfile] = (self.attempt(
+            lambda: list(profile_files.read_all(self.profile_directory)))
+            if self.profile_directory else None) or []
+
+    def attempt(self, read: Callable[[], Any]) -> Any:
+        """Returns what is read, or `None` and keeps a warning that it cannot be."""
+        try:
+            return read()
+        except EteError as error:
+            if error.code != inputs.NO_CONFIG:
+                self.warnings += map(str, error.problems)
+            return None
+
+    def series(self, tag: str) -> Series | None:
+        return self.events.series.get(tag)
+
+
+def facts_of(path: str, norms: Norms | None) -> Facts:
+    """Returns the facts of a run.
+
+    Args:
+      path: a model_dir; E645 if it is no directory that can be read.
+      norms: returns what `row_norms.norms_of` does by variable, from the prefix of a checkpoint and
+        the first values of slots by variable and suffix. `None` reads no rows.
+    """
+    run = _Run(path)
+    tables = _tables(run, norms)
+    facts = {
+        'directory': path, 'metrics': _metrics(run), 'time': _time(run),
+        'throughput': _throughput(run), 'tables': tables, 'ids': _ids(run), 'load': _load(run),
+        'checkpoints': _checkpoints(run), 'topology': _topology(run),
+        'configuration': _configuration(run), 'warnings': [*run.warnings, *_doubts(run, tables)]}
+    return {'sentence': _sentence(run, facts), **facts}
+
+
+def points(series: Series) -> Facts:
+    """Returns a series for programs."""
+    return {'steps': list(series.steps), 'values': list(map(json_number, series.values)),
+            'count': series.count}
+
+
+def _absent(why: str) -> Facts:
+    return {'absent': why}
+
+
+def _training(found: Sequence[Source]) -> Source:
+    return next((one for one in found if one.config.mode != codec.Config.INFERENCE), found[0])
+
+
+def _sentence(run: _Run, facts: Facts) -> str:
+    view, parts = run.view, []
+    steps = max((one.steps[-1] for one in run.events.series.values()), default=None)
+    saved = [one['step'] for one in run.listing['checkpoints'] if one['step'] is not None]
+    reached = max([*saved, *([steps] if steps is not None else [])], default=None)
+    if reached is not None:
+        parts.append(f'{reached:,} steps')
+    if view is not None:
+        size = view.batch_size_per_core
+        parts.append((f'of {size * view.cores:,} samples ' if size else '') + 'on '
+                     f'{counted(view.hosts, "host")} with {counted(view.cores, "core")} in all,')
+        optimizers = sorted({table.optimizer for table in view.tables if table.optimizer})
+        parts.append(f'with {counted(len(view.tables), f"{view.strategy}-partitioned table")} of '
+                     f'{bytes_text(view.raw_bytes)}'
+                     + (f', trained by {" and ".join(optimizers)}' if optimizers else ''))
+    text = ' '.join(parts)
+    if (loss := run.series('loss')) is not None:
+        text += f'{";" if text else ""} last loss {loss.last:.4g}'
+    if 'absent' not in facts['throughput']:
+        text += f'; {facts["throughput"]["median_examples"]:,.0f} examples/s'
+    return (text or 'Nothing of a run was found here') + '.'
+
+
+def _metrics(run: _Run) -> Facts:
+    """Scalars of the training that are not of this package, and those of each evaluation."""
+    train = {tag: points(one) for tag, one in sorted(run.events.series.items())
+             if not tag.startswith(_OWN) and tag not in (_RATE, _EXAMPLES)}
+    evaluations = {name: {tag: points(one) for tag, one in sorted(found.series.items())
+                          if tag != 'global_step'}
+                   for name, found in run.evaluations.items() if found.series}
+    if not train and not evaluations:
+        return _absent('No event file with scalars is there: a job writes them by default, unless '
+                       'save_summary_steps is 0.')
+    return {'train': train, 'evaluations': evaluations}
+
+
+def _time(run: _Run) -> Facts:
+    """The milliseconds of a step by phase, at the steps at which they were written."""
+    found = {name: run.series(f'{_OWN}secs_per_step/{name}') for name in PHASES[:-1]}
+    rate = run.series(_RATE)
+    if rate is None or None in found.values():
+        return _absent('No event file says how long the phases of steps took: a training writes '
+                       'it every log_step_count_steps.')
+    by_step = [dict(zip(one.steps, one.values)) for one in found.values() if one is not None]
+    rates = {step: value for step, value in zip(rate.steps, rate.values) if value > 0}
+    steps = sorted(rates.keys() & by_step[0].keys() & by_step[1].keys() & by_step[2].keys()
+                   & by_step[3].keys())
+    rows = []
+    for step in steps:
+        known = [1000 * values[step] for values in by_step]
+        rows.append([*known, max(0.0, 1000 / rates[step] - sum(known))])
+    rows = [row if all(map(math.isfinite, row)) else [0.0] * len(PHASES) for row in rows]
+    sums = [sum(column) for column in zip(*rows)]
+    total = sum(sums)
+    if not total:
+        return _absent('The times of steps in the event files are all zero.')
+    shares = {name: value / total for name, value in zip(PHASES, sums)}
+    cores = run.view.cores if run.view is not None else 1
+    return {'steps': steps, 'milliseconds': {
+        name: list(column) for name, column in zip(PHASES, zip(*rows))}, 'shares': shares,
+        'advice': _advice(shares, cores)}
+
+
+def _advice(shares: Mapping[str, float], cores: int) -> list[str]:
+    """Says what would make steps shorter, by the largest phases."""
+    said = []
+    if shares['input'] > .25:
+        said.append(f'Steps wait for their input {shares["input"]:.0%} of the time. Let input_fn '
+                    'prefetch, read files and parse in parallel, or use more hosts for input.')
+    if shares['lookup'] + shares['update'] > .5:
+        said.append(f'Look-ups and updates of tables take {shares["lookup"]:.0%} and '
+                    f'{shares["update"]:.0%}. Check that the native kernels run (etpe docs '
+                    'kernels); fewer ids per sample or narrower tables cost less.')
+    if shares['other'] > .5:
+        said.append(f'{shares["other"]:.0%} of the time is outside of the phases: hooks, '
+                    'checkpoints and the loop. ' + (
+                        f'Steps are small for {cores} cores: fewer would be faster, and so would '
+                        if cores > 1 else 'Faster would be ') + 'a larger batch.')
+    if shares['dense'] > .6:
+        said.append(f'The dense model takes {shares["dense"]:.0%}: tables and input are not what '
+                    'limits this run.')
+    return said or ['No phase stands out.']
+
+
+def _throughput(run: _Run) -> Facts:
+    examples, rate = run.series(_EXAMPLES), run.series(_RATE)
+    if examples is None or rate is None:
+        return _absent('No event file has examples/sec: a training writes it every '
+                       'log_step_count_steps.')
+    finite = list(filter(math.isfinite, examples.values))
+    return {'examples_per_second': points(examples), 'steps_per_second': points(rate),
+            'median_examples': statistics.median(finite) if finite else 0.0}
+
+
+def _tables(run: _Run, norms: Norms | None) -> Facts:
+    """The tables by the config, and those of the newest checkpoint that it does not know."""
+    newest = next((os.path.join(run.path, one['name']) for one in reversed(
+        run.listing['checkpoints']) if one['state'] == etpe_checkpoint_ls.COMMITTED), '')
+    manifest = run.attempt(lambda: read_manifest(newest)) if newest else None
+    stored = dict(manifest.tables) if manifest is not None else {}
+    rows, slots = [], dict[str, dict[str, float]]()
+    for table in run.view.tables if run.view is not None else ():
+        variable = _variable_of(table, stored)
+        if variable:
+            del stored[variable]
+            slots[variable] = _first_values(run, table.name)
+        rows.append({
+            'name': table.name, 'variable': variable, 'rows': table.rows,
+            'width': table.dimension, 'bytes': table.raw_bytes,
+            'optimizer': table.optimizer, 'learning_rate': table.learning_rate})
+    for name, one in stored.items():
+        slots[name] = {}
+        rows.append({
+            'name': name, 'variable': name, 'rows': one.rows, 'width': one.width,
+            'bytes': one.rows * one.width * BYTES_PER_ELEMENT * (1 + len(one.slots)),
+            'optimizer': None, 'learning_rate': None})
+    if not rows:
+        return _absent('Neither a config nor a checkpoint with tables is there.')
+    found = run.attempt(lambda: norms(newest, slots)) if norms and slots else None
+    for row in rows:
+        row['norms'] = (found or {}).get(row['variable'])
+    return {'rows': rows, 'checkpoint': os.path.basename(newest) if found else None}
+
+
+def _variable_of(table: TableView, stored: Mapping[str, StoredTable]) -> str | None:
+    """Returns the variable of a table: the only one of its shape whose name has that of the table.
+
+    A column `word` has the table `tbl_word`, and a variable such as
+    `scope/word_embedding/embedding_weights`.
+    """
+    word = table.name.removeprefix('tbl_')
+    alike = [name for name, one in stored.items() if word in name and one.width == table.dimension
+             and (one.rows == table.rows or one.rows < table.rows == one.hosts)]
+    exact = [name for name in alike
+             if {table.name, word, f'{word}_embedding'} & set(name.split('/'))]
+    return exact[0] if len(exact) == 1 else alike[0] if len(alike) == 1 else None
+
+
+def _first_values(run: _Run, table: str) -> dict[str, float]:
+    """Returns the values with which the slots of a table begin, by suffix; none if unknown."""
+    assert run.source is not None
+    descriptor = next(one for one in run.source.config.table_descriptor if one.name == table)
+    if descriptor.optimization_parameters.WhichOneof('parameters') not in OPTIMIZERS:
+        return {}
+    optimizer = run.attempt(lambda: codec.decode_optimizer(descriptor.optimization_parameters))
+    return {slot.suffix: slot.initial_value for slot in optimizer.slots} if optimizer else {}
+
+
+def _ids(run: _Run) -> Facts:
+    touched = {tag.split('/')[1]: points(one) for tag, one in sorted(run.events.series.items())
+               if tag.startswith(_OWN) and tag.endswith('/rows_touched')}
+    lost = {kind: {tag.removeprefix(f'{_OWN}ids_{kind}/'): points(one)
+                   for tag, one in sorted(run.events.series.items())
+                   if tag.startswith(f'{_OWN}ids_{kind}/')} for kind in _KINDS}
+    heaviest = _heaviest(run.profiles)
+    if not (touched or heaviest or any(lost.values())):
+        return _absent('Neither an event file nor a profile counts ids: summaries count distinct '
+                       'rows, and profile_data_directory all ids.')
+    return {'rows_touched': touched, **lost, 'heaviest': heaviest}
+
+
+def _heaviest(profiles: Sequence[TableProfile]) -> list[Facts]:
+    """The ranges of ids that are looked up most; in a small table a range is a row."""
+    found: list[Facts] = []
+    for profile in profiles:
+        rows, count = profile.subject.vocabulary_size, len(profile.ranges)
+        for number, ids in enumerate(profile.ranges):
+            first, stop = (-(-at * rows // count) for at in (number, number + 1))
+            if ids:
+                found.append({'table': profile.subject.table, 'first': first, 'last': stop - 1,
+                              'share': ids / profile.ids, 'even': (stop - first) / rows})
+    return sorted(found, key=lambda one: -one['share'] / one['even'])[:_HEAVIEST]
+
+
+def _load(run: _Run) -> Facts:
+    """Bytes of looked-up rows on the fullest host over the mean, by strategy and hosts."""
+    if run.view is None or not run.profiles:
+        return _absent('No profile of looked-up ids is there: '
+                       'EmbeddingConfigSpec(profile_data_directory=...) makes a training write '
+                       'one, in 3 % of its steps.')
+    by_hosts = {hosts: etpe_plan.measured(run.view, hosts, run.profile_directory, run.profiles)
+                for hosts in sorted({*HOSTS, run.view.hosts} if run.view.hosts > 0 else HOSTS)}
+    now = by_hosts.get(run.view.hosts, by_hosts[1])
+    return {'hosts': list(by_hosts), **{
+        strategy: [one['imbalance'][strategy] for one in by_hosts.values()]
+        for strategy in STRATEGIES}, 'of_run': run.view.hosts, 'recommended': now['recommended'],
+        'tables': len(now['tables']), 'without_profile': now['without_profile']}
+
+
+def _checkpoints(run: _Run) -> Facts:
+    rows = run.listing['checkpoints']
+    if not rows:
+        return _absent('No checkpoint is there.')
+    took = run.series(f'{_OWN}checkpoint_secs')
+    seconds = dict(zip(took.steps, took.values)) if took is not None else {}
+    return {'rows': [{**one, 'seconds': seconds.get(one['step'])} for one in rows]}
+
+
+def _topology(run: _Run) -> Facts:
+    view = run.view
+    if view is None or any(Topology(
+            num_hosts=view.hosts, cores_per_host=1).problems()):
+        return _absent('No config says how many hosts there were.')
+    rows, raw = (etpe_plan.per_host(view.tables, view.hosts, weigh) for weigh in (
+        lambda table: 1, lambda table: table.bytes_per_row))
+    return {'hosts': view.hosts, 'cores': view.cores, 'strategy': view.strategy,
+            'batch_size_per_core': view.batch_size_per_core, 'rows_of_host': rows,
+            'bytes_of_host': raw}
+
+
+def _configuration(run: _Run) -> Facts:
+    view = run.view
+    if view is None:
+        return _absent('Neither a checkpoint nor a graph in the directory has an embedding config.')
+    settings = {
+        'mode': view.mode, 'hosts': view.hosts, 'cores': view.cores, 'strategy': view.strategy,
+        'batch_size_per_core': view.batch_size_per_core, **view.settings}
+    for table in view.tables:
+        of_table = {'rows': table.rows, 'width': table.dimension, 'optimizer': table.optimizer,
+                    'learning_rate': table.learning_rate if table.tag is None
+                    else f'depends on the step (tag {table.tag})', **table.settings}
+        settings |= {f'{table.name}: {key}': value for key, value in of_table.items()}
+    return {'where': view.where, 'settings': settings}
+
+
+def _doubts(run: _Run, tables: Facts) -> list[str]:
+    """Returns what the numbers say that a person should look at."""
+    said = []
+    for tag, series in run.events.series.items():
+        wrong = next((step for step, value in zip(series.steps, series.values)
+                      if not math.isfinite(value)), None)
+        if wrong is not None:
+            said.append(f'"{tag}" was not finite at step {wrong:,}.')
+    if (skipped := run.series(f'{_OWN}steps_skipped')) is not None:
+        said.append(f'{counted(int(skipped.last), "step")} changed no table, since gradients were '
+                    'not finite.') if math.isfinite(skipped.last) else None
+    for row in tables.get('rows', ()):
+        if row['norms'] and row['norms']['not_finite']:
+            said.append(f'Table "{row["name"]}" has '
+                        f'{counted(row["norms"]["not_finite"], "row")} with numbers that are not '
+                        'finite.')
+    return said

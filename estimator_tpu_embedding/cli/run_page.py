@@ -1,0 +1,186 @@
+"""Makes the page of a report: one file of HTML, with its styles, scripts and numbers inside.
+
+uPlot draws the charts. It takes 52 KB, draws thousands of points at once, and has values in its
+legend as HTML; libraries of its kind are four to sixty times as large.
+"""
+
+from __future__ import annotations
+
+import importlib.resources
+import importlib.util
+import math
+import os
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..errors import Problem, SetupError, bytes_text, counted
+from .report import printable, time_text
+
+MAX_CHARTS, MAX_LINES, MAX_POINTS = 24, 8, 256
+"""The most charts of metrics, lines in a chart, and points in a line; the page says if more are
+there."""
+_PICTURES = 12
+_HOSTS = 16
+_PHASES = {'input': 'input', 'lookup': 'look-up', 'dense': 'dense', 'update': 'update',
+           'other': 'other'}
+_KINDS = {'missing': 'missing ids', 'truncated': 'truncated ids',
+          'out_of_range': 'ids out of range'}
+
+Facts = Mapping[str, Any]
+Lines = Mapping[str, tuple[Sequence[float], Sequence[Any]]]
+
+
+def html_of(runs: Sequence[Facts], watched: float | None = None) -> str:
+    """Returns the page about runs, of which `run_facts` has the facts.
+
+    A browser loads it anew every `watched` seconds, if that is given. E663 without Jinja2.
+    """
+    if importlib.util.find_spec('jinja2') is None:
+        raise SetupError(Problem(
+            'E663', 'etpe report -o', 'the package jinja2 must be installed', 'no such package',
+            'pip install jinja2, or "estimator_tpu_embedding[report]"; --format json needs none.'))
+    import jinja2
+    parts = importlib.resources.files(__package__) / 'page_parts'
+    texts = {one.name: one.read_text('utf-8') for one in parts.iterdir() if one.is_file()}
+    engine = jinja2.Environment(
+        loader=jinja2.DictLoader(texts), autoescape=True, trim_blocks=True, lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined)
+    engine.filters |= {'bytes': bytes_text, 'count': counted, 'when': time_text,
+                       'number': _number, 'plain': printable}
+    names = _names([run['directory'] for run in runs])
+    view = _View(list(zip(names, runs)))
+    return engine.get_template('page.html').render(
+        runs=view.runs, view=view, phases=_PHASES, kinds=_KINDS, watched=watched, parts=texts,
+        most_hosts=_HOSTS, made=time_text(time.time()))
+
+
+class _View:
+    """What the template asks for. `charts` has the charts of the page, in the order of use."""
+
+    def __init__(self, runs: list[tuple[str, Facts]]):
+        self.runs, self.charts = runs, list[dict[str, Any]]()
+
+    def has(self, section: str) -> bool:
+        return any('absent' not in run[section] for _, run in self.runs)
+
+    def chart(self, title: str, lines: Lines, unit: str = '', x: str = 'step', kind: str = 'line',
+              names: Sequence[str] = ()) -> dict[str, Any]:
+        """Adds a chart of lines by label, `(x, y)` each; returns it for its table of numbers."""
+        thin = {label: _thinned(*line) for label, line in lines.items()}
+        at = sorted({one for xs, _ in thin.values() for one in xs})
+        columns = [dict(zip(xs, ys)) for xs, ys in thin.values()]
+        self.charts.append({
+            'id': f'chart{len(self.charts)}', 'title': title, 'unit': unit, 'x_label': x,
+            'kind': kind, 'names': list(names), 'x': at, 'labels': list(thin),
+            'y': [[column.get(one) for one in at] for column in columns]})
+        return self.charts[-1]
+
+    def metrics(self) -> tuple[list[dict[str, Any]], list[str]]:
+        """Returns a chart for each scalar, train and eval together, and the scalars without one."""
+        found: dict[str, dict[str, Any]] = {}
+        for name, run in self.runs:
+            for kind, series in [('train', run['metrics'].get('train', {})), *run['metrics'].get(
+                    'evaluations', {}).items()]:
+                for tag, one in series.items():
+                    found.setdefault(tag, {})[self._label(kind, name)] = _line(one)
+        tags = sorted(found, key=lambda tag: (tag != 'loss', -len(found[tag]), tag))
+        return ([self.chart(tag, dict(list(found[tag].items())[:MAX_LINES]))
+                 for tag in tags[:MAX_CHARTS]], tags[MAX_CHARTS:])
+
+    def throughput(self) -> list[dict[str, Any]]:
+        return [self.chart(title, {name: _line(run['throughput'][key]) for name, run in self.runs
+                                   if key in run['throughput']}, unit)
+                for key, title, unit in (
+                    ('examples_per_second', 'Examples per second', '/s'),
+                    ('steps_per_second', 'Steps per second', '/s'))]
+
+    def time(self, name: str, found: Facts) -> dict[str, Any]:
+        rows = list(zip(*found['milliseconds'].values()))
+        return self.chart(f'Time of a step{self._of(name)}', {
+            label: (found['steps'], [100 * row[at] / (sum(row) or 1) for row in rows])
+            for at, label in enumerate(_PHASES.values())}, '%', kind='stack')
+
+    def rows_touched(self, name: str, found: Facts) -> tuple[dict[str, Any], int]:
+        """Returns the chart of the tables with most distinct rows, and how many others there are.
+        """
+        lines = {table: _line(one) for table, one in found['rows_touched'].items()}
+        largest = sorted(lines, key=lambda one: -(_finite(lines[one][1][-1]) or 0))
+        return (self.chart(f'Distinct rows of a step{self._of(name)}', {
+            one: lines[one] for one in largest[:MAX_LINES]}, 'rows'),
+            max(0, len(lines) - MAX_LINES))
+
+    def lost(self, name: str, kind: str, found: Facts) -> dict[str, Any]:
+        lines = {feature: _line(one) for feature, one in list(found[kind].items())[:MAX_LINES]}
+        return self.chart(f'{_KINDS[kind].capitalize()} so far{self._of(name)}', lines, 'ids')
+
+    def histograms(self, name: str, tables: Sequence[Facts]) -> list[dict[str, Any]]:
+        """Returns charts of the norms of the largest tables."""
+        told = sorted((one for one in tables if one['norms'] and one['norms']['counts']),
+                      key=lambda one: -(one['bytes'] or 0))[:_PICTURES]
+        return [self.chart(f'{one["name"]}{self._of(name)}', {'rows': (
+            one['norms']['bounds'], one['norms']['counts'])}, 'rows', 'norm', 'bars')
+            for one in told]
+
+    def load(self, name: str, found: Facts) -> dict[str, Any]:
+        at = range(len(found['hosts']))
+        return self.chart(f'Fullest host over the mean{self._of(name)}', {
+            strategy: (at, found[strategy]) for strategy in ('div', 'mod')}, '×', 'hosts',
+            names=list(map(str, found['hosts'])))
+
+    def saves(self, name: str, rows: Sequence[Facts]) -> dict[str, Any]:
+        known = [row for row in rows if row['created'] and 0 < row['created'] < 2**33]
+        return self.chart(f'Sizes of checkpoints{self._of(name)}', {'MiB': (
+            [row['created'] for row in known], [row['bytes'] / 2**20 for row in known])},
+            'MiB', 'time (UTC)', 'dots')
+
+    def settings(self) -> list[tuple[str, list[Any], bool]]:
+        """Returns each setting, its value in every run, and whether these differ."""
+        found = [run['configuration'].get('settings', {}) for _, run in self.runs]
+        keys = dict.fromkeys(key for one in found for key in one)
+        rows = [(key, [one.get(key) for one in found]) for key in keys]
+        return [(key, values, len({repr(one) for one in values}) > 1) for key, values in rows]
+
+    def differs(self, table: Facts, key: str) -> bool:
+        """Whether a table of that name has another value in another run."""
+        return any(other['name'] == table['name'] and other[key] != table[key]
+                   for _, run in self.runs for other in run['tables'].get('rows', ()))
+
+    def _of(self, name: str) -> str:
+        return f', {name}' if len(self.runs) > 1 else ''
+
+    def _label(self, kind: str, name: str) -> str:
+        return kind + self._of(name)
+
+
+def _names(directories: Sequence[str]) -> list[str]:
+    """Returns short names of directories, by which they differ."""
+    short = [os.path.basename(os.path.normpath(one)) for one in directories]
+    return [name if short.count(name) == 1 else f'{number}: {directory}'
+            for number, (name, directory) in enumerate(zip(short, directories), 1)]
+
+
+def _line(series: Facts) -> tuple[Sequence[float], Sequence[Any]]:
+    return series['steps'], series['values']
+
+
+def _finite(value: Any) -> float | None:
+    """Returns a number in few digits; `None` for what no chart has a place for."""
+    return float(f'{value:.5g}') if isinstance(value, (int, float)) and math.isfinite(value) else (
+        None)
+
+
+def _thinned(xs: Sequence[float], ys: Sequence[Any]) -> tuple[list[float], list[float | None]]:
+    """Returns every so many points, and the last."""
+    stride = -(-len(xs) // MAX_POINTS) or 1
+    kept = sorted({*range(0, len(xs), stride), *range(len(xs))[-1:]})
+    return [xs[at] for at in kept], [_finite(ys[at]) for at in kept]
+
+
+def _number(value: Any) -> str:
+    """Returns a value for people."""
+    if value is None:
+        return '–'
+    if isinstance(value, float):
+        return f'{value:,.4g}' if abs(value) < 1e5 else f'{value:,.0f}'
+    return f'{value:,}' if isinstance(value, int) and not isinstance(value, bool) else str(value)
