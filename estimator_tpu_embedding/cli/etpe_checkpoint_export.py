@@ -28,6 +28,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--slots', action='store_true', help='the slots of the optimizer too')
     parser.add_argument('--format', choices=('npy', 'safetensors', 'parquet'), default='npy',
                         help='of the files; all but npy need the extra "rows"')
+    parser.add_argument('--projector', dest='format', action='store_const', const='projector',
+                        help='write what the embedding projector of TensorBoard opens: text')
     parser.add_argument('-o', '--output', metavar='DIR', required=True)
     checkpoint_argument.add_arguments(parser)
     as_command(parser, lambda parsed: checkpoint_argument.report_of(

@@ -22,8 +22,9 @@ from ..proto import files
 
 ID = 'id'
 """The name of the column with ids in files of several columns."""
-PACKAGES = {'npy': 'numpy', 'safetensors': 'safetensors', 'parquet': 'pyarrow'}
-"""By the format of files, which is their suffix: what reads them."""
+PACKAGES = {'npy': 'numpy', 'safetensors': 'safetensors', 'parquet': 'pyarrow',
+            'projector': 'numpy'}
+"""By the format of files, which mostly is their suffix: what reads them."""
 SAFETENSORS_KINDS = {
     'float64': 'F64', 'float32': 'F32', 'float16': 'F16', 'bfloat16': 'BF16',
     'float8_e5m2': 'F8_E5M2', 'float8_e4m3fn': 'F8_E4M3', 'int64': 'I64', 'int32': 'I32',

@@ -31,6 +31,12 @@ from .checkpoint_contents import is_tf2
 from .new_names import some
 from .row_files import ID, SAFETENSORS_KINDS
 
+PROJECTOR = 'projector'
+_EACH = {'npy': 'npy', PROJECTOR: 'tsv'}
+"""Formats in which each tensor has a file of its own: their suffixes."""
+_BYTES_OF_TEXT = 4
+"""A float32 takes at most so many times its bytes as text."""
+
 
 class Chosen(NamedTuple):
     """A table to export."""
@@ -117,11 +123,11 @@ def export(bundle: Bundle, tables: Sequence[Chosen], format: str, directory: str
         begin = f'{number}-{_plain(table.name)}'
         found.append([Exported(
             slot, bundle.tensors[name],
-            f'{begin}.{_plain(slot or "rows")}.npy' if format == 'npy' else f'{begin}.{format}')
-            for slot, name in table.tensors])
+            f'{begin}.{_plain(slot or "rows")}.{_EACH[format]}' if format in _EACH
+            else f'{begin}.{format}') for slot, name in table.tensors])
     id_bytes = 8 if format == 'parquet' else 0
     size = sum(of_table[0].tensor.rows * id_bytes + sum(one.tensor.size for one in of_table)
-               for of_table in found)
+               for of_table in found) * (_BYTES_OF_TEXT if format == PROJECTOR else 1)
     with _published(directory, size) as (storage, stage):
         for table, of_table in zip(tables, found):
             by_file = collections.defaultdict(list)
@@ -131,7 +137,23 @@ def export(bundle: Bundle, tables: Sequence[Chosen], format: str, directory: str
                 with created(storage.path(f'{stage}/{file}')) as opened:
                     _WRITERS[format](opened, sources)
                 storage.sync(f'{stage}/{file}')
+        if format == PROJECTOR:
+            _describe(storage, stage, [one for of_table in found for one in of_table])
     return found
+
+
+def _describe(storage: Storage, stage: str, written: Sequence[Exported]) -> None:
+    """Writes the labels of rows, which are ids, and what the embedding projector opens."""
+    config = []
+    for one in written:
+        labels = f'{one.file}.ids'
+        with created(storage.path(f'{stage}/{labels}')) as file:
+            for ids in batches(one.tensor):
+                file.write(''.join(f'{id}\n' for id in ids).encode())
+        storage.sync(f'{stage}/{labels}')
+        config.append(f'embeddings {{\n  tensor_name: {json.dumps(one.tensor.name)}\n'
+                      f'  tensor_path: "{one.file}"\n  metadata_path: "{labels}"\n}}\n')
+    storage.create(f'{stage}/projector_config.pbtxt', ''.join(config).encode())
 
 
 def _plain(name: str) -> str:
@@ -193,6 +215,12 @@ def _write_npy(file: BinaryIO, sources: Sequence[Ordered]) -> None:
     _write_rows(file, sources)
 
 
+def _write_tsv(file: BinaryIO, sources: Sequence[Ordered]) -> None:
+    for source in sources:
+        for ids in batches(source.tensor):
+            np.savetxt(file, source.read(ids), '%.9g', '\t')
+
+
 def _write_rows(file: BinaryIO, sources: Sequence[Ordered]) -> None:
     for source in sources:
         for ids in batches(source.tensor):
@@ -242,4 +270,5 @@ def _write_parquet(file: BinaryIO, sources: Sequence[Ordered]) -> None:
                 schema=writer.schema))
 
 
-_WRITERS = {'npy': _write_npy, 'safetensors': _write_safetensors, 'parquet': _write_parquet}
+_WRITERS = {'npy': _write_npy, 'safetensors': _write_safetensors, 'parquet': _write_parquet,
+            PROJECTOR: _write_tsv}

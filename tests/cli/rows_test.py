@@ -6,7 +6,9 @@ import re
 
 import numpy as np
 import pytest
+from google.protobuf import text_format
 from harness.forged_job import IDS, VALUES, save
+from tensorboard.plugins import projector
 
 from estimator_tpu_embedding.checkpoint import stored_rows
 from estimator_tpu_embedding.checkpoint.bundle import Bundle
@@ -52,6 +54,19 @@ def test_what_is_exported_and_imported_is_the_same_bit_for_bit(
     np.testing.assert_array_equal(table_of(tmp_path / 'c' / 'model.ckpt-0', 'scope/t'), VALUES)
     assert etpe('checkpoint', 'verify', tmp_path / 'c').endswith('sound by the SHA-256 of its fi'
                                                                  'les\n')
+
+
+@pytest.mark.parametrize('strategy, hosts', [('div', 2), ('mod', 3)])
+def test_the_embedding_projector_opens_what_is_written_for_it(etpe, tmp_path, strategy, hosts):
+    etpe('checkpoint', 'export', save(tmp_path / 'm', strategy=strategy, hosts=hosts),
+         '--projector', '-o', tmp_path / 'a')
+    config = text_format.Parse((tmp_path / 'a' / 'projector_config.pbtxt').read_text(),
+                               projector.ProjectorConfig())
+    embedding, = config.embeddings
+    assert embedding.tensor_name == 'scope/t'
+    np.testing.assert_array_equal(np.loadtxt(tmp_path / 'a' / embedding.tensor_path), VALUES)
+    labels = (tmp_path / 'a' / embedding.metadata_path).read_text()
+    assert labels.split() == [str(id) for id in range(IDS)]
 
 
 def test_without_a_manifest_somebody_must_say_the_order(etpe, tmp_path):

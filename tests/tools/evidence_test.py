@@ -30,6 +30,7 @@ TINY = {
     'keras_fit': ['--shrink=500', '--windows=1', '--steps=2'],
     'memory': ['--rows=2000', '--batch=60'], 'migrate': ['--gib=.01', '--rounds=1'],
     'pipeline': ['wait', '--shrink=500', '--steps=2'], 'runner': ['--features=1,2'],
+    'report': ['--steps=200', '--tables=2', '--checkpoints=1', '--gib=.001', '--rounds=1'],
     'startup': ['--shrink=500', '--rounds=1', '--steps', '--profile', '--noisy'],
     'timeline': ['--shrink=500', '--steps=30'],
     'tf2': ['--cases=0', '--shrink=500', '--windows=1', '--steps=2']}
