@@ -87,5 +87,6 @@ class _Norms:
         if key not in self._known:
             bundle = Bundle.open(prefix)
             self._known[key] = {name: row_norms.norms_of(bundle, name, of_table)
-                                for name, of_table in slots.items() if name in bundle.tensors}
+                                for name, of_table in slots.items()
+                                if name in bundle.tensors and bundle.tensors[name].is_table}
         return self._known[key]

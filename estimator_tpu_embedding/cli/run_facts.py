@@ -25,6 +25,7 @@ from ..proto import codec
 from ..proto.reading import Source
 from . import etpe_checkpoint_ls, etpe_plan
 from . import input_argument as inputs
+from .checkpoint_argument import report_of
 from .config_view import TableView, view_of
 from .report import json_number
 
@@ -45,7 +46,7 @@ class _Run:
 
     def __init__(self, path: str):
         self.path = path
-        self.listing = dict(etpe_checkpoint_ls.listing(path).data)
+        self.listing = report_of([path], lambda: etpe_checkpoint_ls.listing(path)).data
         self.warnings = [one['message'] for one in self.listing['findings']]
         self.events = event_files.read(path)
         self.evaluations = {os.path.basename(one): event_files.read(one)
@@ -150,13 +151,12 @@ def _time(run: _Run) -> Facts:
                        'it every log_step_count_steps.')
     by_step = [dict(zip(one.steps, one.values)) for one in found.values() if one is not None]
     rates = {step: value for step, value in zip(rate.steps, rate.values) if value > 0}
-    steps = sorted(rates.keys() & by_step[0].keys() & by_step[1].keys() & by_step[2].keys()
-                   & by_step[3].keys())
+    steps = sorted(rates.keys() & set.intersection(*map(set, by_step)))
     rows = []
     for step in steps:
         known = [1000 * values[step] for values in by_step]
-        rows.append([*known, max(0.0, 1000 / rates[step] - sum(known))])
-    rows = [row if all(map(math.isfinite, row)) else [0.0] * len(PHASES) for row in rows]
+        row = [*known, max(0.0, 1000 / rates[step] - sum(known))]
+        rows.append(row if all(0 <= one < 1e9 for one in row) else [0.0] * len(PHASES))
     sums = [sum(column) for column in zip(*rows)]
     total = sum(sums)
     if not total:
@@ -194,9 +194,9 @@ def _throughput(run: _Run) -> Facts:
     if examples is None or rate is None:
         return _absent('No event file has examples/sec: a training writes it every '
                        'log_step_count_steps.')
-    finite = list(filter(math.isfinite, examples.values))
+    possible = [one for one in examples.values if 0 <= one < 1e15] or [0.0]
     return {'examples_per_second': points(examples), 'steps_per_second': points(rate),
-            'median_examples': statistics.median(finite) if finite else 0.0}
+            'median_examples': statistics.median(possible)}
 
 
 def _tables(run: _Run, norms: Norms | None) -> Facts:
@@ -286,7 +286,7 @@ def _load(run: _Run) -> Facts:
                        'EmbeddingConfigSpec(profile_data_directory=...) makes a training write '
                        'one, in 3 % of its steps.')
     by_hosts = {hosts: etpe_plan.measured(run.view, hosts, run.profile_directory, run.profiles)
-                for hosts in sorted({*HOSTS, run.view.hosts} if run.view.hosts > 0 else HOSTS)}
+                for hosts in sorted({*HOSTS, min(max(run.view.hosts, 1), HOSTS[-1])})}
     now = by_hosts.get(run.view.hosts, by_hosts[1])
     return {'hosts': list(by_hosts), **{
         strategy: [one['imbalance'][strategy] for one in by_hosts.values()]
@@ -299,7 +299,7 @@ def _checkpoints(run: _Run) -> Facts:
     if not rows:
         return _absent('No checkpoint is there.')
     took = run.series(f'{_OWN}checkpoint_secs')
-    seconds = dict(zip(took.steps, took.values)) if took is not None else {}
+    seconds = dict(zip(took.steps, map(json_number, took.values))) if took is not None else {}
     return {'rows': [{**one, 'seconds': seconds.get(one['step'])} for one in rows]}
 
 

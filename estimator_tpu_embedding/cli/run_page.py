@@ -24,8 +24,8 @@ _PICTURES = 12
 _HOSTS = 16
 _PHASES = {'input': 'input', 'lookup': 'look-up', 'dense': 'dense', 'update': 'update',
            'other': 'other'}
-_KINDS = {'missing': 'missing ids', 'truncated': 'truncated ids',
-          'out_of_range': 'ids out of range'}
+_KINDS = {'rows_touched': 'Distinct rows of a step', 'missing': 'Missing ids so far',
+          'truncated': 'Truncated ids so far', 'out_of_range': 'Ids out of range so far'}
 
 Facts = Mapping[str, Any]
 Lines = Mapping[str, tuple[Sequence[float], Sequence[Any]]]
@@ -51,7 +51,7 @@ def html_of(runs: Sequence[Facts], watched: float | None = None) -> str:
     names = _names([run['directory'] for run in runs])
     view = _View(list(zip(names, runs)))
     return engine.get_template('page.html').render(
-        runs=view.runs, view=view, phases=_PHASES, kinds=_KINDS, watched=watched, parts=texts,
+        runs=view.runs, view=view, phases=_PHASES, watched=watched, parts=texts,
         most_hosts=_HOSTS, made=time_text(time.time()))
 
 
@@ -67,12 +67,13 @@ class _View:
     def chart(self, title: str, lines: Lines, unit: str = '', x: str = 'step', kind: str = 'line',
               names: Sequence[str] = ()) -> dict[str, Any]:
         """Adds a chart of lines by label, `(x, y)` each; returns it for its table of numbers."""
-        thin = {label: _thinned(*line) for label, line in lines.items()}
+        thin = {label: _thinned(*line) for label, line in list(lines.items())[:MAX_LINES]}
         at = sorted({one for xs, _ in thin.values() for one in xs})
         columns = [dict(zip(xs, ys)) for xs, ys in thin.values()]
         self.charts.append({
             'id': f'chart{len(self.charts)}', 'title': title, 'unit': unit, 'x_label': x,
             'kind': kind, 'names': list(names), 'x': at, 'labels': list(thin),
+            'others': list(lines)[MAX_LINES:],
             'y': [[column.get(one) for one in at] for column in columns]})
         return self.charts[-1]
 
@@ -85,8 +86,7 @@ class _View:
                 for tag, one in series.items():
                     found.setdefault(tag, {})[self._label(kind, name)] = _line(one)
         tags = sorted(found, key=lambda tag: (tag != 'loss', -len(found[tag]), tag))
-        return ([self.chart(tag, dict(list(found[tag].items())[:MAX_LINES]))
-                 for tag in tags[:MAX_CHARTS]], tags[MAX_CHARTS:])
+        return ([self.chart(tag, found[tag]) for tag in tags[:MAX_CHARTS]], tags[MAX_CHARTS:])
 
     def throughput(self) -> list[dict[str, Any]]:
         return [self.chart(title, {name: _line(run['throughput'][key]) for name, run in self.runs
@@ -101,18 +101,12 @@ class _View:
             label: (found['steps'], [100 * row[at] / (sum(row) or 1) for row in rows])
             for at, label in enumerate(_PHASES.values())}, '%', kind='stack')
 
-    def rows_touched(self, name: str, found: Facts) -> tuple[dict[str, Any], int]:
-        """Returns the chart of the tables with most distinct rows, and how many others there are.
-        """
-        lines = {table: _line(one) for table, one in found['rows_touched'].items()}
-        largest = sorted(lines, key=lambda one: -(_finite(lines[one][1][-1]) or 0))
-        return (self.chart(f'Distinct rows of a step{self._of(name)}', {
-            one: lines[one] for one in largest[:MAX_LINES]}, 'rows'),
-            max(0, len(lines) - MAX_LINES))
-
-    def lost(self, name: str, kind: str, found: Facts) -> dict[str, Any]:
-        lines = {feature: _line(one) for feature, one in list(found[kind].items())[:MAX_LINES]}
-        return self.chart(f'{_KINDS[kind].capitalize()} so far{self._of(name)}', lines, 'ids')
+    def ids(self, name: str, found: Facts) -> list[dict[str, Any]]:
+        """Returns a chart for each kind of counts, of which the largest come first."""
+        return [self.chart(f'{title}{self._of(name)}', dict(sorted(
+            ((label, _line(one)) for label, one in found[kind].items()),
+            key=lambda line: -(_finite(line[1][1][-1]) or 0))), 'count')
+            for kind, title in _KINDS.items() if found[kind]]
 
     def histograms(self, name: str, tables: Sequence[Facts]) -> list[dict[str, Any]]:
         """Returns charts of the norms of the largest tables."""

@@ -116,7 +116,7 @@ def test_the_page_has_a_chart_for_each_kind_of_numbers(etpe, tmp_path):
         'Warnings', 'Loss and metrics', 'loss', 'accuracy', 'Where the time of a step went',
         'Time of a step', '%', 'Throughput', 'Examples per second', '/s', 'Steps per second', '/s',
         'Tables', 'Norms of rows in model.ckpt-7', 't', 'rows', 'Ids', 'Distinct rows of a step',
-        'rows', 'Missing ids so far', 'ids', 'Load of hosts', 'Fullest host over the mean', '×',
+        'count', 'Missing ids so far', 'count', 'Load of hosts', 'Fullest host over the mean', '×',
         'Checkpoints', 'Sizes of checkpoints', 'MiB', 'Topology', 'Configuration']
     loss = page.charts[0]
     assert (loss['labels'], loss['x'], loss['y']) == (

@@ -1,8 +1,11 @@
 """Draws figures of benchmarks as SVG: a job beside its peers, and a step on a time line.
 
+`report.png` beside this file is a picture of a page.
+
 `pages.py` puts a picture where a document has `<!-- picture: NAME -->`.
 """
 
+import base64
 import html
 import json
 import pathlib
@@ -70,4 +73,12 @@ def timeline() -> str:
     return drawn('one step on two hosts, and the input for a later one', len(rows) + 1, parts)
 
 
-PICTURES: dict[str, Callable[[], str]] = {'speed': speed, 'timeline': timeline}
+def report() -> str:
+    """The page of `etpe report` about a census job, as Chromium showed it."""
+    content = base64.b64encode((pathlib.Path(__file__).parent / 'report.png').read_bytes())
+    return ('<img width="720" alt="The page: loss and metrics, the time of a step by phases, '
+            f'throughput, tables" src="data:image/png;base64,{content.decode()}">')
+
+
+PICTURES: dict[str, Callable[[], str]] = {
+    'report': report, 'speed': speed, 'timeline': timeline}

@@ -19,6 +19,8 @@ function options(chart, element) {
     const own = colour(stacked ? `phase${at + 1}` : `s${at + 1}`);
     const series = {label: chart.labels[at].slice(0, 80), stroke: own, width: 2, spanGaps: true,
       value: (_, value, __, where) => short(chart.y[at][where ?? ends[at]])};
+    // A line of few points may lie among many of another one, or be a point.
+    if (chart.y[at].filter(value => value != null).length <= 40) series.points = {show: true};
     if (stacked) Object.assign(series, {fill: own, width: 0, points: {show: false}});
     if (chart.kind === 'bars') Object.assign(series, {fill: own, width: 0,
       paths: uPlot.paths.bars({size: [1, 100], align: 1, gap: 1}), points: {show: false}});
