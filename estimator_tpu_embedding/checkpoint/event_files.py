@@ -24,13 +24,10 @@ from ..proto.event_file_pb2 import Event
 from ..proto.files import Malformed
 from .sstable import masked
 
-MAX_POINTS = 1024
-MAX_TAGS = 20_000
-_MAX_FILES = 1000
+MAX_POINTS, MAX_TAGS = 1024, 20_000
 _MAX_RECORD = 2**25
 """Larger records are graphs, which no number is in; they are passed over."""
 _MAX_TAG = 500
-_MARK = '.tfevents.'
 _HEAD, _CHECKSUM = struct.Struct('<QI'), struct.Struct('<I')
 _TENSORS = {1: struct.Struct('<f'), 2: struct.Struct('<d')}
 """The numbers that a tensor of a summary holds as bytes, by its `DataType`."""
@@ -43,8 +40,7 @@ class Series:
     Attributes:
       steps: global steps, ascending; int64.
       values: float64, of the same length; may be NaN or infinite.
-      count: how many points there were, of which these are kept.
-      stride: every so many points one is kept, and the last.
+      count: how many points there were. Every `stride`-th of them is kept, and the last.
     """
 
     steps: array.array[int] = dataclasses.field(default_factory=lambda: array.array('q'))
@@ -60,24 +56,16 @@ class Series:
         >>> list(series.steps), list(series.values)
         ([0, 5], [3.0, 1.0])
         """
-        while self.steps and self.steps[-1] >= step:
-            self._forget_last()
-        if len(self.steps) > 1 and (self.count - 1) % self.stride:  # The last was kept as such.
-            self._forget_last()
+        was_kept_as_last = len(self.steps) > 1 and (self.count - 1) % self.stride
+        while self.steps and (self.steps[-1] >= step or was_kept_as_last):
+            del self.steps[-1], self.values[-1]
+            was_kept_as_last = False
         self.steps.append(step)
         self.values.append(value)
         self.count += 1
         if len(self.steps) > MAX_POINTS:
             self.stride *= 2
             self.steps, self.values = self.steps[::2], self.values[::2]
-
-    def _forget_last(self) -> None:
-        del self.steps[-1], self.values[-1]
-
-    @property
-    def last(self) -> float:
-        """The newest value."""
-        return self.values[-1]
 
 
 @dataclasses.dataclass(slots=True)
@@ -101,11 +89,7 @@ def read(directory: str) -> Events:
     No content of a file raises an error.
     """
     found = Events()
-    names = _names(directory)
-    if len(names) > _MAX_FILES:
-        found.problems.append(f'{directory}: only the last {_MAX_FILES:,} of {len(names):,} event '
-                              'files were read')
-    for name in names[-_MAX_FILES:]:
+    for name in _names(directory):
         said = f'event file {shown(name, 200)}:'
         left_out: collections.Counter[str] = collections.Counter()
         try:
@@ -122,7 +106,7 @@ def read(directory: str) -> Events:
 
 def _names(directory: str) -> list[str]:
     try:
-        return sorted(name for name in os.listdir(directory) if _MARK in name)
+        return sorted(name for name in os.listdir(directory) if '.tfevents.' in name)
     except OSError:  # Deleted since it was listed, or not ours to read.
         return []
 
@@ -135,8 +119,7 @@ def _add(content: bytes, series: dict[str, Series], left_out: collections.Counte
         left_out['a record that is no event'] += 1
         return
     for value in event.summary.value:
-        number = _number(value)
-        if number is None:
+        if (number := _number(value)) is None:
             continue
         if value.tag not in series:
             if len(series) >= MAX_TAGS or len(value.tag) > _MAX_TAG:
@@ -148,27 +131,23 @@ def _add(content: bytes, series: dict[str, Series], left_out: collections.Counte
 
 def _records(file: BinaryIO, left_out: collections.Counter[str]) -> Iterator[bytes]:
     """Yields the records of a file; `Malformed` where one is damaged, or does not end."""
-    size = files.size_of(file)
-    while len(head := file.read(_HEAD.size)) == _HEAD.size:
-        length, checksum = _HEAD.unpack(head)
-        at = file.tell() - _HEAD.size
-        if masked(google_crc32c.value(head[:8])) != checksum:
-            raise Malformed(f'damaged at byte {at:,}; what follows was not read')
-        end = file.tell() + length + _CHECKSUM.size
-        if end > size:
-            break
-        if length > _MAX_RECORD:
+    size, at = files.size_of(file), 0
+    while head := file.read(_HEAD.size):
+        length, checksum = _HEAD.unpack(head) if len(head) == _HEAD.size else (size, 0)
+        end = at + _HEAD.size + length + _CHECKSUM.size
+        is_whole = len(head) < _HEAD.size or masked(google_crc32c.value(head[:8])) == checksum
+        if is_whole and end > size:
+            raise Malformed('it ends within a record: a job is writing it, or was killed')
+        if is_whole and length > _MAX_RECORD:
             left_out[f'a record of more than {_MAX_RECORD:,} bytes'] += 1
             file.seek(end)
-            continue
-        content = file.read(length)
-        if file.read(_CHECKSUM.size) != _CHECKSUM.pack(masked(google_crc32c.value(content))):
-            raise Malformed(f'damaged at byte {at:,}; what follows was not read')
-        yield content
-    else:
-        if not head:
-            return
-    raise Malformed('it ends within a record: a job is writing it, or was killed')
+        else:
+            content = file.read(length) if is_whole else b''
+            if not is_whole or file.read(_CHECKSUM.size) != _CHECKSUM.pack(
+                    masked(google_crc32c.value(content))):
+                raise Malformed(f'damaged at byte {at:,}; what follows was not read')
+            yield content
+        at = end
 
 
 def _number(value: Event.Value) -> float | None:
@@ -176,9 +155,7 @@ def _number(value: Event.Value) -> float | None:
     if value.HasField('simple_value'):
         return value.simple_value
     tensor, form = value.tensor, _TENSORS.get(value.tensor.dtype)
-    if form is None:
-        return None
-    if len(tensor.tensor_content) == form.size:
+    if form is not None and len(tensor.tensor_content) == form.size:
         return float(form.unpack(tensor.tensor_content)[0])
     numbers = [*tensor.float_val, *tensor.double_val]
-    return float(numbers[0]) if len(numbers) == 1 else None
+    return float(numbers[0]) if form is not None and len(numbers) == 1 else None

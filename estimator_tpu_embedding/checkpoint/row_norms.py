@@ -35,9 +35,9 @@ class _Histogram:
         at = (values / (self.width or 1.0)).astype(np.int64)
         self.counts += np.bincount(np.minimum(at, _FINE - 1), minlength=_FINE)
 
-    def quantile(self, part: float) -> float:
-        """Returns the middle of the bin in which this part of the numbers ends."""
-        at = int(np.searchsorted(np.cumsum(self.counts), part * self.counts.sum()))
+    def median(self) -> float:
+        """Returns the middle of the bin in which half of the numbers end."""
+        at = int(np.searchsorted(np.cumsum(self.counts), self.counts.sum() / 2))
         return (at + .5) * self.width
 
     def shown(self) -> tuple[list[float], list[int]]:
@@ -60,9 +60,9 @@ def norms_of(bundle: Bundle, name: str, slots: Mapping[str, float] | None = None
         them had no gradient but zeros.
 
     Returns:
-      `rows`; `bounds` and `counts` of the bins of a histogram; `median`, `p99` and `most` of the
-      norms, of which the first two are within 1/512 of the largest; `zero` and `not_finite`, the
-      rows of that kind; and `untouched`, the rows without a gradient, or `None` if no slot tells.
+      `rows`; `bounds` and `counts` of the bins of a histogram; `median` and `most` of the norms, of
+      which the first is within 1/256 of the other; `not_finite`, the rows of that kind; and
+      `untouched`, the rows without a gradient, or `None` if no slot tells.
 
     Raises:
       CorruptCheckpointError: if the rows cannot be read.
@@ -72,14 +72,13 @@ def norms_of(bundle: Bundle, name: str, slots: Mapping[str, float] | None = None
             if (slot := bundle.tensors.get(f'{name}/{suffix}')) is not None
             and slot.shape == tensor.shape]
     found, most = _Histogram(), 0.0
-    zero = not_finite = untouched = 0
+    not_finite = untouched = 0
     for ids in batches(tensor):
         first, stop = int(ids[0]), int(ids[-1]) + 1
         rows = bundle.read(name, first, stop).astype(np.float64)
         norms = np.sqrt(np.einsum('ij,ij->i', rows, rows))
         finite = norms[np.isfinite(norms)]
         not_finite += len(norms) - len(finite)
-        zero += int((finite == 0).sum())
         most = max(most, float(finite.max(initial=0.0)))
         found.add(finite)
         if told:
@@ -88,5 +87,5 @@ def norms_of(bundle: Bundle, name: str, slots: Mapping[str, float] | None = None
             ).sum())
     bounds, counts = found.shown()
     return {'rows': tensor.rows, 'bounds': bounds, 'counts': counts, 'most': most,
-            'median': found.quantile(.5), 'p99': found.quantile(.99), 'zero': zero,
-            'not_finite': not_finite, 'untouched': untouched if told else None}
+            'median': found.median(), 'not_finite': not_finite,
+            'untouched': untouched if told else None}

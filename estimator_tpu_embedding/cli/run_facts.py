@@ -22,7 +22,6 @@ from ..core.specs import Topology
 from ..core.table_profile import TableProfile
 from ..errors import EteError, bytes_text, counted
 from ..proto import codec
-from ..proto.reading import Source
 from . import etpe_checkpoint_ls, etpe_plan
 from . import input_argument as inputs
 from .checkpoint_argument import report_of
@@ -53,7 +52,9 @@ class _Run:
                             for one in event_files.directories(path)}
         for one in (self.events, *self.evaluations.values()):
             self.warnings += one.problems
-        self.source = self.attempt(lambda: _training(inputs.load(path)))
+        found = self.attempt(lambda: inputs.load(path)) or ()
+        self.source = next((one for one in found if one.config.mode != codec.Config.INFERENCE),
+                           found[0] if found else None)
         self.view = None if self.source is None else view_of(self.source)
         directory = self.view.settings.get('profile_data_directory') if self.view else None
         self.profile_directory = directory if isinstance(directory, str) else ''
@@ -102,10 +103,6 @@ def _absent(why: str) -> Facts:
     return {'absent': why}
 
 
-def _training(found: Sequence[Source]) -> Source:
-    return next((one for one in found if one.config.mode != codec.Config.INFERENCE), found[0])
-
-
 def _sentence(run: _Run, facts: Facts) -> str:
     view, parts = run.view, []
     steps = max((one.steps[-1] for one in run.events.series.values()), default=None)
@@ -123,7 +120,7 @@ def _sentence(run: _Run, facts: Facts) -> str:
                      + (f', trained by {" and ".join(optimizers)}' if optimizers else ''))
     text = ' '.join(parts)
     if (loss := run.series('loss')) is not None:
-        text += f'{";" if text else ""} last loss {loss.last:.4g}'
+        text += f'{";" if text else ""} last loss {loss.values[-1]:.4g}'
     if 'absent' not in facts['throughput']:
         text += f'; {facts["throughput"]["median_examples"]:,.0f} examples/s'
     return (text or 'Nothing of a run was found here') + '.'
@@ -269,7 +266,8 @@ def _ids(run: _Run) -> Facts:
 def _heaviest(profiles: Sequence[TableProfile]) -> list[Facts]:
     """The ranges of ids that are looked up most; in a small table a range is a row."""
     found: list[Facts] = []
-    for profile in profiles:
+    best = {one.subject.table: one for one in sorted(profiles, key=lambda one: one.sampled_steps)}
+    for profile in best.values():
         rows, count = profile.subject.vocabulary_size, len(profile.ranges)
         for number, ids in enumerate(profile.ranges):
             first, stop = (-(-at * rows // count) for at in (number, number + 1))
@@ -305,8 +303,7 @@ def _checkpoints(run: _Run) -> Facts:
 
 def _topology(run: _Run) -> Facts:
     view = run.view
-    if view is None or any(Topology(
-            num_hosts=view.hosts, cores_per_host=1).problems()):
+    if view is None or any(Topology(num_hosts=view.hosts, cores_per_host=1).problems()):
         return _absent('No config says how many hosts there were.')
     rows, raw = (etpe_plan.per_host(view.tables, view.hosts, weigh) for weigh in (
         lambda table: 1, lambda table: table.bytes_per_row))
@@ -338,9 +335,10 @@ def _doubts(run: _Run, tables: Facts) -> list[str]:
                       if not math.isfinite(value)), None)
         if wrong is not None:
             said.append(f'"{tag}" was not finite at step {wrong:,}.')
-    if (skipped := run.series(f'{_OWN}steps_skipped')) is not None:
-        said.append(f'{counted(int(skipped.last), "step")} changed no table, since gradients were '
-                    'not finite.') if math.isfinite(skipped.last) else None
+    skipped = run.series(f'{_OWN}steps_skipped')
+    if skipped is not None and math.isfinite(skipped.values[-1]):
+        said.append(f'{counted(int(skipped.values[-1]), "step")} changed no table, since gradients '
+                    'were not finite.')
     for row in tables.get('rows', ()):
         if row['norms'] and row['norms']['not_finite']:
             said.append(f'Table "{row["name"]}" has '

@@ -97,5 +97,5 @@ def test_a_long_series_keeps_few_points_evenly_and_the_last():
     for step in range(10_001):
         series.add(step, float(step))
     assert len(series.steps) <= event_files.MAX_POINTS + 1
-    assert (series.count, series.steps[0], series.last) == (10_001, 0, 10_000.)
+    assert (series.count, series.steps[0], series.values[-1]) == (10_001, 0, 10_000.)
     assert {b - a for a, b in zip(series.steps[:-1], series.steps[1:-1])} == {series.stride}

@@ -20,8 +20,7 @@ def test_norms_are_those_of_numpy_however_rows_are_read(tmp_path, monkeypatch):
     norms = np.linalg.norm(values, axis=1)
     whole = norms_of(tmp_path, values)
     assert whole['most'] == pytest.approx(norms.max())
-    for name, part in (('median', .5), ('p99', .99)):
-        assert whole[name] == pytest.approx(np.quantile(norms, part), abs=float(norms.max()) / 128)
+    assert whole['median'] == pytest.approx(np.median(norms), abs=float(norms.max()) / 256)
     assert sum(whole['counts']) == whole['rows'] == 1000
     upper = [*whole['bounds'][1:], np.inf]
     assert whole['counts'] == [int(((norms >= low) & (norms < high)).sum())
@@ -35,9 +34,9 @@ def test_rows_whose_slots_have_their_first_value_were_never_touched(tmp_path):
     slot = np.full([11, 3], .1, 'f4')
     slot[[2, 5]] += 1
     values = np.ones([11, 3], 'f4')
-    values[0], values[1] = 0, np.nan
+    values[1] = np.nan
     found = norms_of(tmp_path, values, slot)
-    assert [found[key] for key in ('untouched', 'zero', 'not_finite')] == [9, 1, 1]
+    assert (found['untouched'], found['not_finite']) == (9, 1)
 
 
 def test_without_a_slot_nothing_is_said_of_them(tmp_path):
@@ -47,4 +46,4 @@ def test_without_a_slot_nothing_is_said_of_them(tmp_path):
 
 def test_rows_of_zeros_have_one_bin(tmp_path):
     found = norms_of(tmp_path, np.zeros([11, 3], 'f4'))
-    assert (found['counts'], found['zero'], found['most']) == ([11], 11, 0.)
+    assert (found['counts'], found['most']) == ([11], 0.)

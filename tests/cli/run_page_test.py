@@ -3,6 +3,7 @@
 import hashlib
 import html.parser
 import json
+import math
 import os
 import shutil
 import signal
@@ -17,7 +18,7 @@ from harness.processes import ROOT
 from harness.profiles import profile_of, subject
 from harness.waiting import until
 
-from estimator_tpu_embedding.checkpoint import profile_files
+from estimator_tpu_embedding.checkpoint import event_files, profile_files
 from estimator_tpu_embedding.cli import run_page
 
 SECTIONS = ['metrics', 'time', 'throughput', 'tables', 'ids', 'load', 'checkpoints', 'topology',
@@ -164,6 +165,16 @@ def test_what_is_wrong_is_a_warning(etpe, tmp_path, damage, said):
     damage(run)
     page_of(etpe, tmp_path, run, status=1)
     assert said in etpe('report', run, '-o', tmp_path / 'report.html', status=1)
+
+
+@pytest.mark.parametrize('number', [float('nan'), float('inf'), -float('inf'), 3e38, -1.])
+def test_any_numbers_in_event_files_make_a_page(etpe, tmp_path, number):
+    run = run_of(tmp_path / 'm')
+    tags = list(event_files.read(str(run)).series)
+    write(run, *[event(step, **dict.fromkeys(tags, number)) for step in (-2**63, 2, 2**63 - 1)])
+    assert etpe.json('report', run, '-o', tmp_path / 'report.html', status=int(
+        not math.isfinite(number)))
+    assert Page((tmp_path / 'report.html').read_text()).charts
 
 
 def test_wrong_usage_is_said(etpe, tmp_path):
