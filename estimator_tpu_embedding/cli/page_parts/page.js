@@ -31,22 +31,26 @@ function options(chart, element) {
   const order = chart.labels.map((_, at) => stacked ? last - at : at);
   const high = Math.max(...chart.y.flat().filter(value => value != null), 0);
   const fromZero = chart.kind !== 'line' || chart.unit;
+  const isTime = chart.kind === 'dots', isBars = chart.kind === 'bars';
+  const range = (_, low, most) => {
+    if (chart.names.length) return [-.2, chart.names.length - .8];
+    if (low === most) return isTime ? [low - 60, most + 60] : [low - 1, most + 1];
+    const margin = isTime ? (most - low) * .05 : 0;
+    return [low - margin, most + (isBars ? chart.x[1] - chart.x[0] : margin)];
+  };
+  const steps = isTime ? {size: 50} : {size: 34, values: (_, values) => values.map(name),
+    ...(chart.names.length && {splits: chart.x})};
   return {width: element.clientWidth, height: element.closest('.small') ? 150 : 230,
-    scales: {x: {time: chart.kind === 'dots', range: chart.names.length ?
-        [-.2, chart.names.length - .8] : (_, low, most) => low === most ?
-        [low - (chart.kind === 'dots' ? 60 : 1), most + (chart.kind === 'dots' ? 60 : 1)] :
-        chart.kind === 'dots' ? [low - (most - low) * .05, most + (most - low) * .05] :
-        [low, chart.kind === 'bars' ? most + (chart.x[1] - chart.x[0]) : most]},
+    scales: {x: {time: isTime, range},
       y: stacked ? {range: [0, 100]} : fromZero ? {range: [0, high * 1.08 || 1]} : {}},
     tzDate: seconds => uPlot.tzDate(new Date(seconds * 1e3), 'Etc/UTC'),
-    axes: [{...axis, space: 60, size: chart.kind === 'dots' ? 50 : 34, ...(chart.kind === 'dots' ? {} : {
-        values: (_, values) => values.map(name), ...(chart.names.length ? {
-          splits: chart.x} : {})})},
+    axes: [{...axis, space: 60, ...steps},
       {...axis, size: 58, values: (_, values) => values.map(short)}],
-    series: [{label: chart.x_label, ...(chart.kind === 'dots' ? {} : {
-      value: (_, value) => name(value ?? chart.x.at(-1))})}, ...order.map(paint)],
+    series: [{label: chart.x_label, value: (_, value) => name(value ?? chart.x.at(-1))},
+      ...order.map(paint)],
     cursor: {drag: {x: false, y: false}, points: {show: !stacked}},
-    legend: {show: !['bars', 'dots'].includes(chart.kind), markers: {width: 0, fill: (_, at) => paint(order[at - 1]).stroke}}};
+    legend: {show: !isTime && !isBars,
+      markers: {width: 0, fill: (_, at) => paint(order[at - 1]).stroke}}};
 }
 
 function columns(chart) {
@@ -58,19 +62,19 @@ function columns(chart) {
 }
 
 const drawn = new Map();
-function draw(chart) {
+function draw(chart, width) {
   const element = document.getElementById(chart.id);
   drawn.get(chart.id)?.destroy();
   if (chart.x.length) drawn.set(chart.id, new uPlot(
-    options(chart, element), columns(chart), element));
+    {...options(chart, element), ...(width && {width})}, columns(chart), element));
 }
-function all(isDark = dark.matches) {
+function all(isDark = dark.matches, width = 0) {
   document.documentElement.classList.toggle('dark', isDark);
-  charts.forEach(draw);
+  charts.forEach(chart => draw(chart, width));
 }
 all();
 dark.addEventListener('change', () => all());
-addEventListener('beforeprint', () => all(false));
+addEventListener('beforeprint', () => all(false, 310));  // Half of a sheet.
 addEventListener('afterprint', () => all());
 const resized = new ResizeObserver(entries => entries.forEach(entry => {
   const plot = drawn.get(entry.target.id), width = entry.target.clientWidth;
