@@ -127,7 +127,7 @@ class SummaryWriters(tf.train.SessionRunHook):
 
 _LAYOUT = {
     'step': {'seconds by phase': 'tpu_embedding/secs_per_step/.*', 'examples/sec': 'examples/sec',
-             'loss': 'loss'},
+             'steps/sec': 'global_step/sec', 'loss': 'loss'},
     'tables': {'distinct rows': '.*/rows_touched', 'norm of activations': '.*/activation_norm',
                'norm of gradients': '.*/gradient_norm'},
     'ids that were not looked up': {'missing': 'tpu_embedding/ids_missing/.*',

@@ -1,6 +1,7 @@
 """Where the time of a step goes, and the summaries of tables: what a user sees in TensorBoard."""
 
 import itertools
+import re
 import threading
 import time
 
@@ -9,7 +10,7 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 import estimator_tpu_embedding as ete
-from estimator_tpu_embedding.runner import progress, steps_per_run
+from estimator_tpu_embedding.runner import progress, steps_per_run, summaries
 from tests.harness import jobs
 
 PHASES = {f'tpu_embedding/secs_per_step/{name}'
@@ -59,6 +60,12 @@ def test_summaries_tell_of_rows_and_norms_per_table_over_all_features_and_cores(
         assert list(values) == pytest.approx([np.sqrt(8 * hosts)] * len(values))
     assert PHASES <= found.keys()
     assert {'loss', 'global_step/sec', 'examples/sec'} <= found.keys()
+    assert all(value > 0 for value in found['tpu_embedding/checkpoint_secs'].values())
+    # TensorBoard puts every one of them into a chart of its custom scalars.
+    assert list(found['custom_scalars__config__']) == [0]
+    patterns = [one for charts in summaries._LAYOUT.values() for one in charts.values()]
+    assert [tag for tag in found if not any(re.fullmatch(one, tag) for one in patterns)] == [
+        'custom_scalars__config__']
 
 
 class Clock:
