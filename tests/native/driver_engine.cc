@@ -1,5 +1,9 @@
 // Checks the lifetimes of engines, their lock and registry, and many threads on one engine.
+#include <cstdlib>
 #include <thread>
+
+#include <sys/vfs.h>
+#include <unistd.h>
 
 #include "driver.h"
 
@@ -121,6 +125,42 @@ void check_lifetimes() {
   view.reset();
 }
 
+// Only large tables are mapped; what they hold, and what a batch does, is the same in a file.
+void check_disk() {
+  const ete::LayoutNumbers numbers = one_table(100, 4, 1);
+  const size_t bytes =  // Of rows and a slot.
+      ete::Layout::make(numbers).tables[0].physical_rows * 4 * sizeof(float) * 2;
+  char directory[] = "/tmp/etpe-driver-XXXXXX";
+  CHECK(mkdtemp(directory) != nullptr, "");
+  const auto mapped = [&](size_t resident) -> bool {
+    return ete::disk::choose(ete::Layout::make(numbers), {directory, resident})[0];
+  };
+  if (struct statfs found {}; statfs(directory, &found) == 0 && found.f_type == 0x01021994) {
+    rmdir(directory);  // It is in memory, which is refused.
+    return;
+  }
+  CHECK(!mapped(bytes) && mapped(bytes - 1), "");
+  const auto engine = std::make_shared<ete::Engine>(ete::Layout::make(numbers), 2, kShort,
+                                                    ete::TableMemory{directory, 1});
+  CHECK(rmdir(directory) == 0, "a file with a name is left");
+  const int64_t rows[]{3, 99};
+  const std::vector<float> values{1, 2, 3, 4, 5, 6, 7, 8};
+  const std::vector<float> offered(400, 9.0f);
+  engine->offer(0, {offered.data(), nullptr});
+  engine->write_rows(0, rows, 2, values.data());
+  check_refused(ete::Code::kInvalidArgument, "row", [&] {
+    const int64_t beyond = 100;
+    engine->write_rows(0, &beyond, 1, values.data());
+  });
+  const Batch batch{{{0}}, {{99}}, {{}}};
+  const auto words = batch.grouped(engine->layout(), engine->pool());
+  engine->prefetch(words.data(), words.size());
+  std::vector<float> out(4);
+  engine->lookup(words.data(), words.size(), {out.data()});
+  CHECK(out == std::vector<float>({5, 6, 7, 8}) && engine->part(0).data[12] == 1 &&
+            engine->part(0).data[0] == 9, "");
+}
+
 void check_registry() {
   auto engine = random_engine(1, one_table(10, 4, 1), 1);
   const int64_t handle = ete::registry::put(engine), other = ete::registry::put(engine);
@@ -213,6 +253,7 @@ void check_engine() {
   check_copies();
   check_offers();
   check_lifetimes();
+  check_disk();
   check_registry();
   check_inference();
   check_threads();

@@ -12,6 +12,7 @@
 
 #include "combine.h"
 #include "error.h"
+#include "grouped.h"
 
 namespace ete {
 
@@ -48,20 +49,24 @@ void copy_floats(Pool& pool, const float* from, float* to, size_t elements) noex
 
 }  // namespace
 
-Engine::Engine(Layout layout, int threads, Patience patience)
+Engine::Engine(Layout layout, int threads, Patience patience, const TableMemory& memory)
     : layouts_(std::move(layout)),
       pool_(threads),
-      access_(std::make_shared<Access>(table_names(layouts_.own()), patience)) {
-  for (size_t t = 0; t < layouts_.own().tables.size(); ++t) allocate(static_cast<int>(t));
+      access_(std::make_shared<Access>(table_names(layouts_.own()), patience)),
+      mapped_(disk::choose(layouts_.own(), memory)) {
+  for (size_t t = 0; t < mapped_.size(); ++t) {
+    allocate(static_cast<int>(t), mapped_[t] ? memory.directory : "");
+  }
 }
 
-void Engine::allocate(int number) {
+void Engine::allocate(int number, const std::string& directory) {
   const TableLayout& table = layout().tables[static_cast<size_t>(number)];
   const size_t width = static_cast<size_t>(table.width);
   TableState state{nullptr, {}};
   for (int slot = 0; slot <= table.slots; ++slot) {
-    blocks_.push_back(Block::allocate(
-        table.physical_rows * width * sizeof(float),
+    const size_t bytes = table.physical_rows * width * sizeof(float);
+    blocks_.push_back(!directory.empty() ? disk::map(directory, bytes) : Block::allocate(
+        bytes,
         (slot ? "slot " + std::to_string(slot) + " of table \"" : "table \"") + table.name + '"'));
     float* data = blocks_.back()->data();
     if (slot == 0) {
@@ -154,6 +159,15 @@ void Engine::settle() {
   }
 }
 
+void Engine::prefetch(const uint32_t* words, size_t count) {
+  for (size_t t = 0; t < mapped_.size(); ++t) {
+    if (!mapped_[t]) continue;
+    const Layout& layout = layouts_.of(words, count);
+    const TableGroup group = read_group(layout, words, count, static_cast<int>(t));
+    disk::prefetch(states_[t], layout.tables[t].width, group.distinct, group.u);
+  }
+}
+
 void Engine::lookup(const uint32_t* words, size_t count, const std::vector<float*>& activations,
                     const int32_t* lengths) {
   std::vector<const float*> rows;
@@ -191,6 +205,26 @@ void Engine::read(int64_t number, float* out) {
   copy_floats(pool_, from.data, out, from.elements());
 }
 
+void Engine::require_row(const Part& part, int64_t row) const {
+  if (row >= 0 && static_cast<uint64_t>(row) < part.rows) return;
+  throw Error(Code::kInvalidArgument,
+              "Table \"" + layout().tables[static_cast<size_t>(part.table)].name +
+                  "\": a row must be from 0 to " + std::to_string(part.rows - 1) + ", got " +
+                  std::to_string(row) + ".");
+}
+
+void Engine::write_rows(int64_t number, const int64_t* rows, size_t count, const float* values) {
+  const Part& to = part(number);
+  const size_t width = static_cast<size_t>(to.width);
+  for (size_t i = 0; i < count; ++i) require_row(to, rows[i]);
+  take(number);
+  const Access::Exclusive turn(*access_, to.table);
+  for (size_t i = 0; i < count; ++i) {
+    std::memcpy(to.data + static_cast<size_t>(rows[i]) * width, values + i * width,
+                width * sizeof(float));
+  }
+}
+
 void Engine::read_rows(int64_t number, const float* value, const int64_t* rows, size_t count,
                        float* out) {
   const Part& from = part(number);
@@ -199,12 +233,7 @@ void Engine::read_rows(int64_t number, const float* value, const int64_t* rows, 
   if (offer.data != nullptr) value = offer.data;
   const auto gather = [&](size_t first, size_t last) {
     for (size_t i = first; i < last; ++i) {
-      if (rows[i] < 0 || static_cast<uint64_t>(rows[i]) >= from.rows) {
-        throw Error(Code::kInvalidArgument,
-                    "Table \"" + layout().tables[static_cast<size_t>(from.table)].name +
-                        "\": a row must be from 0 to " + std::to_string(from.rows - 1) +
-                        ", got " + std::to_string(rows[i]) + ".");
-      }
+      require_row(from, rows[i]);
       std::memcpy(out + i * width, value + static_cast<size_t>(rows[i]) * width,
                   width * sizeof(float));
     }

@@ -12,9 +12,11 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "access.h"
+#include "disk.h"
 #include "layout.h"
 #include "layout_variants.h"
 #include "memory.h"
@@ -43,8 +45,10 @@ struct Values {
 class Engine {
  public:
   // Allocates zeros, which use no memory before they are written. `threads` < 1: all cores that
-  // the process may use. Throws Error kResourceExhausted, which names the table.
-  Engine(Layout layout, int threads, Patience patience = Patience());
+  // the process may use. Throws Error kResourceExhausted, which names the table, and the errors of
+  // disk.h.
+  Engine(Layout layout, int threads, Patience patience = Patience(),
+         const TableMemory& memory = TableMemory());
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
@@ -96,6 +100,10 @@ class Engine {
   // batches, which may have any of the layouts, and row numbers. Each may throw Error. `lookup` and
   // `update` take all offers first.
 
+  // Asks for the rows of a grouped batch, which is trusted, where tables are on a disk: their pages
+  // are read while other steps run.
+  void prefetch(const uint32_t* words, size_t count);
+
   // `activations` by feature: [samples, width] floats each; see combine.h for `lengths`.
   void lookup(const uint32_t* words, size_t count, const std::vector<float*>& activations,
               const int32_t* lengths = nullptr);
@@ -106,6 +114,11 @@ class Engine {
   // `rates` and `nonfinite` by table; see update.h. It waits until it is alone in the engine. If
   // others do not end, it throws Error kFailedPrecondition and changes nothing.
   void update(const std::vector<CoreGradients>& cores, const float* rates, int32_t* nonfinite);
+
+  // Copies `count` rows of the part from `values` into its memory, after an offer. Waits as `take`
+  // does. `rows` are row numbers in the part, untrusted. So large parts get their first values
+  // without a buffer of their size.
+  void write_rows(int64_t number, const int64_t* rows, size_t count, const float* values);
 
   // Copies the memory of a part to `out`, of its number of elements.
   void read(int64_t number, float* out);
@@ -121,7 +134,8 @@ class Engine {
     Part part;
   };
 
-  void allocate(int table);
+  void allocate(int table, const std::string& directory);
+  void require_row(const Part& part, int64_t row) const;
   const Place& place(int64_t number) const;
   Values withdraw(int64_t number);
   void settle();  // Takes all offers.
@@ -132,6 +146,7 @@ class Engine {
   const std::shared_ptr<Access> access_;
   std::vector<std::shared_ptr<Block>> blocks_;
   std::vector<TableState> states_;  // By table.
+  const std::vector<bool> mapped_;  // By table: whether it is on a disk.
   std::vector<Place> parts_;
   mutable std::mutex offers_mutex_;
   std::map<int64_t, Values> offers_;  // By part number; guarded.

@@ -21,17 +21,16 @@ constexpr size_t kMostTooLarge = 4;
 
 size_t round_up(size_t number, size_t unit) { return (number + unit - 1) / unit * unit; }
 
-// Of a block's memory as it is mapped.
-size_t mapped_bytes(size_t bytes) {
-  return round_up(std::max<size_t>(bytes, 1), static_cast<size_t>(sysconf(_SC_PAGESIZE)));
-}
-
 [[noreturn]] void refuse(size_t bytes, const std::string& what) {
   throw Error(Code::kResourceExhausted,
               "Could not allocate " + std::to_string(bytes) + " bytes for " + what + ".");
 }
 
 }  // namespace
+
+size_t mapped_bytes(size_t bytes) {
+  return round_up(std::max<size_t>(bytes, 1), static_cast<size_t>(sysconf(_SC_PAGESIZE)));
+}
 
 std::shared_ptr<Block> Block::allocate(size_t bytes, const std::string& what) {
   if (bytes > SIZE_MAX / 2) refuse(bytes, what);
@@ -52,6 +51,12 @@ std::shared_ptr<Block> Block::allocate(size_t bytes, const std::string& what) {
     refuse(bytes, what);
   }
   return std::shared_ptr<Block>(block);
+}
+
+std::shared_ptr<Block> Block::adopt(void* data, size_t bytes, std::shared_ptr<const void> guard) {
+  const std::shared_ptr<Block> block(new Block(data, bytes));
+  block->guard_ = std::move(guard);
+  return block;
 }
 
 Block::~Block() { munmap(data_, mapped_bytes(bytes_)); }

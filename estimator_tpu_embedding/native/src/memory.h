@@ -18,6 +18,10 @@ class Block {
  public:
   // Throws Error kResourceExhausted, which names `what` and the size. `bytes` may be 0.
   static std::shared_ptr<Block> allocate(size_t bytes, const std::string& what);
+
+  // Takes over memory that mmap gave, of mapped_bytes(bytes). `guard` is freed after it.
+  static std::shared_ptr<Block> adopt(void* data, size_t bytes, std::shared_ptr<const void> guard);
+
   ~Block();
   Block(const Block&) = delete;
   Block& operator=(const Block&) = delete;
@@ -30,7 +34,11 @@ class Block {
 
   void* data_;
   size_t bytes_;  // As asked for.
+  std::shared_ptr<const void> guard_;
 };
+
+// Of a block's memory as it is mapped: whole pages.
+size_t mapped_bytes(size_t bytes);
 
 // Gives the whole pages of some memory of malloc back to the system. The memory stays allocated,
 // and its content is undefined.

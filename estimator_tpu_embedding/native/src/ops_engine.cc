@@ -49,23 +49,30 @@ Patience patience_of(const Attributes& attributes) {
   return patience;
 }
 
+TableMemory memory_of(const Attributes& attributes) {
+  return {attributes.text("table_directory"),
+          static_cast<size_t>(bounded(attributes, "resident", INT64_MAX))};
+}
+
 // The attributes of a node for its engines. Bad ones are refused when the kernel is made.
 class Declaration {
  public:
   explicit Declaration(const Attributes& attributes)
       : layout_(Layout::make(numbers_of(attributes))),
         threads_(static_cast<int>(bounded(attributes, "threads", kMostThreads))),  // 0: all cores.
-        patience_(patience_of(attributes)) {}
+        patience_(patience_of(attributes)),
+        memory_(memory_of(attributes)) {}
 
   // The handle of a new engine, which is registered.
   int64_t open() const {
-    return registry::put(std::make_shared<Engine>(layout_, threads_, patience_));
+    return registry::put(std::make_shared<Engine>(layout_, threads_, patience_, memory_));
   }
 
  private:
   const Layout layout_;
   const int threads_;
   const Patience patience_;
+  const TableMemory memory_;
 };
 
 // TensorFlow keeps one kernel of a stateful node per session and deletes it with the session; so
@@ -126,7 +133,8 @@ std::vector<Operation> engine_operations() {
       "table_options: list(float)", "slot_counts: list(int)", "num_hosts: int", "strategy: int",
       "feature_tables: list(int)", "feature_samples: list(int)", "feature_weighted: list(int)",
       "table_grids: list(float) = []", "table_ids: list(int) = []",
-      "threads: int = 0", "patience_ms: int = 120000"};
+      "threads: int = 0", "patience_ms: int = 120000", "table_directory: string = ''",
+      "resident: int = 0"};
   return {operation<EngineKernel>("EteEngine", {}, {"engine: int64"}, declared, scalar_shape),
           operation<OpenKernel>("EteOpen", {}, {"engine: int64"}, declared, scalar_shape),
           operation<CloseKernel>("EteClose", {"engine: int64"}, {}, {}, no_shapes)};

@@ -26,6 +26,7 @@ class GroupMessageKernel {
         context.allocate_again(0, kTfInt32, {static_cast<int64_t>(bound)}, scratch);
     group(layout, message.features(), engine->pool(),
           reinterpret_cast<uint32_t*>(grouped.data<int32_t>()), bound);
+    engine->prefetch(words_of(grouped), bound);
     const int64_t features = static_cast<int64_t>(layout.features.size());
     const Tensor lengths = context.allocate(1, kTfInt32, {features});
     std::copy_n(message.lengths(), features, lengths.data<int32_t>());

@@ -24,6 +24,7 @@ class GroupKernel {
                                                   engine->pool().scratch());
     group(layout, ids.features(), engine->pool(),
           reinterpret_cast<uint32_t*>(grouped.data<int32_t>()), words);
+    engine->prefetch(words_of(grouped), words);
   }
 
  private:

@@ -1,5 +1,5 @@
 // The operations between TensorFlow's variables and the memory of the engine: EteDetached, EteView,
-// EteTake, EteRead and EteReadRows.
+// EteTake, EteRead and EteReadRows; EteMemory and EteWriteRows, which fill parts row by row.
 //
 // The value of a variable comes as a tensor. It is either the memory of the engine, or a buffer of
 // TensorFlow's that an assignment gave the variable. Then the variable is *detached*, and its
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "ops_common.h"
+#include "ops_inputs.h"
 
 namespace ete {
 namespace {
@@ -145,6 +145,40 @@ class ReadRowsKernel {
   const int64_t part_;
 };
 
+// Gives the memory of a part, so that a variable begins as a view of it.
+class MemoryKernel {
+ public:
+  explicit MemoryKernel(const Attributes& attributes) : part_(attributes.number("part")) {}
+
+  void compute(Context& context) {
+    const std::shared_ptr<Engine> engine = context.engine(0);
+    const Part& part = engine->part(part_);
+    context.wrap(0, kTfFloat, {static_cast<int64_t>(part.rows), part.width}, part.data,
+                 engine->hold(part_));
+  }
+
+ private:
+  const int64_t part_;
+};
+
+class WriteRowsKernel {
+ public:
+  explicit WriteRowsKernel(const Attributes& attributes) : part_(attributes.number("part")) {}
+
+  void compute(Context& context) {
+    const std::shared_ptr<Engine> engine = context.engine(0);
+    const Tensor rows = context.input(1, kTfInt64, "rows");
+    const Tensor values = context.input(2, kTfFloat, "values");
+    require_count("Input values, floats",
+                  rows.elements() * static_cast<size_t>(engine->part(part_).width),
+                  values.elements());
+    engine->write_rows(part_, rows.data<int64_t>(), rows.elements(), values.data<float>());
+  }
+
+ private:
+  const int64_t part_;
+};
+
 // The output has the shape of input number `Input`.
 template <int Input>
 void same_shape(TF_ShapeInferenceContext* context, TF_Status* status) {
@@ -167,7 +201,12 @@ std::vector<Operation> table_operations() {
       operation<ReadKernel>("EteRead", {"handle: resource", "engine: int64", "value: float"},
                             {"read: float"}, {"part: int >= 0", "copy: bool"}, same_shape<2>),
       operation<ReadRowsKernel>("EteReadRows", {"engine: int64", "value: float", "rows: int64"},
-                                {"found: float"}, {"part: int >= 0"}, unknown_shapes)};
+                                {"found: float"}, {"part: int >= 0"}, unknown_shapes),
+      operation<MemoryKernel>("EteMemory", {"engine: int64"}, {"memory: float"},
+                              {"part: int >= 0"}, unknown_shapes),
+      operation<WriteRowsKernel>("EteWriteRows",
+                                 {"engine: int64", "rows: int64", "values: float"}, {},
+                                 {"part: int >= 0"}, no_shapes)};
 }
 
 }  // namespace ete
