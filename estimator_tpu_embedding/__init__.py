@@ -40,6 +40,7 @@ _HOMES = {
     'TPUEstimator': 'estimator.tpu_estimator',
     'TPUEstimatorSpec': 'estimator.tpu_estimator_spec',
     'TableConfig': 'estimator.table_config',
+    'TableMemory': 'core.table_memory',
     'UnreadableConfigError': 'errors',
     'UnsupportedError': 'errors',
     'cross_replica_sum': 'estimator.tf_tpu',
@@ -56,7 +57,7 @@ def __getattr__(name: str) -> Any:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
-    if home not in ('errors', 'checkpoint.options', 'compat.install'):
+    if home not in ('errors', 'checkpoint.options', 'compat.install', 'core.table_memory'):
         from .compat import environment
         environment.prepare()
     value = getattr(importlib.import_module(f'{__name__}.{home}'), name)

@@ -22,6 +22,7 @@ from .. import _tf
 from ..core.names import is_of_dummy
 from ..core.partition import Partition
 from ..errors import ConfigError, IncompatibleCheckpointError, Problem, quoted
+from ..native.graph_variable import TableVariable
 from .bundle import Bundle
 from .manifest import StoredTable
 from .options import CheckpointOptions, may_mean
@@ -56,15 +57,15 @@ def saver_of(scaffold: tf.train.Scaffold) -> Any:
 
 
 def plan_for(opened: Opened, tables: Mapping[str, StoredTable], options: CheckpointOptions, *,
-             is_optional: bool = False, trains: bool) -> RestorePlan:
+             is_optional: bool = False, trains: bool, in_pieces: bool = False) -> RestorePlan:
     """Plans how the default graph, which has an engine with `tables`, gets a checkpoint's values.
 
-    `is_optional` says whether any variable may be absent from the checkpoint; for `trains` see
-    `Needed`. IncompatibleCheckpointError has all differences.
+    `is_optional` says whether any variable may be absent from the checkpoint; for `trains` and
+    `in_pieces` see `Needed`. IncompatibleCheckpointError has all differences.
     """
     shapes = {name: shape for name, (shape, _) in variables_by_name().items()}
     return compare(opened, Needed(shapes, {**_whole_tables(opened, options), **tables},
-                                  shapes if is_optional else (), trains), options)
+                                  shapes if is_optional else (), trains, in_pieces), options)
 
 
 def plan_without_engine(opened: Opened, options: CheckpointOptions) -> RestorePlan | None:
@@ -324,6 +325,12 @@ class _Part:
             self.places = tf.placeholder(tf.int64, [None])
             self.values = tf.placeholder(kind, [None, width])
             self.begin, self.end = part.initializer, None
+            if isinstance(part, TableVariable) and part.in_pieces and (
+                    is_whole or part.begins_in_engine):
+                if is_whole:
+                    self.begin = part.assign(part.memory(), read_value=False)
+                self.write = part.write_rows(self.places, self.values)
+                return
             if is_whole:
                 empty = tf.raw_ops.Empty(shape=[rows, width], dtype=kind)
                 self.begin = part.assign(empty, read_value=False)

@@ -69,12 +69,14 @@ class Needed(NamedTuple):
       optional: variables that may be absent from the checkpoint, since the user restores them.
       trains: whether the graph writes the next checkpoint. Then its tables may begin anew, and a
         table that it lacks would be lost.
+      in_pieces: whether tables are so large that no buffer has room for one. Then all are streamed.
     """
 
     shapes: Mapping[str, Shape]
     tables: Mapping[str, StoredTable]
     optional: Container[str] = ()
     trains: bool = True
+    in_pieces: bool = False
 
 
 class Source(NamedTuple):
@@ -118,8 +120,8 @@ class RestorePlan:
 
     Attributes:
       where: the checkpoint, as messages call it.
-      streamed: the sources of the variables whose rows lie otherwise there than here, by variable;
-        slots too.
+      streamed: the sources of the variables whose rows lie otherwise there than here, or which
+        `Needed.in_pieces` is about, by variable; slots too.
       begun: variables that begin with their initial values.
       facts: facts for the user.
       suits_tensorflow: whether TensorFlow's own savers give the same.
@@ -176,7 +178,7 @@ class _Comparison:
         if self._problems:
             raise IncompatibleCheckpointError(*self._problems)
         streamed = {variable: source for variable, source in self._sources.items()
-                    if not source.is_as_here(variable)}
+                    if self._needed.in_pieces or not source.is_as_here(variable)}
         return RestorePlan(
             where=self._opened.where, streamed=streamed, begun=tuple(self._begun),
             facts=tuple(self._facts),

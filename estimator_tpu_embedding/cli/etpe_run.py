@@ -21,6 +21,7 @@ from typing import Any
 
 from ..checkpoint.options import CheckpointOptions, renames
 from ..core.specs import BACKENDS, ID_POLICIES, KERNELS, Kernels, System
+from ..core.table_memory import TableMemory
 from ..errors import ConfigError, EteError
 
 _FLAG = {'action': 'store_true'}
@@ -43,6 +44,9 @@ _GENERAL: dict[str, dict[str, Any]] = {
                   'TensorFlow), or auto (native where they are installed)'},
     '--kernel-threads': {'type': int, 'metavar': 'N', 'help': 'threads of the compiled kernels; by '
                          'default one per core'},
+    '--table-dir': {'metavar': 'DIR', 'help': 'have tables that do not fit into --resident in '
+                    'files without names on the disk of DIR'},
+    '--resident': {'metavar': 'SIZE', 'help': 'memory for tables with --table-dir, such as 16GiB'},
     '--backend': {'choices': BACKENDS, 'default': 'emulated', 'help': 'tpu runs '
                   'TPUEstimators on a real TPU; by default a TPU is emulated'},
     '--graph-only': {'metavar': 'DIR', 'help': 'with --backend tpu, build the graphs for H hosts '
@@ -101,6 +105,10 @@ def run(parsed: argparse.Namespace) -> int:
         parsed.refuse('the following arguments are required: SCRIPT')
     problems = [*System.sized(parsed.hosts, parsed.cores).topology.problems(),
                 *Kernels(threads=parsed.kernel_threads).problems('--kernel-threads')]
+    if (parsed.table_dir is None) != (parsed.resident is None):
+        return _refuse('--table-dir and --resident need each other')
+    if parsed.table_dir is not None:
+        problems += _table_memory(parsed).problems('--table-dir')
     if problems:
         return _refuse('\n'.join(map(str, problems)))
     if parsed.steps is not None and parsed.steps < 1:
@@ -169,7 +177,8 @@ def _prepared(parsed: argparse.Namespace, options: CheckpointOptions) -> Any:
                 workers=parsed.workers, processes=parsed.processes, expose=parsed.expose,
                 input_on_workers=parsed.input_on_workers,
                 old_python=not parsed.no_old_python, backend=parsed.backend,
-                graph_only=parsed.graph_only)
+                graph_only=parsed.graph_only,
+                table_memory=None if parsed.table_dir is None else _table_memory(parsed))
     if parsed.module is not None:
         return script.module(parsed.module)
     if parsed.script.lower().endswith('.ipynb'):
@@ -177,6 +186,10 @@ def _prepared(parsed: argparse.Namespace, options: CheckpointOptions) -> Any:
             _say(f'{environment.COLAB} is set, as it is in a notebook with a TPU')
         return script.notebook_program(parsed.script, _say)
     return script.script(parsed.script)
+
+
+def _table_memory(parsed: argparse.Namespace) -> TableMemory:
+    return TableMemory(os.path.abspath(parsed.table_dir), parsed.resident)
 
 
 def _libraries(program: str) -> Callable[[str], bool]:

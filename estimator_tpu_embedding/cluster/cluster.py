@@ -174,13 +174,14 @@ class Cluster:
             deadline=preflight.SECONDS))
 
     def require_resources(self, tables: Sequence[Sequence[dict[str, Any]]], directory: str = '',
-                          checkpoint: str = '') -> None:
+                          checkpoint: str = '', resident: int | None = None) -> None:
         """Makes sure that the workers have memory for tables, and see the files of a job.
 
         Args:
           tables: see `tell_tables`.
           directory: that the job writes into, an absolute path; `''` if it writes none.
           checkpoint: the prefix of the one that is restored, an absolute path; `''` for none.
+          resident: bytes of memory that the tables of a worker take at most; `None` for all.
 
         Raises:
           ConfigError: E744 if tables do not fit.
@@ -191,7 +192,8 @@ class Cluster:
         if tables:
             preflight.require_memory(
                 addresses, [int(one.status['room']) for one in self._opened],
-                [sum(one['bytes'] for one in host) for host in tables])
+                [sum(one['bytes'] for one in host) if resident is None else
+                 min(sum(one['bytes'] for one in host), resident) for host in tables])
         if directory:
             preflight.require_shared(addresses, directory)
         if checkpoint:

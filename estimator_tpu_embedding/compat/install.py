@@ -10,6 +10,7 @@ from ..checkpoint.options import CheckpointOptions
 from ..cluster import listening
 from ..cluster.worker_choice import ClusterChoice
 from ..core.specs import System
+from ..core.table_memory import TableMemory
 from ..errors import ConfigError, Problem, shown
 from . import environment
 
@@ -23,7 +24,8 @@ def install(hosts: int | None = None, cores: int | None = None, ids: str | None 
             kernel_threads: int | None = None, workers: str | Sequence[str] | None = None,
             processes: int | None = None, expose: bool = False,
             input_on_workers: bool = False, old_python: bool = False,
-            backend: str = 'emulated', graph_only: str | None = None) -> None:
+            backend: str = 'emulated', graph_only: str | None = None,
+            table_memory: TableMemory | None = None) -> None:
     """Makes TF1 TPUEstimator scripts importable and sizes the emulated TPU system.
 
     Call it before TensorFlow is imported. It restores these names, under every path that
@@ -73,6 +75,7 @@ def install(hosts: int | None = None, cores: int | None = None, ids: str | None 
         a TPUEstimator is the original's. It cannot change within a process.
       graph_only: with `backend='tpu'`, a directory in which each run of a TPUEstimator writes its
         graphs, for a system of `hosts` and `cores`, instead of running.
+      table_memory: lets large tables be on a local disk, for jobs whose `RunConfig` has none.
 
     Raises:
       SetupError: if TensorFlow was imported without the legacy-Keras switch, or a
@@ -109,7 +112,7 @@ def install(hosts: int | None = None, cores: int | None = None, ids: str | None 
     defaults.set_current(defaults.Defaults(
         system=_system(hosts, cores, cluster), cluster=cluster,
         id_policy='error' if ids is None else ids,
-        kernels=Kernels('auto' if kernels is None else kernels, kernel_threads),
+        kernels=Kernels('auto' if kernels is None else kernels, kernel_threads, table_memory),
         checkpoint=checkpoint or CheckpointOptions(), step_limit=steps,
         input_on_workers=input_on_workers, backend=backend,
         graph_only=None if graph_only is None else os.path.abspath(graph_only)))

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from ..errors import ConfigError, Problem, bytes_text, quoted
 from .plan import BYTES_PER_ELEMENT, Plan
+from .table_memory import TableMemory
 
 _MOST_LISTED = 5
 _REMEDY = 'Take fewer or narrower rows, an optimizer with fewer slots, or more memory.'
@@ -51,14 +52,22 @@ def needs_of(plan: Plan) -> list[Need]:
                  tuple(slot.suffix for slot in plan.slots(table.name))) for table in plan.tables]
 
 
-def require_fit(needs: Iterable[Need], memory: Memory) -> None:
+def require_fit(needs: Iterable[Need], memory: Memory, mapped: TableMemory | None = None) -> None:
     """Refuses tables that do not fit into memory.
+
+    With `mapped` they take no more of it than that says.
 
     Raises:
       ConfigError: names each table that is too large by itself. If there is none, but all tables
         together are too large, it names the largest ones.
     """
-    problems = list(_problems(list(needs), memory))
+    needs = list(needs)
+    if mapped is not None and sum(need.bytes for need in needs) > mapped.bytes:
+        problems = [] if mapped.bytes <= memory.bytes else [Problem(
+            'E468', 'table_memory', f'resident must fit the memory of this process, '
+            f'{_shown(memory.bytes)}, {memory.source}', _shown(mapped.bytes), 'Take less.')]
+    else:
+        problems = list(_problems(needs, memory))
     if problems:
         raise ConfigError(*problems)
 

@@ -14,6 +14,7 @@ from ..errors import Problem, counted
 from . import limits
 from .names import name_problems
 from .optimizers import Optimizer, Rate, is_number
+from .table_memory import TableMemory
 
 COMBINERS = ('sum', 'mean', 'sqrtn', None)
 ID_POLICIES = ('error', 'drop', 'clip', 'mod')
@@ -235,10 +236,12 @@ class Kernels:
       choice: `'native'` for this package's compiled library, or `'stock'` for TensorFlow's own
         operations. `'auto'` takes the library if it was built, otherwise the stock operations.
       threads: of native kernels; `None` takes one for each processor core that the process may use.
+      memory: where native kernels have large tables; `None` has all of them in memory.
     """
 
     choice: str = 'auto'
     threads: int | None = None
+    memory: TableMemory | None = None
 
     def problems(self, where: str) -> Iterator[Problem]:
         """Yields each problem of the choice that was made at `where`."""
@@ -248,12 +251,22 @@ class Kernels:
         if self.threads is not None and not is_count(self.threads, 1, MAX_THREADS):
             yield Problem('E475', where, f'kernel_threads must be in [1, {MAX_THREADS}]',
                           repr(self.threads), 'Leave it out to use all cores.')
+        if self.memory is not None:
+            yield from self.memory.problems(where)
+            if self.choice == 'stock':
+                yield self.problem_of_memory(where, "kernels='stock'")
+
+    def problem_of_memory(self, where: str, reason: str) -> Problem:
+        """Returns the problem that stock kernels would have their tables on a disk."""
+        return Problem('E468', where, 'only native kernels have tables on a disk', reason,
+                       'Leave table_memory out, or take the native kernels.')
 
     def or_else(self, other: Kernels) -> Kernels:
         """Returns this choice, with its open decisions taken from another one.
 
         >>> Kernels('auto', 2).or_else(Kernels('stock', 8))
-        Kernels(choice='stock', threads=2)
+        Kernels(choice='stock', threads=2, memory=None)
         """
         return Kernels(other.choice if self.choice == 'auto' else self.choice,
-                       other.threads if self.threads is None else self.threads)
+                       other.threads if self.threads is None else self.threads,
+                       other.memory if self.memory is None else self.memory)

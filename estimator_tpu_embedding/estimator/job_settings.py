@@ -239,8 +239,9 @@ def _with_policy(features: Sequence[FeatureSpec], policy: str | Mapping[str, str
 def kernels_of(config: RunConfig, session_config: tf.ConfigProto) -> Kernels:
     """Returns the kernels of a job: its RunConfig's, then the process's, then its sessions'."""
     threads = min(session_config.intra_op_parallelism_threads, MAX_THREADS)
-    asked = Kernels(config.kernels, config.kernel_threads).or_else(defaults.current().kernels)
-    return asked.or_else(Kernels(threads=threads if threads > 0 else None))
+    asked = Kernels(config.kernels, config.kernel_threads, config.table_memory)
+    return asked.or_else(defaults.current().kernels).or_else(
+        Kernels(threads=threads if threads > 0 else None))
 
 
 def without_arithmetic_optimizer(config: tf.ConfigProto) -> tf.ConfigProto:

@@ -51,8 +51,8 @@ GRAPH, SYSTEM, CONFIG = '.graph.pb', '.system.pb', '.config.pbtxt'
 _importing = threading.Lock()
 
 
-_OF_EMULATION = ('kernels', 'kernel_threads', 'id_policy', 'nonfinite_gradients', 'checkpoint',
-                 'input_deadline_secs', 'shutdown_deadline_secs')
+_OF_EMULATION = ('kernels', 'kernel_threads', 'table_memory', 'id_policy', 'nonfinite_gradients',
+                 'checkpoint', 'input_deadline_secs', 'shutdown_deadline_secs')
 """Settings of a RunConfig, and of the process, that concern the emulated system alone."""
 
 

@@ -215,7 +215,9 @@ def cluster_of_session(target: Any, graph: tf.Graph | None) -> Cluster | None:
     if cluster is not None:
         cluster.prepare()
         if hosts is not None:
+            memory = defaults.current().kernels.memory
             cluster.require_resources(
                 [[part for plan in hosts.plans for part in parts_on(plan, host)]
-                 for host in range(cluster.num_hosts)])
+                 for host in range(cluster.num_hosts)],
+                resident=None if memory is None else memory.bytes)
     return cluster

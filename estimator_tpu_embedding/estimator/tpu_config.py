@@ -18,6 +18,7 @@ from .. import _legacy, _tf, defaults
 from ..checkpoint.options import CheckpointOptions
 from ..cluster.worker_choice import ClusterChoice
 from ..core.specs import Kernels
+from ..core.table_memory import TableMemory
 from ..errors import ConfigError, Problem
 from .tpu_addresses import ClusterOfConfig, EmulatedCluster, announce_addresses
 
@@ -232,7 +233,8 @@ class RunConfig(_PlainRunConfig):
                  workers: str | Sequence[str] | None = None,
                  worker_deadline_secs: float = 120.0,
                  step_deadline_secs: float | None = None, input_on_workers: bool | None = None,
-                 backend: str | None = None, **kwargs: Any):
+                 backend: str | None = None, table_memory: TableMemory | None = None,
+                 **kwargs: Any):
         """Stores the arguments; `kwargs` go to `tf.estimator.RunConfig`.
 
         Sessions leave a graph of more than 20,000 nodes as it is: Grappler's time and memory grow
@@ -276,6 +278,8 @@ class RunConfig(_PlainRunConfig):
             takes `etpe run --input-on-workers`. Without workers it changes nothing.
           backend: `'tpu'` or `'emulated'`. It chooses nothing: it must be that of the process,
             which `install()` or `etpe run` has chosen. `None` is any.
+          table_memory: lets large tables be on a local disk. `None` takes `etpe run --table-dir`,
+            and without it all tables are in memory.
 
         Raises:
           ValueError: if both `master` and `cluster` are given, or `cluster` with a
@@ -283,18 +287,23 @@ class RunConfig(_PlainRunConfig):
           ConfigError: for an unknown word as `nonfinite_gradients` or `kernels`, a number of
             threads out of range, or a backend that is not that of the process; with every problem
             of the workers.
-          TypeError: if `checkpoint` is no `CheckpointOptions`.
+          TypeError: if `checkpoint` is no `CheckpointOptions`, or `table_memory` no
+            `TableMemory`.
         """
         if nonfinite_gradients not in ('error', 'skip'):
             raise ConfigError(Problem(
                 'E458', 'RunConfig.nonfinite_gradients', 'it must be "error" or "skip"',
                 repr(nonfinite_gradients)))
         _check_options(checkpoint)
+        if not isinstance(table_memory, TableMemory | None):
+            raise TypeError(str(Problem('E498', 'RunConfig', 'table_memory must be a TableMemory',
+                                        repr(table_memory))))
         self.kernels, self.kernel_threads = kernels, kernel_threads
+        self.table_memory = table_memory
         self.workers = dataclasses.replace(
             ClusterChoice.of(workers), worker_deadline=worker_deadline_secs,
             step_deadline=step_deadline_secs)
-        if problems := [*Kernels(kernels, kernel_threads).problems('RunConfig'),
+        if problems := [*Kernels(kernels, kernel_threads, table_memory).problems('RunConfig'),
                         *self.workers.problems(), *_backend_problems(backend)]:
             raise ConfigError(*problems)
         self._input_on_workers = input_on_workers

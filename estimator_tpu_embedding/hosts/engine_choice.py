@@ -16,8 +16,9 @@ from .. import _process, _tf
 from ..core.budget import needs_of, require_fit
 from ..core.plan import Plan
 from ..core.specs import Kernels
-from ..errors import Problem, SetupError
+from ..errors import ConfigError, Problem, SetupError
 from ..native import library, plan_attributes
+from ..ops import checks
 from . import memory_limits
 from .engine import Engine
 from .native_engine import NativeEngine, make_engine, make_engines
@@ -43,19 +44,20 @@ def choose_engine(plan: Plan, variable_names: Mapping[str, str], *,
         hosts, in this process.
 
     Raises:
-      ConfigError: if the memory that this process may have cannot hold the tables.
+      ConfigError: if the memory that this process may have cannot hold the tables, or others than
+        native kernels would have them on a disk.
       SetupError: if kernels are asked for, or needed by owners, that cannot be used.
       CallError: in a process that was forked when TensorFlow ran already.
     """
     _process.require_threads('TPUEmbedding')
     if placement is None or not placement.is_remote:
-        require_fit(needs_of(plan), memory_limits.limit())
+        require_fit(needs_of(plan), memory_limits.limit(), kernels.memory)
     if placement is not None:
         return _make_owners(plan, variable_names, slot_names, kernels, placement,
                             skips_nonfinite=skips_nonfinite)
-    if _uses_native(kernels.choice):
+    if _uses_native(kernels):
         return make_engine(plan, variable_names, slot_names, skips_nonfinite=skips_nonfinite,
-                           threads=kernels.threads or 0)
+                           kernels=kernels)
     return StockEngine(plan, create_tables(plan, variable_names, slot_names),
                        skips_nonfinite=skips_nonfinite)
 
@@ -70,7 +72,7 @@ def _make_owners(plan: Plan, variable_names: Mapping[str, str],
             'E006', 'kernels', 'hosts that are processes need the native kernels', reason,
             'Leave the choice out.' if kernels.choice == 'stock' else library.remedy()))
     tables, engines = make_engines(plan, variable_names, slot_names, placement,
-                                   threads=kernels.threads or 0)
+                                   kernels=kernels)
     return PerHostEngine(plan, tables, engines, placement, skips_nonfinite=skips_nonfinite)
 
 
@@ -81,22 +83,29 @@ def open_engine(plan: Plan, tables: dict[str, HostedTable], kernels: Kernels,
     The plan has one host. For `settle` see `_attach`. Native kernels that are asked for and cannot
     be used are a SetupError.
     """
-    if not _uses_native(kernels.choice):
+    if not _uses_native(kernels):
         _attach(tables, None, settle)
         return StockEngine(plan, tables)
-    handle = library.load().ete_open(**plan_attributes.attributes(plan, kernels.threads or 0))
+    try:
+        handle = library.load().ete_open(
+            **plan_attributes.attributes(plan, kernels.threads or 0, kernels.memory))
+    except tf.errors.FailedPreconditionError as error:
+        problem = checks.message_to_problem(error.message)
+        raise error if problem is None else ConfigError(problem) from None
     _attach(tables, handle, settle)
     return NativeEngine(plan, tables, handle, in_functions=True)
 
 
-def _uses_native(choice: str) -> bool:
+def _uses_native(kernels: Kernels) -> bool:
     """Returns whether the native kernels execute a plan; warns once if they should but cannot."""
-    if choice == 'stock':
-        return False
-    reason = library.why_not()
+    reason = "kernels='stock'" if kernels.choice == 'stock' else library.why_not()
     if not reason:
         return True
-    if choice == 'native':
+    if kernels.memory is not None:
+        raise ConfigError(kernels.problem_of_memory('kernels', reason))
+    if kernels.choice == 'stock':
+        return False
+    if kernels.choice == 'native':
         raise SetupError(Problem('E006', 'kernels', 'the native kernels must be usable',
                                  reason, library.remedy()))
     _tell(reason, library.remedy())

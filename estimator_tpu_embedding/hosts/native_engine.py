@@ -19,7 +19,7 @@ import tensorflow.compat.v1 as tf
 
 from .. import _tf
 from ..core.plan import Plan
-from ..core.specs import FeatureSpec
+from ..core.specs import FeatureSpec, Kernels
 from ..errors import ConfigError, Problem
 from ..native import library
 from ..native.graph_variable import TableVariable, in_place
@@ -184,28 +184,30 @@ class NativeEngine(Engine):
 
 def make_engine(plan: Plan, variable_names: Mapping[str, str],
                 slot_names: Mapping[str, Sequence[str]] | None, *, skips_nonfinite: bool = False,
-                threads: int = 0) -> NativeEngine:
+                kernels: Kernels = Kernels()) -> NativeEngine:
     """Creates the tables of a plan and one engine for all hosts.
 
     Args:
       variable_names, slot_names, skips_nonfinite: see `engine_choice.choose_engine`.
-      threads: how many the engine has; 0 is one per core that the process may use.
+      kernels: the threads of the engine, and where it has its tables.
     """
-    engine = _engine(plan, threads, 'embedding_engine')
+    engine = _engine(plan, kernels, 'embedding_engine')
     tables = _create_views(plan, variable_names, slot_names, dict.fromkeys(
-        range(plan.topology.num_hosts), engine))
+        range(plan.topology.num_hosts), engine), in_pieces=kernels.memory is not None)
     return NativeEngine(plan, tables, engine, skips_nonfinite=skips_nonfinite)
 
 
 def make_engines(plan: Plan, variable_names: Mapping[str, str],
                  slot_names: Mapping[str, Sequence[str]] | None, placement: Placement, *,
-                 threads: int = 0) -> tuple[dict[str, HostedTable], dict[int, NativeEngine]]:
+                 kernels: Kernels = Kernels()
+                 ) -> tuple[dict[str, HostedTable], dict[int, NativeEngine]]:
     """Creates the tables of a plan and an engine for each host that holds rows, on its device."""
     owners, made = plan.plans_of_owners(), {}
     for host, own in owners.items():
         with on(placement.host(host)):
-            made[host] = _engine(own, threads, f'embedding_engine_{host}')
-    tables = _create_views(plan, variable_names, slot_names, made, placement)
+            made[host] = _engine(own, kernels, f'embedding_engine_{host}')
+    tables = _create_views(plan, variable_names, slot_names, made, placement,
+                           in_pieces=kernels.memory is not None)
     engines = {}
     for host, own in owners.items():
         with on(placement.host(host)):
@@ -215,18 +217,21 @@ def make_engines(plan: Plan, variable_names: Mapping[str, str],
     return tables, engines
 
 
-def _engine(plan: Plan, threads: int, name: str) -> tf.Tensor:
+def _engine(plan: Plan, kernels: Kernels, name: str) -> tf.Tensor:
     # One node, outside of loops and functions: each session has one engine.
     with tf.init_scope():
-        return library.load().ete_engine(name=name, **attributes(plan, threads))
+        return library.load().ete_engine(
+            name=name, **attributes(plan, kernels.threads or 0, kernels.memory))
 
 
 def _create_views(plan: Plan, variable_names: Mapping[str, str],
                   slot_names: Mapping[str, Sequence[str]] | None, engines: Mapping[int, tf.Tensor],
-                  placement: Placement | None = None) -> dict[str, HostedTable]:
+                  placement: Placement | None = None, *, in_pieces: bool = False
+                  ) -> dict[str, HostedTable]:
     """Creates tables whose variables are views of the engine of their host.
 
-    It fails unless the user's variable creators make each variable exactly once.
+    It fails unless the user's variable creators make each variable exactly once. With `in_pieces`
+    they get their values piece by piece where that is possible; see `TableVariable`.
     """
     numbers: dict[int, Iterator[int]] = collections.defaultdict(itertools.count)
     # The engine of each part, and its number there.
@@ -238,7 +243,7 @@ def _create_views(plan: Plan, variable_names: Mapping[str, str],
         # would be a plain read, which shares the engine's memory with its consumers.
         ignored = {'use_resource', 'expected_shape', 'caching_device'}
         engine, part = next(following)
-        return TableVariable(engine=engine, part=part, **{
+        return TableVariable(engine=engine, part=part, in_pieces=in_pieces, **{
             name: value for name, value in kwargs.items() if name not in ignored})
 
     with _tf.last_creator_scope(creator):

@@ -14,6 +14,7 @@ from ..core.optimizers import Optimizer
 from ..core.partition import STRATEGIES
 from ..core.plan import Plan
 from ..core.specs import FeatureSpec
+from ..core.table_memory import TableMemory
 
 COMBINERS = {None: 0, 'sum': 0, 'mean': 1, 'sqrtn': 2}
 """A table without a combiner has one id per sample, so a sum gives the row of that id."""
@@ -54,12 +55,13 @@ TensorFlow's ops, because `1 - float32(0.999)` is off by 1e-5.
 """
 
 
-def attributes(plan: Plan, threads: int) -> dict[str, Any]:
+def attributes(plan: Plan, threads: int, memory: TableMemory | None = None) -> dict[str, Any]:
     """Returns the attributes of the operation EteEngine, by name.
 
     Args:
       plan: the plan of the engine.
       threads: how many the engine has; 0 is one per core that the process may use.
+      memory: where it has large tables; `None` has all of them in memory.
     """
     numbers, options = zip(*[
         (RULES[type(table.optimizer)][0], options_of(table.optimizer))
@@ -74,6 +76,8 @@ def attributes(plan: Plan, threads: int) -> dict[str, Any]:
         'table_ids': [] if plan.owned is None else [
             number for table in plan.tables for number in plan.ids_of_rows(table.name)],
         'threads': threads,
+        'table_directory': '' if memory is None else memory.directory,
+        'resident': 0 if memory is None else memory.bytes,
         'patience_ms': SAVE_WAIT_MS}
 
 

@@ -22,7 +22,7 @@ from .finite_checks import DivergedError
 from .id_sampling import Profiler
 from .infeed_threads import Infeed, drawing
 from .job import Job
-from .progress import RunReport, announce
+from .progress import DiskUse, RunReport, announce
 from .root_cause import Failures, typed
 from .run_sessions import SessionCreator, shares
 from .signals_and_deadlines import Shutdown, Termination, woken_by_interrupt
@@ -80,6 +80,9 @@ class Run:
             Profiler(job.plan, self.report, len(job.deployment.invocations))
             if job.verb == 'train' and job.plan is not None and job.plan.profile_directory
             else None)
+        # What workers read and write is not known here.
+        self._disk = (DiskUse() if job.kernels.memory is not None and job.plan is not None
+                      and not job.placement.is_remote else None)
         self._termination = Termination.of_process()
         self._shutdown = Shutdown(job.shutdown_deadline, self._termination)
         self.graph = build_step(job)
@@ -213,6 +216,8 @@ class Run:
                 self._profiler.save()
             if self.job.cluster is not None:
                 self.report.answers = self.job.cluster.answers()
+            if self._disk is not None:
+                self.report.disk = self._disk.per_step(self.report.steps)
             self.report.finish()
 
     def _newest_checkpoint(self) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -12,8 +13,9 @@ from typing import Any
 import numpy as np
 import tensorflow.compat.v1 as tf
 
-from ..errors import Problem, counted, quoted
+from ..errors import Problem, bytes_text, counted, quoted
 from ..hosts import step_clock
+from ..hosts.memory_limits import text_of
 from ..hosts.step_clock import Figures
 from ..ops.ids import IdCounts
 
@@ -122,6 +124,7 @@ class RunReport:
       time: the seconds by phase.
       answers: says how fast the tasks of a cluster answered; empty without a cluster.
       cores: replicas of the model.
+      disk: what a run with tables on a disk has read and written; otherwise empty.
     """
 
     verb: str
@@ -138,6 +141,7 @@ class RunReport:
     time: TimeSplit = dataclasses.field(default_factory=TimeSplit)
     answers: str = ''
     cores: int = 1
+    disk: str = ''
     _began: float = dataclasses.field(
         default_factory=lambda: time.monotonic(), repr=False, compare=False)
     _first: tuple[int, float, TimeSplit] = dataclasses.field(
@@ -216,8 +220,7 @@ class RunReport:
             parts.append(f'saved in {self.directory}')
         if self.kernels:
             parts.append(self._ids())
-        if self.answers:
-            parts.append(self.answers)
+        parts += filter(None, (self.disk, self.answers))
         return '; '.join(parts)
 
     def _ids(self) -> str:
@@ -243,6 +246,27 @@ class RunReport:
         """Tells the user that the run is over, and keeps this report for `reports`."""
         _reports.append(self)
         announce(self.last_line())
+
+
+class DiskUse:
+    """Counts what this process reads from disks and writes to them, from its making on."""
+
+    def __init__(self) -> None:
+        """Counts from now on."""
+        self._before = self._bytes()
+
+    @staticmethod
+    def _bytes() -> list[int]:
+        found = re.findall(r'^(?:read|write)_bytes: (\d+)$', text_of('/proc/self/io'), re.MULTILINE)
+        return [int(count) for count in found]
+
+    def per_step(self, steps: int) -> str:
+        """Says it in words; empty without steps, or where the system does not count."""
+        moved = [after - before for before, after in zip(self._before, self._bytes())]
+        if len(moved) < 2 or not steps:
+            return ''
+        read, written = (bytes_text(count / steps) for count in moved)
+        return f'disk per step, first values and checkpoints too: {read} read, {written} written'
 
 
 def rate_of(runs: Sequence[RunReport]) -> str:

@@ -23,7 +23,7 @@ from .finite_checks import DivergedCheckpointError, DivergedError
 
 _CONSEQUENCES = (tf.errors.CancelledError, tf.errors.AbortedError)
 _CLASSES: dict[str, type[EteError]] = {
-    'E421': ConfigError, 'E457': ConfigError, 'E476': ConfigError,
+    'E421': ConfigError, 'E457': ConfigError, 'E476': ConfigError, 'E479': ConfigError,
     'E501': IdRangeError, 'E511': InputShapeError, 'E512': InputShapeError,
     'E518': InputShapeError, 'E523': InputShapeError, 'E801': DivergedError}
 

@@ -106,7 +106,8 @@ class SessionCreator(tf.train.SessionCreator):
         cluster.require_resources(
             [[] if job.plan is None else parts_on(job.plan, host)
              for host in range(job.deployment.topology.num_hosts)],
-            job.model_dir if job.verb == 'train' else '', prefix or '')
+            job.model_dir if job.verb == 'train' else '', prefix or '',
+            None if job.kernels.memory is None else job.kernels.memory.bytes)
         try:
             return _tf.creator_that_tells(
                 cluster.guard, self._scaffold, cluster.target, cluster.config(config),
@@ -269,6 +270,7 @@ def scaffold_of(job: Job, graph: StepGraph, following: Following | None,
         return scaffold
     plan = restore.plan_for(
         following.opened, graph.tables, job.checkpoint, trains=job.verb == 'train',
+        in_pieces=job.kernels.memory is not None,
         # A scaffold of the user may restore from elsewhere what is not in the checkpoint.
         is_optional=graph.outputs[0].scaffold_fn is not None)
     if job.lookups is not None:

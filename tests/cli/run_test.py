@@ -194,6 +194,10 @@ def test_num_shards_of_a_script_sizes_the_system_when_no_flag_does(tmp_path):
      "(choose from 'auto', 'native', 'stock')"),
     (['--kernel-threads', '0', EXAMPLE], 'etpe run: E475 --kernel-threads: kernel_threads must be '
      'in [1, 1024]; got 0.  Leave it out to use all cores.'),
+    (['--table-dir', '/ssd', EXAMPLE], 'etpe run: --table-dir and --resident need each other'),
+    (['--table-dir', '/ssd', '--resident', '16GB', EXAMPLE], 'etpe run: E468 --table-dir: resident '
+     "must be a number of bytes above 0; got '16GB'.  Write a number of bytes, or one with KiB, "
+     'MiB, GiB or TiB, such as 16GiB.'),
     (['--steps', '0', EXAMPLE], 'etpe run: --steps must be at least 1, not 0'),
     (['--grow', 't', '--rename', 'old', EXAMPLE],
      "etpe run: E626 --rename: it must be OLD=NEW, with each OLD once; got 'old'."),

@@ -15,7 +15,7 @@ FrequencyEstimatorParameters FtrlParameters IdRangeError InputPipelineConfig
 MomentumParameters ProximalAdagradParameters
 ProximalYogiParameters RMSPropParameters RunConfig StochasticGradientDescentParameters
 TPUClusterResolver TPUConfig TPUContext TPUEmbedding TPUEstimator TPUEstimatorSpec TableConfig
-UnreadableConfigError UnsupportedError cross_replica_sum embedding_column install
+TableMemory UnreadableConfigError UnsupportedError cross_replica_sum embedding_column install
 shared_embedding_columns'''.split()
 
 SIGNATURES = {
@@ -30,7 +30,7 @@ SIGNATURES = {
     'unknown',
     'RunConfig': 'tpu_config evaluation_master master cluster input_deadline_secs id_policy '
     'nonfinite_gradients shutdown_deadline_secs checkpoint kernels kernel_threads workers '
-    'worker_deadline_secs step_deadline_secs input_on_workers backend kwargs',
+    'worker_deadline_secs step_deadline_secs input_on_workers backend table_memory kwargs',
     'embedding_column': 'categorical_column dimension combiner initializer max_sequence_length '
     'learning_rate_fn embedding_lookup_device tensor_core_shape use_safe_embedding_lookup',
     'shared_embedding_columns': 'categorical_columns dimension combiner initializer '

@@ -16,6 +16,7 @@ ITERATIONS = (
     'time-based value `<N><s|m|h>` where <N> is anypositive integer and `s`, `m`, `h` are unit of '
     'time in seconds, minutes, hours respectively. Examples of valid values: `3600s`, `60m`, '
     '`1h`.')
+MEMORY = ete.TableMemory('/ssd', '1GiB')
 CLUSTER = {'chief': ['h:1'], 'ps': ['h:2']}
 
 
@@ -180,7 +181,8 @@ def test_in_a_cluster_sessions_get_no_device_filters_and_an_evaluator_no_master_
     ({}, Kernels(), 5000, Kernels('auto', 1024)),
     ({}, Kernels('stock', 2), 3, Kernels('stock', 2)),
     ({'kernels': 'native', 'kernel_threads': 1}, Kernels('stock', 2), 3, Kernels('native', 1)),
-    ({'kernel_threads': 1}, Kernels('stock'), 3, Kernels('stock', 1))])
+    ({'kernel_threads': 1}, Kernels('stock'), 3, Kernels('stock', 1)),
+    ({'table_memory': MEMORY}, Kernels('native', 2), 3, Kernels('native', 2, MEMORY))])
 def test_kernels_are_those_of_the_job_then_of_the_process_and_threads_also_of_the_session(
         monkeypatch, arguments, process, intra_op, wanted):
     monkeypatch.setattr(defaults, '_current', defaults.Defaults(kernels=process))

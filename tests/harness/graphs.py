@@ -40,7 +40,8 @@ def stock_backend(plan, variable_names, global_step, **kwargs):
 
 def native_backend(plan, variable_names, global_step, **kwargs):
     """One of native kernels with two threads, with tables of its own."""
-    return Backend(make_engine(plan, variable_names, None, threads=2, **kwargs), global_step)
+    return Backend(make_engine(
+        plan, variable_names, None, kernels=Kernels(threads=2), **kwargs), global_step)
 
 
 def owners_backend(plan, variable_names, global_step, *, placement=None, **kwargs):

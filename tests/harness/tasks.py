@@ -46,7 +46,7 @@ class Tasks:
     def prepare(self):
         self.prepared += 1
 
-    def require_resources(self, tables, directory='', checkpoint=''):
+    def require_resources(self, tables, directory='', checkpoint='', resident=None):
         self.admitted.append((tables, directory, checkpoint))
 
     def guard(self, session):

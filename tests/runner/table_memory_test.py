@@ -1,0 +1,172 @@
+"""Jobs with large tables on a disk: same numbers as in memory, and clear errors."""
+
+import pathlib
+import signal
+
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+from harness import graphs, jobs
+from harness.network import require_private_network
+from harness.processes import EXAMPLE, run_etpe, run_harness
+
+import estimator_tpu_embedding as ete
+from estimator_tpu_embedding.checkpoint.recover import recover
+from estimator_tpu_embedding.core.specs import Kernels
+from estimator_tpu_embedding.hosts import engine_choice
+from estimator_tpu_embedding.native import first_values
+
+ROWS = 30_000  # Of 16 floats, with a slot: 3.7 MiB.
+TABLE = 'dense_features/{}_embedding/embedding_weights'
+NAMES = [TABLE.format('f'), TABLE.format('f') + '/Adagrad', TABLE.format('g'),
+         TABLE.format('g') + '/Adagrad', 'w/kernel']
+pytestmark = [pytest.mark.no_rerun, graphs.needs_native]
+
+
+def mapped():
+    """The mappings of this process from files without a name."""
+    return [line for line in pathlib.Path('/proc/self/maps').read_text().splitlines()
+            if line.endswith('(deleted)') and 'rw-s' in line]
+
+
+class Mapped(tf.train.SessionRunHook):
+    """Counts the mappings while a job runs."""
+
+    def after_run(self, run_context, run_values):
+        self.found = mapped()
+
+
+@pytest.fixture
+def disk(tmp_path, monkeypatch):
+    """A directory for tables; values come in pieces far smaller than a table."""
+    monkeypatch.setattr(first_values, 'PIECE_BYTES', 2**16)
+    made = tmp_path / 'files'
+    made.mkdir()
+    return made
+
+
+def make(directory, memory=None, **kwargs):
+    columns = [jobs.embedding('f', ROWS, 16, 'mean'), jobs.embedding('g', 70, 2, 'sqrtn')]
+    return jobs.estimator(
+        jobs.linear_model_fn(columns), columns, jobs.run_config(
+            directory, 2, 2, kernels='native', table_memory=memory, **kwargs), strategy='mod')
+
+
+def steps_of(count, seed):
+    generator = np.random.default_rng(seed)
+    return jobs.input_fn_of([
+        {'f': generator.integers(0, ROWS, [8, 3]), 'g': generator.integers(0, 70, [8, 1]),
+         'label': generator.normal(size=8).astype(np.float32)} for _ in range(count)])
+
+
+def stored(directory):
+    return {name: tf.train.load_variable(str(directory), name) for name in NAMES}
+
+
+def assert_same(one, other):
+    for name in NAMES:
+        np.testing.assert_array_equal(one[name], other[name], name)
+
+
+def test_tables_on_a_disk_have_the_same_numbers_and_leave_no_file(tmp_path, disk):
+    memory, found = ete.TableMemory(str(disk), '1MiB'), {}
+    for name, where in (('memory', None), ('disk', memory)):
+        hook = Mapped()
+        make(tmp_path / name, where).train(steps_of(4, 1), max_steps=4, hooks=[hook])
+        found[name] = len(hook.found)
+        # The second training restores the checkpoint of the first one.
+        make(tmp_path / name, where).train(steps_of(3, 2), steps=3)
+    # The rows and the slot of the large table; the small one is in memory.
+    assert found == {'memory': 0, 'disk': 2}
+    assert_same(stored(tmp_path / 'memory'), stored(tmp_path / 'disk'))
+    evaluated = [make(tmp_path / name, where).evaluate(steps_of(2, 3), steps=2)
+                 for name, where in (('memory', None), ('disk', memory))]
+    assert evaluated[0] == evaluated[1]
+    assert list(disk.iterdir()) == [] and mapped() == []
+
+
+@pytest.mark.soak
+def test_tables_train_and_are_restored_where_no_buffer_has_room_for_them(tmp_path, disk):
+    """Rows and slot have 586 MiB each, and the process may take 400 MiB with all its threads."""
+    for step in (2, 4):
+        done = run_harness('disk_tables_job', tmp_path / 'model', disk, '--rows=1200000',
+                           f'--room={400 * 2**20}')
+        assert (done.returncode, done.stdout) == (0, f'step {step}\n')
+
+
+def test_a_job_that_is_killed_leaves_no_file(tmp_path, disk):
+    done = run_harness('disk_tables_job', tmp_path / 'model', disk, '--then=kill', loaded=True)
+    assert done.returncode == -signal.SIGKILL
+    assert list(disk.iterdir()) == []
+
+
+def test_a_disk_that_fails_ends_the_process_with_a_line_and_loses_nothing_saved(tmp_path, disk):
+    done = run_harness('disk_tables_job', tmp_path / 'model', disk, '--then=fail', loaded=True)
+    assert done.returncode == -signal.SIGBUS
+    assert [line for line in done.stderr.splitlines() if 'SIGBUS' in line] == [
+        f'estimator_tpu_embedding: E479 table_memory {disk}: its disk cannot read or write a page '
+        'of a table (SIGBUS), so this process ends. What was saved stays.']
+    assert recover(str(tmp_path / 'model')).step == 0
+
+
+@pytest.mark.parametrize('directory, message', [
+    ('{}/none', 'it must be a directory in which this process can write files; got No such file '),
+    ('/proc', 'it must be a directory in which this process can write files; got '),
+    ('/dev/shm', 'it must be on a local disk; got tmpfs.  Take a directory on an SSD of ')])
+def test_a_directory_that_cannot_hold_tables_is_refused_before_training(
+        tmp_path, directory, message):
+    path = directory.format(tmp_path)
+    with pytest.raises(ete.ConfigError) as caught:
+        make(tmp_path / 'model', ete.TableMemory(path, '1MiB')).train(steps_of(2, 1), steps=2)
+    assert str(caught.value).startswith(f'E479 table_memory {path}: {message}')
+    assert not list((tmp_path / 'model').glob('model.ckpt*'))
+
+
+def test_a_disk_without_room_is_refused_with_the_bytes(tmp_path):
+    columns = [jobs.embedding('f', 2**31 - 1, 4096)]  # 64 TiB with the slot.
+    config = jobs.run_config(tmp_path / 'model', table_memory=ete.TableMemory(
+        str(tmp_path), '1MiB'))
+    with pytest.raises(ete.ConfigError, match=r'^E479 .*: its disk must have room for the tables, '
+                       r'70368744177664 bytes; got \d+ bytes free\.  Make room'):
+        jobs.estimator(jobs.linear_model_fn(columns), columns, config).train(
+            jobs.input_fn_of([{'f': np.ones([8, 1], int), 'label': np.ones(8, np.float32)}]),
+            steps=1)
+
+
+def test_stock_kernels_refuse_tables_on_a_disk(tmp_path):
+    memory = ete.TableMemory(str(tmp_path), '1MiB')
+    with pytest.raises(ete.ConfigError, match="^E468 RunConfig: only native kernels have tables "):
+        ete.RunConfig(kernels='stock', table_memory=memory)
+    with pytest.raises(TypeError, match='^E498 RunConfig: table_memory must be a TableMemory; '):
+        ete.RunConfig(table_memory='/ssd')
+    with pytest.raises(ete.ConfigError, match="^E468 kernels: .*; got kernels='stock'"):
+        engine_choice.choose_engine(graphs.small_plan(), {}, kernels=Kernels(
+            'stock', memory=memory))
+
+
+def census(model_dir, *arguments):
+    """Every value in the last checkpoint of the census job."""
+    done = run_etpe('run', '--steps=40', *arguments, EXAMPLE, f'--model_dir={model_dir}')
+    assert done.returncode == 0
+    reader = tf.train.load_checkpoint(str(model_dir))
+    return {name: reader.get_tensor(name) for name in reader.get_variable_to_shape_map()}
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize('hosts', ['--hosts=2', '--processes=2'])
+def test_the_census_job_has_the_same_numbers_on_workers_too(tmp_path, disk, hosts):
+    require_private_network()
+    alone = census(tmp_path / 'memory', hosts)
+    found = census(tmp_path / 'disk', hosts, f'--table-dir={disk}', '--resident=1KiB')
+    assert found.keys() == alone.keys() and list(disk.iterdir()) == []
+    for name, values in alone.items():
+        np.testing.assert_array_equal(found[name], values, name)
+
+
+@pytest.mark.soak
+def test_a_directory_that_a_worker_lacks_is_refused_before_training(tmp_path):
+    require_private_network()
+    done = run_etpe('run', '--processes=2', f'--table-dir={tmp_path}/none', '--resident=1KiB',
+                    EXAMPLE, f'--model_dir={tmp_path}/model')
+    assert done.returncode == 1
+    assert f'ConfigError: E479 table_memory {tmp_path}/none: it must be a directory' in done.stderr
