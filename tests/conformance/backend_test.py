@@ -335,6 +335,15 @@ def test_owners_on_tasks_give_the_bits_of_owners_in_one_place_and_nearly_those_o
         np.testing.assert_allclose(together[name], values, rtol=2e-6, atol=2e-6, err_msg=name)
 
 
+@graphs.needs_native
+def test_tables_on_a_disk_give_the_bits_of_tables_in_memory():
+    plan = plan_of_owners(2, 2, 'mod')
+    memory, disk = everything('native', plan), everything('native_disk', plan)
+    assert memory.keys() == disk.keys()
+    for name, values in memory.items():
+        np.testing.assert_array_equal(disk[name], values, name)
+
+
 @pytest.mark.parametrize('backend', soak_except(map(graphs.of_backend, (
     'stock', 'native', 'native_owners', 'native_tasks')), 3))
 def test_rows_that_a_step_touches_are_counted_once(backend):

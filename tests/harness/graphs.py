@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import tempfile
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from estimator_tpu_embedding.cluster.worker_choice import ClusterChoice
 from estimator_tpu_embedding.core.optimizers import Adagrad
 from estimator_tpu_embedding.core.plan import resolve
 from estimator_tpu_embedding.core.specs import FeatureSpec, Kernels, TableSpec, Topology
+from estimator_tpu_embedding.core.table_memory import TableMemory
 from estimator_tpu_embedding.estimator.enqueue import EnqueueData
 from estimator_tpu_embedding.hosts.backend import Backend
 from estimator_tpu_embedding.hosts.engine_choice import choose_engine
@@ -44,6 +46,14 @@ def native_backend(plan, variable_names, global_step, **kwargs):
         plan, variable_names, None, kernels=Kernels(threads=2), **kwargs), global_step)
 
 
+def disk_backend(plan, variable_names, global_step, **kwargs):
+    """As `native_backend`, with all its tables on a disk."""
+    memory = TableMemory(tempfile.gettempdir(), 1)
+    return Backend(make_engine(
+        plan, variable_names, None, kernels=Kernels(threads=2, memory=memory), **kwargs),
+        global_step)
+
+
 def owners_backend(plan, variable_names, global_step, *, placement=None, **kwargs):
     """One with an owner per host, all of them in this process unless a placement says more."""
     return Backend(choose_engine(plan, variable_names, kernels=Kernels('native', 2),
@@ -57,13 +67,13 @@ def hosts_backend(plan, variable_names, global_step, **kwargs):
                           placement=Placement(plan.topology, is_remote=True), **kwargs)
 
 
-BACKENDS = {'stock': stock_backend, 'native': native_backend,
+BACKENDS = {'stock': stock_backend, 'native': native_backend, 'native_disk': disk_backend,
             'native_owners': owners_backend, 'native_tasks': hosts_backend,
             'native_cluster': hosts_backend, 'native_tpu_ops': tpu_kernels.Backend}
 """By the name that tests have for it.
 
 `owners` are hosts in one place, `tasks` are servers of TensorFlow in this process, and a `cluster`
-has a process per host. `tpu_ops` are a TPU's operations.
+has a process per host. `tpu_ops` are a TPU's operations. `disk` has the tables of one engine there.
 """
 
 MOST_HOSTS = 5
@@ -114,7 +124,8 @@ def session_of(backend, config=None):
 
 _TESTED = 'stock', 'native', 'native_owners'
 
-EVERY_BACKEND = soak_except(map(of_backend, [*_TESTED, 'native_tpu_ops']), 0, 1, 3)
+EVERY_BACKEND = soak_except(
+    map(of_backend, [*_TESTED, 'native_tpu_ops', 'native_disk']), 0, 1, 3)
 """As parameters of a test; those that are not in the gate are `soak`.
 
 `conformance/backend_test.py` compares tasks and processes with owners bit for bit.
