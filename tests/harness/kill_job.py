@@ -1,12 +1,13 @@
 """Kills a small training job again and again; it must come to the same rows all the same.
 
-    python -m harness.kill_job FOLDER [--kills 12] [--seed 1]
+    python -m harness.kill_job FOLDER [--kills 12] [--seed 1] [--tables DIRECTORY]
 
 One process imports TensorFlow, which takes seconds, and forks one child after the other. Each child
 is a life of the job. A life ends at a random time before the first step, at a random time after it,
 or at a random operation of a save. Each second life saves in the background. A life writes its
 progress to a file of its own, which is printed if something is wrong. The last life comes to its
-end. Its tables must equal, bit for bit, the tables of a job that nobody disturbed.
+end. Its tables must equal, bit for bit, the tables of a job that nobody disturbed. With `--tables`
+the tables of the job that is killed are on the disk of a directory, where nothing may be left.
 """
 
 import argparse
@@ -33,6 +34,7 @@ from harness.groups import die_with_parent  # noqa: E402
 
 from estimator_tpu_embedding.checkpoint import saver  # noqa: E402
 from estimator_tpu_embedding.checkpoint.recover import recover  # noqa: E402
+from estimator_tpu_embedding.core.table_memory import TableMemory  # noqa: E402
 from estimator_tpu_embedding.runner.checkpoint_hooks import AsyncCheckpointSaverHook  # noqa: E402
 
 BATCH, ROWS, PER_RUN, PER_SAVE = 8, 40, 2, 4
@@ -68,7 +70,7 @@ class Tell(tf.train.SessionRunHook, tf.train.CheckpointSaverListener):
         print(verb, session.run(step), flush=True)
 
 
-def train(directory, until, per_save, asynchronous=False, hooks=(), listeners=()):
+def train(directory, until, per_save, asynchronous=False, hooks=(), listeners=(), memory=None):
     """Trains from the newest checkpoint on; a step gets the same data in whichever life it is."""
     found = recover(directory)
     first = 0 if found is None else found.step
@@ -88,7 +90,7 @@ def train(directory, until, per_save, asynchronous=False, hooks=(), listeners=()
     jobs.estimator(
         jobs.linear_model_fn(columns), columns,
         jobs.run_config(directory, hosts=2, iterations=PER_RUN, save_checkpoints_steps=per_save,
-                        keep_checkpoint_max=2),
+                        keep_checkpoint_max=2, table_memory=memory),
         batch_size=BATCH, strategy='mod').train(
             input_fn, max_steps=until, hooks=hooks, saving_listeners=list(listeners))
 
@@ -140,14 +142,16 @@ class Killer:
       step: the one that is committed.
     """
 
-    def __init__(self, folder, directory, chance):
+    def __init__(self, folder, directory, chance, memory):
         """Prepares the first life.
 
         Args:
           folder: for what lives print.
           directory: of the job.
           chance: a `random.Random`.
+          memory: of tables, or `None`.
         """
+        self._memory = memory
         self.step = 0
         self._folder, self._directory, self._chance = folder, directory, chance
         self._number, self._start = 0, 1.
@@ -166,7 +170,7 @@ class Killer:
             faults = Faults(operation)
             saver.Storage = lambda path: FaultyStorage(path, faults)
             tell = Tell(began)
-            train(self._directory, 10**9, PER_SAVE, asynchronous, [tell], [tell])
+            train(self._directory, 10**9, PER_SAVE, asynchronous, [tell], [tell], self._memory)
 
         status = live(log, seconds, work)
         with shown_if_wrong(log):
@@ -210,23 +214,26 @@ def variables(directory):
     return {name: reader.get_tensor(name) for name in reader.get_variable_to_shape_map()}
 
 
-def run(folder, kills, seed):
+def run(folder, kills, seed, tables=None):
     """Kills a job, lets it end, and compares it with one that was not disturbed."""
     killed, plain = (os.path.join(folder, name) for name in ('killed', 'plain'))
-    killer = Killer(folder, killed, random.Random(seed))
+    memory = None if tables is None else TableMemory(tables, 1)
+    killer = Killer(folder, killed, random.Random(seed), memory)
     for _ in range(kills):
         killer.one_life()
     until = killer.step + 3 * PER_SAVE
-    for directory, per_save in ((killed, PER_SAVE), (plain, 10**6)):
+    for directory, per_save, where in ((killed, PER_SAVE, memory), (plain, 10**6, None)):
         log = pathlib.Path(folder, f'end-{os.path.basename(directory)}')
         with shown_if_wrong(log):
-            assert live(log, LONGEST + until / 10, lambda: train(directory, until, per_save)) == 0
+            assert live(log, LONGEST + until / 10, lambda: train(
+                directory, until, per_save, memory=where)) == 0
     got, want = variables(killed), variables(plain)
     assert got.keys() == want.keys() and got['global_step'] == until
     for name, value in want.items():
         np.testing.assert_array_equal(got[name], value, err_msg=name)
     left = sorted(name for name in os.listdir(killed) if name.startswith('.ete-stage')
                   or name.endswith('.partial'))
+    left += [] if tables is None else os.listdir(tables)
     assert not left, left
     print(f'{kills} kills, {until} steps, {len(want)} variables are equal bit for bit')
 
@@ -237,9 +244,10 @@ def main():
     parser.add_argument('folder', nargs='?', help='an empty one, or none for a temporary one')
     parser.add_argument('--kills', type=int, default=12)
     parser.add_argument('--seed', type=int, default=1)
+    parser.add_argument('--tables', metavar='DIRECTORY')
     parsed = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
-        run(parsed.folder or temporary, parsed.kills, parsed.seed)
+        run(parsed.folder or temporary, parsed.kills, parsed.seed, parsed.tables)
 
 
 if __name__ == '__main__':
