@@ -15,9 +15,9 @@ from harness.processes import ROOT
 
 FOLDER = ROOT / 'tools' / 'bench'
 HELPERS = {
-    'cluster_engines', 'compare', 'engine_profile', 'evidence', 'exchange_model', 'figures', 'laws', 'networks',
-    'ours', 'peers', 'quiet', 'sessions', 'start_job', 'start_profile', 'turns',
-    'workloads'}
+    'cluster_engines', 'compare', 'engine_profile', 'evidence', 'exchange_model', 'figures',
+    'laws', 'networks', 'ours', 'peers', 'quiet', 'sessions', 'start_job', 'start_profile',
+    'turns', 'workloads'}
 BENCHMARKS = sorted({path.stem for path in FOLDER.glob('*.py')} - HELPERS)
 TINY = {
     'checkpoint': ['--gib=.01', '--rounds=1'], 'cli_start': ['1'],

@@ -38,11 +38,12 @@ def add(name, engine, figures):
         raise RuntimeError('--profile needs perf of Linux, such as the package linux-perf')
     engine.window('whole', 10)
     steps = max(round(1e3 * SECONDS / engine.window('whole', 5)), 1)
-    with subprocess.Popen(
-            ['perf', 'record', '-q', '-e', 'cpu-clock', '-F', str(HERTZ), '--call-graph',
-             f'dwarf,{STACK}', '-p', str(os.getpid()), '-o', '-'], stdout=subprocess.PIPE) as perf, \
-            subprocess.Popen(['perf', 'script', '-i', '-', '-F', 'ip,sym'], stdin=perf.stdout,
-                             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as script:
+    record = ['perf', 'record', '-q', '-e', 'cpu-clock', '-F', str(HERTZ), '--call-graph',
+              f'dwarf,{STACK}', '-p', str(os.getpid()), '-o', '-']
+    show = ['perf', 'script', '-i', '-', '-F', 'ip,sym']
+    with subprocess.Popen(record, stdout=subprocess.PIPE) as perf, subprocess.Popen(
+            show, stdin=perf.stdout, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            text=True) as script:
         time.sleep(1)  # Until it samples.
         before = resource.getrusage(resource.RUSAGE_SELF)
         wall = engine.window('whole', steps)
