@@ -9,6 +9,7 @@ import re
 import resource
 import shutil
 import subprocess
+import tempfile
 import time
 
 HERTZ, SECONDS = 997, 4
@@ -38,18 +39,18 @@ def add(name, engine, figures):
         raise RuntimeError('--profile needs perf of Linux, such as the package linux-perf')
     engine.window('whole', 10)
     steps = max(round(1e3 * SECONDS / engine.window('whole', 5)), 1)
-    record = ['perf', 'record', '-q', '-e', 'cpu-clock', '-F', str(HERTZ), '--call-graph',
-              f'dwarf,{STACK}', '-p', str(os.getpid()), '-o', '-']
-    show = ['perf', 'script', '-i', '-', '-F', 'ip,sym']
-    with subprocess.Popen(record, stdout=subprocess.PIPE) as perf, subprocess.Popen(
-            show, stdin=perf.stdout, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-            text=True) as script:
-        time.sleep(1)  # Until it samples.
-        before = resource.getrusage(resource.RUSAGE_SELF)
-        wall = engine.window('whole', steps)
-        after = resource.getrusage(resource.RUSAGE_SELF)
-        perf.terminate()
-        found = shares(script.communicate()[0])
+    with tempfile.TemporaryDirectory() as folder:
+        with subprocess.Popen(
+                ['perf', 'record', '-q', '-e', 'cpu-clock', '-F', str(HERTZ), '--call-graph',
+                 f'dwarf,{STACK}', '-p', str(os.getpid()), '-o', f'{folder}/samples']) as perf:
+            time.sleep(1)  # Until it samples.
+            before = resource.getrusage(resource.RUSAGE_SELF)
+            wall = engine.window('whole', steps)
+            after = resource.getrusage(resource.RUSAGE_SELF)
+            perf.terminate()
+        found = shares(subprocess.run(
+            ['perf', 'script', '-i', f'{folder}/samples', '-F', 'ip,sym', '--no-inline'],
+            text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True).stdout)
     busy = 1e3 * (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) / steps
     for part, share in found.items():
         milliseconds = figures.add(f'{name}, {part}', 'ms of CPU/step', [share * busy])
