@@ -88,8 +88,9 @@ class Engine:
         return self._session.run(self._tables)
 
     def close(self):
-        """Closes the session, which frees its memory."""
+        """Closes the session, and frees its memory, which is kept by what refers to it."""
         self._session.close()
+        vars(self).clear()
 
     def _hand_over(self, steps):
         for _ in range(steps):
