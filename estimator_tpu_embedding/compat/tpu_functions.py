@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import itertools
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -185,14 +186,14 @@ def _on_cpu(function: Callable[..., Any]) -> Callable[..., Any]:
     def load(*args: Any, **kwargs: Any) -> Any:
         given = inspect.signature(original).bind(*args, **kwargs).arguments
         loader = given['self']
-        about = loader.get_meta_graph_def_from_tags(given['tags']).meta_info_def
-        operation = 'TPUPartitionedCall'
-        if (any(each.name == operation for each in about.stripped_op_list.op)
-                and not _tf.has_kernel(operation)):
+        found = loader.get_meta_graph_def_from_tags(given['tags'])
+        graph, operation = found.graph_def, 'TPUPartitionedCall'
+        nodes = itertools.chain(graph.node, *(each.node_def for each in graph.library.function))
+        if any(node.op == operation for node in nodes) and not _tf.has_kernel(operation):
             tags = [sorted(each.meta_info_def.tags) for each in loader.saved_model.meta_graphs]
             raise UnsupportedError(Problem(
-                'E942', f'SavedModel {shown(loader.export_dir)}',
-                f'its graph with the tags {shown(sorted(about.tags))} needs a TPU',
+                'E942', f'SavedModel {shown(loader.export_dir, 1000)}',
+                f'its graph with the tags {shown(sorted(found.meta_info_def.tags))} needs a TPU',
                 'a TensorFlow without TPU',
                 'Load the graph with the tag "serve".' if ['serve'] in tags else
                 'Export it without export_to_cpu=False: then it also has a graph for CPUs.'))
