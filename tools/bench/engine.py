@@ -153,6 +153,7 @@ def beside_others(parsed, figures):
                 other = make()
             except RuntimeError as error:
                 print(f'{name:4}{label:16}{error}')
+                figures.notes.append(f'{name}, {label}: this engine did not start')
                 continue
             found = compare([other, native], KINDS[:1] if label in PEERS else KINDS, parsed,
                             figures)
