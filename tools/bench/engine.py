@@ -10,8 +10,9 @@ Each takes `--json FILE` too. It runs in an environment with the extra `cpu`. Al
 same tables with Adagrad on the same ids (see `workloads.py`). The native engine takes turns with
 each other engine, window by window, so that other load disturbs both alike. A ratio is the median
 over these pairs of windows. A pair is measured again if others took more than 2 % of the CPU time.
-The rows of each engine are compared with those of NumPy after 3 steps of a small workload. There
-are two kinds of steps:
+Each engine has a process of its own. That of another one ends before the next begins. The rows of
+each engine are compared with those of NumPy after 3 steps of a small workload. There are two kinds
+of steps:
 
 * `whole` enqueues ids, looks up and updates, one after the other;
 * `ahead` enqueues the ids of the next step in a thread beside the step, as a job does.
@@ -36,9 +37,7 @@ import sys
 
 import evidence
 import laws
-import ours
-import sessions
-from workloads import WORKLOADS, error_of
+from workloads import WORKLOADS
 
 HERE = pathlib.Path(__file__).resolve().parent
 PEERS = ('fbgemm-rowwise', 'fbgemm-exact', 'torch', 'tfrs')
@@ -86,19 +85,21 @@ class Remote:
         return float(self._process.stdout.readline())
 
 
-def others(workload, shrink, parsed):
-    """Yields the name of each other engine, and a function that makes it."""
-    yield 'stock', lambda: ours.engine(workload, 'stock')
-    for kind in ('tuned', 'shipped'):
-        yield kind, lambda kind=kind: sessions.Engine(
-            sessions.stock, workload, sessions.config_of(kind))
-    if parsed.python215:
-        for kind in ('tuned', 'shipped'):
-            yield f'{kind}, 2.15', functools.partial(
-                Remote, parsed.python215, HERE / 'sessions.py', workload.name, shrink, kind)
+def native(name, shrink, kernels):
+    """Starts the engine of this package."""
+    return Remote(sys.executable, HERE / 'ours.py', name, shrink, kernels)
+
+
+def others(name, shrink, parsed):
+    """Yields the label of each other engine, and a function that starts it."""
+    yield 'stock', functools.partial(native, name, shrink, 'stock')
+    for label, python in (('', sys.executable), (', 2.15', parsed.python215)):
+        for kind in ('tuned', 'shipped') if python else ():
+            yield kind + label, functools.partial(
+                Remote, python, HERE / 'sessions.py', name, shrink, kind)
     for peer in PEERS if parsed.peers else ():
         yield peer, functools.partial(Remote, parsed.peers_python, HERE / 'peers.py', peer,
-                                      workload.name, shrink)
+                                      name, shrink)
 
 
 def compare(engines, kinds, parsed, figures):
@@ -125,16 +126,15 @@ def add_pair(figures, key, its, own, **bar):
 def check(name, parsed, figures):
     """Adds the error of the rows of each engine, but of the rowwise one."""
     shrink = parsed.shrink * CHECKED_SHRINK
-    workload = WORKLOADS[name].shrunk(shrink)
-    for label, make in [('native', lambda: ours.engine(workload, parsed.kernels)),
-                        *others(workload, shrink, parsed)]:
+    own = functools.partial(native, name, shrink, parsed.kernels)
+    for label, start in ('native', own), *others(name, shrink, parsed):
         if label == 'fbgemm-rowwise':
             continue
         try:
-            engine = make()
+            engine = start()
         except RuntimeError:
             continue  # The table of times says why.
-        error = engine.error() if isinstance(engine, Remote) else error_of(engine, workload)
+        error = engine.error()
         engine.close()
         figures.add(f'{name}, {label}, error', 'of the largest change', [error], most=MOST_ERROR)
 
@@ -146,16 +146,15 @@ def beside_others(parsed, figures):
         f'{kind:>9}{"native":>9}{"ratio":>8}' for kind in KINDS))
     for name in parsed.workloads or WORKLOADS:
         check(name, parsed, figures)
-        workload = WORKLOADS[name].shrunk(parsed.shrink)
-        native = ours.engine(workload, parsed.kernels)
-        for label, make in others(workload, parsed.shrink, parsed):
+        own = native(name, parsed.shrink, parsed.kernels)
+        for label, start in others(name, parsed.shrink, parsed):
             try:
-                other = make()
+                other = start()
             except RuntimeError as error:
                 print(f'{name:4}{label:16}{error}')
                 figures.notes.append(f'{name}, {label}: this engine did not start')
                 continue
-            found = compare([other, native], KINDS[:1] if label in PEERS else KINDS, parsed,
+            found = compare([other, own], KINDS[:1] if label in PEERS else KINDS, parsed,
                             figures)
             other.close()
             wanted = WANTED.get(label, {}).get(name)
@@ -164,7 +163,7 @@ def beside_others(parsed, figures):
                 for kind, pair in found.items()]
             print(f'{name:4}{label:16}' + ''.join(
                 f'{its:9.2f}{own:9.2f}{ratio:8.2f}' for its, own, ratio in added), flush=True)
-        native.close()
+        own.close()
 
 
 def main():

@@ -1,10 +1,16 @@
-"""Builds the engines of this package for `sessions.Engine`."""
+"""Builds the engines of this package for `sessions.Engine`.
+
+    python ours.py WORKLOAD SHRINK KERNELS
+
+serves one for `engine.py`.
+"""
 
 import functools
+import sys
 
 import tensorflow.compat.v1 as tf
 from sessions import Built, Engine, config_of
-from workloads import ACCUMULATOR, RATE, START
+from workloads import ACCUMULATOR, RATE, START, WORKLOADS, serve
 
 from estimator_tpu_embedding.core.optimizers import Adagrad
 from estimator_tpu_embedding.core.plan import resolve
@@ -52,3 +58,9 @@ def _build(workload, places, *, kernels, **options):
     return Built([backend.engine.open(), backend.engine.load()], tf.group(enqueue, step),
                  enqueue, step, [part for table in plan.tables
                                  for part in backend.tables[table.name].rows])
+
+
+if __name__ == '__main__':
+    _, name, shrink, chosen_kernels = sys.argv
+    chosen = WORKLOADS[name].shrunk(int(shrink))
+    serve(engine(chosen, chosen_kernels), chosen)
