@@ -34,6 +34,7 @@ import functools
 import pathlib
 import subprocess
 import sys
+import time
 
 import evidence
 import laws
@@ -48,6 +49,9 @@ CHECKED_SHRINK = 50
 
 MOST_ERROR = 1e-4
 """Of the largest change of a row: engines with float32 sum in any order."""
+
+SETTLING = 3
+"""Seconds without a measurement after a start, since the system still frees and clears memory."""
 
 WANTED = {'tuned': dict(zip(WORKLOADS, (12, 10, 20, 8))),
           'fbgemm-rowwise': dict.fromkeys(('W1', 'W2', 'W3'), 3),
@@ -150,10 +154,12 @@ def beside_others(parsed, figures):
         for label, start in others(name, parsed.shrink, parsed):
             try:
                 other = start()
+                other.window('whole', 1)
             except RuntimeError as error:
                 print(f'{name:4}{label:16}{error}')
                 figures.notes.append(f'{name}, {label}: this engine did not start')
                 continue
+            time.sleep(SETTLING)
             found = compare([other, own], KINDS[:1] if label in PEERS else KINDS, parsed,
                             figures)
             other.close()
