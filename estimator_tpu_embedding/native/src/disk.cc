@@ -1,7 +1,6 @@
 #include "disk.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
@@ -12,6 +11,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -206,6 +206,13 @@ std::shared_ptr<Block> map(const std::string& directory, size_t bytes) {
   madvise(data, all, MADV_RANDOM);  // Of a page that is read, its neighbours are not needed.
   madvise(data, all, MADV_DONTFORK);  // A child must not keep the room on the disk.
   return Block::adopt(data, bytes, guard(data, all, directory));
+}
+
+bool has_read(std::atomic<int64_t>& before) {
+  struct rusage used {};
+  getrusage(RUSAGE_SELF, &used);
+  const int64_t now = used.ru_majflt + used.ru_inblock;
+  return before.exchange(now) != now;
 }
 
 void prefetch(const TableState& table, int width, const uint32_t* rows, size_t count) {

@@ -6,6 +6,7 @@
 #ifndef ETE_DISK_H_
 #define ETE_DISK_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -38,6 +39,11 @@ std::vector<bool> choose(const Layout& layout, const TableMemory& memory);
 // huge pages are asked for. A page that the disk cannot read or write ends the process with a line
 // that names the directory. Throws Error kFailedPrecondition as `choose` does.
 std::shared_ptr<Block> map(const std::string& directory, size_t bytes);
+
+// Whether this process has read from a disk since `before` was changed last, here. If a step and
+// what was asked for it have read nothing, all pages are in memory, and to ask costs more than some
+// steps. A page that is missing all the same is read when it is used.
+bool has_read(std::atomic<int64_t>& before);
 
 // Asks the system to read the pages of some rows and of their slots, and does not wait for them.
 // `rows` ascend.

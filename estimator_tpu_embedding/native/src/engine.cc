@@ -160,11 +160,11 @@ void Engine::settle() {
 }
 
 void Engine::prefetch(const uint32_t* words, size_t count) {
+  if (std::count(mapped_.begin(), mapped_.end(), true) == 0 || !disk::has_read(read_)) return;
   for (size_t t = 0; t < mapped_.size(); ++t) {
     if (!mapped_[t]) continue;
-    const Layout& layout = layouts_.of(words, count);
-    const TableGroup group = read_group(layout, words, count, static_cast<int>(t));
-    disk::prefetch(states_[t], layout.tables[t].width, group.distinct, group.u);
+    const auto group = read_group(layouts_.of(words, count), words, count, static_cast<int>(t));
+    disk::prefetch(states_[t], layout().tables[t].width, group.distinct, group.u);
   }
 }
 

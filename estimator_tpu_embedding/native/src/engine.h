@@ -6,6 +6,7 @@
 #ifndef ETE_ENGINE_H_
 #define ETE_ENGINE_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -100,8 +101,8 @@ class Engine {
   // batches, which may have any of the layouts, and row numbers. Each may throw Error. `lookup` and
   // `update` take all offers first.
 
-  // Asks for the rows of a grouped batch, which is trusted, where tables are on a disk: their pages
-  // are read while other steps run.
+  // Asks for the rows of a grouped batch, which is trusted, where tables are on a disk, unless all
+  // seem to be in memory: their pages are read while other steps run.
   void prefetch(const uint32_t* words, size_t count);
 
   // `activations` by feature: [samples, width] floats each; see combine.h for `lengths`.
@@ -147,6 +148,7 @@ class Engine {
   std::vector<std::shared_ptr<Block>> blocks_;
   std::vector<TableState> states_;  // By table.
   const std::vector<bool> mapped_;  // By table: whether it is on a disk.
+  std::atomic<int64_t> read_{-1};  // See disk::has_read.
   std::vector<Place> parts_;
   mutable std::mutex offers_mutex_;
   std::map<int64_t, Values> offers_;  // By part number; guarded.
