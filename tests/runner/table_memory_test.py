@@ -31,6 +31,17 @@ def mapped():
             if line.endswith('(deleted)') and 'rw-s' in line]
 
 
+def advice():
+    """How this process says that it reads them: `sr` in order, `rr` at random places."""
+    found, flags = set(mapped()), []
+    lines = iter(pathlib.Path('/proc/self/smaps').read_text().splitlines())
+    for line in lines:
+        if line in found:
+            words = next(each for each in lines if each.startswith('VmFlags:')).split()
+            flags += [word for word in words if word in ('sr', 'rr')]
+    return ' '.join(flags)
+
+
 class Mapped(tf.train.SessionRunHook):
     """Counts the mappings while a job runs."""
 
@@ -90,6 +101,23 @@ def test_tables_on_a_disk_have_the_same_numbers_and_leave_no_file(tmp_path, disk
                  for name, where in (('memory', None), ('disk', memory))]
     assert evaluated[0] == evaluated[1]
     assert list(disk.iterdir()) == [] and mapped() == []
+
+
+def test_what_a_saver_holds_is_read_in_order_until_it_is_freed():
+    with graphs.building('native_disk'), graphs.session_of('native_disk') as session:
+        plan = graphs.small_plan()
+        backend = graphs.disk_backend(
+            plan, {table.name: table.name for table in plan.tables}, tf.constant(0))
+        session.run([tf.global_variables_initializer(), backend.engine.open()])
+        session.run(backend.engine.load())
+        part = backend.tables[plan.tables[0].name].rows[0]
+        view = part._read_variable_op(no_copy=True)
+        with tf.control_dependencies([view]):
+            during = tf.py_func(advice, [], tf.string)
+        with tf.control_dependencies([during]):
+            held = tf.reduce_sum(view)
+        found = session.run([during, held])[0].decode()
+        assert found.count('sr') == 1 and 'sr' not in advice() and 'rr' in advice()
 
 
 @pytest.mark.soak

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <mutex>
 #include <numeric>
+#include <utility>
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -206,6 +207,18 @@ std::shared_ptr<Block> map(const std::string& directory, size_t bytes) {
   madvise(data, all, MADV_RANDOM);  // Of a page that is read, its neighbours are not needed.
   madvise(data, all, MADV_DONTFORK);  // A child must not keep the room on the disk.
   return Block::adopt(data, bytes, guard(data, all, directory));
+}
+
+std::shared_ptr<const void> hold_in_order(std::shared_ptr<const void> block, const float* data,
+                                          size_t elements) {
+  const uintptr_t page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  const uintptr_t first = reinterpret_cast<uintptr_t>(data);
+  void* const begin = reinterpret_cast<void*>(first / page * page);
+  const size_t bytes = first % page + elements * sizeof(float);
+  madvise(begin, bytes, MADV_SEQUENTIAL);
+  return std::shared_ptr<const void>(begin, [block = std::move(block), bytes](const void* from) {
+    madvise(const_cast<void*>(from), bytes, MADV_RANDOM);
+  });
 }
 
 bool has_read(std::atomic<int64_t>& before) {

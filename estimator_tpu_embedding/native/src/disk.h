@@ -40,6 +40,11 @@ std::vector<bool> choose(const Layout& layout, const TableMemory& memory);
 // that names the directory. Throws Error kFailedPrecondition as `choose` does.
 std::shared_ptr<Block> map(const std::string& directory, size_t bytes);
 
+// Says that some of this memory is read from its beginning to its end until the result is freed, so
+// that the system reads ahead. The result keeps `block` alive.
+std::shared_ptr<const void> hold_in_order(std::shared_ptr<const void> block, const float* data,
+                                          size_t elements);
+
 // Whether this process has read from a disk since `before` was changed last, here. If a step and
 // what was asked for it have read nothing, all pages are in memory, and to ask costs more than some
 // steps. A page that is missing all the same is read when it is used.

@@ -99,11 +99,13 @@ std::shared_ptr<const void> Engine::hold(int64_t number) const {
 }
 
 std::shared_ptr<const void> Engine::hold_view(int64_t number) {
-  const int table = part(number).table;
-  access_->add_view(table);
+  const Part& own = part(number);
+  const auto block = !mapped_[static_cast<size_t>(own.table)] ? hold(number) :
+      disk::hold_in_order(hold(number), own.data, own.elements());
+  access_->add_view(own.table);
   // If there is no memory for the count, the deleter is called at once.
   return std::shared_ptr<const void>(
-      hold(number).get(), [access = access_, block = hold(number), table](const void*) {
+      block.get(), [access = access_, block, table = own.table](const void*) {
         access->remove_view(table);
       });
 }
