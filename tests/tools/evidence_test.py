@@ -15,9 +15,9 @@ from harness.processes import ROOT
 
 FOLDER = ROOT / 'tools' / 'bench'
 HELPERS = {
-    'cluster_engines', 'compare', 'engine_profile', 'evidence', 'exchange_model', 'figures',
-    'laws', 'networks', 'ours', 'peers', 'quiet', 'sessions', 'start_job', 'start_profile',
-    'turns', 'workloads'}
+    'cluster_engines', 'compare', 'disk_engine', 'engine_profile', 'evidence', 'exchange_model',
+    'figures', 'laws', 'networks', 'ours', 'peers', 'quiet', 'sessions', 'start_job',
+    'start_profile', 'turns', 'workloads'}
 BENCHMARKS = sorted({path.stem for path in FOLDER.glob('*.py')} - HELPERS)
 TINY = {
     'checkpoint': ['--gib=.01', '--rounds=1'], 'cli_start': ['1'],
@@ -32,6 +32,8 @@ TINY = {
     'pipeline': ['wait', '--shrink=500', '--steps=2'], 'runner': ['--features=1,2'],
     'report': ['--steps=200', '--tables=2', '--checkpoints=1', '--gib=.001', '--rounds=1'],
     'startup': ['--shrink=500', '--rounds=1', '--steps', '--profile', '--noisy'],
+    'table_memory': ['--rows=20000', '--gib=1.5', '--windows=1', '--steps=2', '--warm-up=1',
+                     '--saves=1', '--seconds=0', '--noisy'],
     'timeline': ['--shrink=500', '--steps=30'],
     'tf2': ['--cases=0', '--shrink=500', '--windows=1', '--steps=2']}
 

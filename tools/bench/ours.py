@@ -22,10 +22,10 @@ from estimator_tpu_embedding.ops.ids import IdBatch
 ADAGRAD = Adagrad(learning_rate=RATE, initial_accumulator=ACCUMULATOR)
 
 
-def engine(workload, kernels, **options):
-    """Returns an engine of this package; see `_build` for the options."""
-    build = functools.partial(_build, kernels=Kernels(kernels), **options)
-    return Engine(build, workload, config_of('tuned'))
+def engine(workload, kernels, memory=None, kind=Engine, **options):
+    """Returns an engine of this package, a `kind` of engine; see `_build` for the options."""
+    build = functools.partial(_build, kernels=Kernels(kernels, memory=memory), **options)
+    return kind(build, workload, config_of('tuned'))
 
 
 def plan_of(workload, optimizer=ADAGRAD, hosts=1, strategy='div'):

@@ -51,12 +51,17 @@ class Engine:
             iterator = tf.data.make_initializable_iterator(batches)
             built = build(workload, iterator.get_next())
             self._session = tf.Session(config=config)
-            self._session.run([tf.global_variables_initializer(), iterator.initializer])
+            self._give_first_values()
+            self._session.run(iterator.initializer)
             self._session.run(built.start)
             self._whole = self._session.make_callable(built.whole)
             self._enqueue = self._session.make_callable(built.enqueue)
             self._step = self._session.make_callable(built.step)
             self._tables = [table.read_value() for table in built.tables]
+
+    def _give_first_values(self):
+        """Gives all variables values, when all operations but those of windows are built."""
+        self._session.run(tf.global_variables_initializer())
 
     def window(self, kind, steps):
         """Returns milliseconds per step.

@@ -19,9 +19,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-BATCHES = 4
-"""Batches of a workload, which come in turn."""
-
 RATE, ACCUMULATOR, START = 0.1, 0.1, 0.05
 """Of Adagrad, and the first value of all rows."""
 
@@ -37,13 +34,17 @@ class Feature(NamedTuple):
 
 
 class Workload(NamedTuple):
-    """Tables, features and batch of a benchmark; `tables` are pairs of rows and width."""
+    """Tables, features and batch of a benchmark; `tables` are pairs of rows and width.
+
+    `batches` come in turn.
+    """
 
     name: str
     tables: tuple
     features: tuple
     batch: int
     combiner: str
+    batches: int = 4
 
     def shrunk(self, by):
         """The same with rows and batch divided; the batch stays a multiple of 4, for 4 hosts."""
@@ -57,7 +58,7 @@ class Workload(NamedTuple):
         places = [generator.permutation(rows) for rows, _ in self.tables]
         return [[places[feature.table][_zipf(
             generator, self.tables[feature.table][0], self.batch * feature.per_sample)]
-            for feature in self.features] for _ in range(BATCHES)]
+            for feature in self.features] for _ in range(self.batches)]
 
     def samples(self, feature):
         """The sample of each id of a feature: int32."""
@@ -70,7 +71,7 @@ class Workload(NamedTuple):
         slots = [np.full(shape, ACCUMULATOR) for shape in self.tables]
         for step in range(steps):
             sums = [np.zeros(shape) for shape in self.tables]
-            for ids, (table, per_sample) in zip(feeds[step % BATCHES], self.features):
+            for ids, (table, per_sample) in zip(feeds[step % self.batches], self.features):
                 share = 1 / per_sample if self.combiner == 'mean' else 1
                 activations = share * rows[table][ids.reshape(-1, per_sample)].sum(1)
                 np.add.at(sums[table], ids, np.repeat(share * activations, per_sample, axis=0))
