@@ -5,11 +5,14 @@
 
 With `--room` the process may take so many bytes more than it has, files aside. ACTION is what
 happens after the first step: `kill` ends the process at once; `fail` takes the file from under
-the tables, as if the disk had failed. At the end it prints the step of the newest checkpoint.
+the tables, as if the disk had failed; `fail-elsewhere` reads what another mapped file has no more,
+in a process that had a handler of such errors before. At the end it prints the step of the newest
+checkpoint.
 """
 
 import argparse
 import ctypes
+import faulthandler
 import mmap
 import os
 import pathlib
@@ -48,6 +51,15 @@ def fail():
                              mmap.MAP_SHARED | 0x10, empty.fileno(), 0) == begin  # MAP_FIXED
 
 
+def fail_elsewhere():
+    """Maps a file of its own, makes that empty, and reads."""
+    with tempfile.TemporaryFile() as file:
+        file.truncate(mmap.PAGESIZE)
+        own = mmap.mmap(file.fileno(), mmap.PAGESIZE)
+        file.truncate(0)
+        own.read(1)
+
+
 class After(tf.train.SessionRunHook):
     """Does something after the first run."""
 
@@ -67,7 +79,7 @@ def main():
     parser.add_argument('directory')
     parser.add_argument('--rows', type=int, default=20_000)
     parser.add_argument('--room', type=int)
-    parser.add_argument('--then', choices=['kill', 'fail'])
+    parser.add_argument('--then', choices=['kill', 'fail', 'fail-elsewhere'])
     parsed = parser.parse_args()
     with tf.Graph().as_default(), tf.Session() as session:
         session.run(tf.zeros([]))  # What TensorFlow takes for itself when it first runs.
@@ -75,7 +87,9 @@ def main():
         most = psutil.Process().memory_info().data + parsed.room
         resource.setrlimit(resource.RLIMIT_DATA, (most, most))
     action = {None: lambda: None, 'kill': lambda: os.kill(os.getpid(), signal.SIGKILL),
-              'fail': fail}[parsed.then]
+              'fail': fail, 'fail-elsewhere': fail_elsewhere}[parsed.then]
+    if parsed.then == 'fail-elsewhere':
+        faulthandler.enable()
     ids = np.random.default_rng(1).integers(0, parsed.rows, [8, 4])
     columns = [jobs.embedding('f', parsed.rows, WIDTH, 'mean')]
     estimator = jobs.estimator(jobs.linear_model_fn(columns), columns, jobs.run_config(

@@ -144,6 +144,14 @@ def test_a_disk_that_fails_ends_the_process_with_a_line_and_loses_nothing_saved(
     assert recover(str(tmp_path / 'model')).step == 0
 
 
+def test_a_bus_error_elsewhere_is_left_to_the_handler_that_was_there_before(tmp_path, disk):
+    done = run_harness('disk_tables_job', tmp_path / 'model', disk, '--then=fail-elsewhere',
+                       loaded=True)
+    assert done.returncode == -signal.SIGBUS
+    assert 'Fatal Python error: Bus error' in done.stderr and 'fail_elsewhere' in done.stderr
+    assert 'E479' not in done.stderr
+
+
 @pytest.mark.parametrize('directory, message', [
     ('{}/none', 'it must be a directory in which this process can write files; got No such file '),
     ('/proc', 'it must be a directory in which this process can write files; got '),
