@@ -18,7 +18,7 @@ from estimator_tpu_embedding.cluster.host_errors import HostUnavailableError
 from estimator_tpu_embedding.cluster.local_workers import Children
 from estimator_tpu_embedding.cluster.worker_calls import NoAnswerError
 from estimator_tpu_embedding.cluster.worker_choice import ClusterChoice
-from estimator_tpu_embedding.errors import SetupError
+from estimator_tpu_embedding.errors import ConfigError, SetupError
 from estimator_tpu_embedding.hosts.placement import CLIENT_JOB, HOST_JOB, device_of
 
 
@@ -88,6 +88,16 @@ def test_a_worker_tells_which_tables_it_holds(cluster):
         [{'name': 'video', 'rows': 11, 'bytes': 44}], []]
     assert [cluster.bytes_of(host) for host in (0, 1)] == [44, 0]
     assert 'host 0 holds 1 table, 44 B' in cluster.description()
+
+
+def test_the_memory_that_workers_of_a_machine_need_together_is_what_their_tables_keep_resident(
+        cluster):
+    room = min(worker_calls.ask(one, 'status', deadline=60)['room'] for one in cluster.addresses())
+    tables = [[{'name': 'video', 'rows': 2**40, 'bytes': 2**50}]] * 2
+    for resident in None, int(.6 * room):
+        with pytest.raises(ConfigError, match='E744 .*on one machine'):
+            cluster.require_resources(tables, resident=resident)
+    cluster.require_resources(tables, resident=int(.4 * room))
 
 
 def test_h02_nobody_at_an_address_is_an_error_at_the_deadline_that_lists_who_answered(two):
