@@ -5,11 +5,12 @@ import itertools
 import pytest
 
 
-def process(folder, number, parent, ticks):
+def process(folder, number, parent, ticks, flags=0):
     """Writes what Linux shows of a process with a nasty name; see proc_pid_stat(5)."""
     (folder / str(number)).mkdir()
     (folder / str(number) / 'stat').write_text(
-        f'{number} (a) b (c) S {parent} ' + '0 ' * 9 + ' '.join(map(str, ticks)) + ' 20 0 1')
+        f'{number} (a) b (c) S {parent} 0 0 0 0 {flags} 0 0 0 0 ' + ' '.join(map(str, ticks))
+        + ' 20 0 1')
 
 
 def test_own_processes_are_no_others(bench, tmp_path, monkeypatch):
@@ -20,7 +21,9 @@ def test_own_processes_are_no_others(bench, tmp_path, monkeypatch):
                                   (6, 5, (0, 200, 0, 0)), (7, 6, (0, 0, 300, 0)),
                                   (8, 1, (400, 0, 0, 0))):
         process(tmp_path, number, parent, ticks)
-    # The host took 7 ticks; processes 1 and 8 have 73 and 400. Process 5 is this one.
+    process(tmp_path, 2, 0, (0, 5000, 0, 0), flags=0x00208040)
+    # The host took 7 ticks; processes 1 and 8 have 73 and 400. Process 5 is this one, and the
+    # kernel's are no others.
     assert quiet.seconds_of_others(5, tmp_path) == pytest.approx(4.8)
 
 

@@ -8,12 +8,15 @@ MOST = .02
 """The share of the CPU time that others may take of a window."""
 
 _TICK = 1 / os.sysconf('SC_CLK_TCK')
+_OF_KERNEL = 0x00200000
+"""The flag of a thread of the kernel, which Linux calls PF_KTHREAD."""
 
 
 def seconds_of_others(own=os.getpid(), proc=pathlib.Path('/proc')):
     """CPU time so far of processes that this one has not started, and what the host has taken.
 
-    A process that ends hands its time to its parent. Where no parent waits for it, it is lost.
+    Threads of the kernel are not among them: what they write and free is most often ours. A process
+    that ends hands its time to its parent. Where no parent waits for it, it is lost.
     """
     parents, ticks = {}, {}
     for entry in proc.iterdir():
@@ -22,6 +25,8 @@ def seconds_of_others(own=os.getpid(), proc=pathlib.Path('/proc')):
                 fields = (entry / 'stat').read_text().rpartition(')')[2].split()
             except OSError:
                 continue  # It has ended.
+            if int(fields[6]) & _OF_KERNEL:
+                continue
             parents[int(entry.name)] = int(fields[1])
             ticks[int(entry.name)] = sum(map(int, fields[11:15]))
     stolen = int((proc / 'stat').read_text().split(maxsplit=9)[8])

@@ -12,7 +12,7 @@ beside the step before, as in a job. The engines take turns, window by window.
 * `limited` has its table on the disk, and a control group leaves its process so many GiB. The
   `bound` of its step is the larger of two times: that of the same step in `memory`, and that of its
   transfers, which the disk counts, at the rate that `fio` (Debian: fio) reaches: 4 KiB at random
-  places, past the page cache, 64 requests at a time, as many reads among them.
+  places, past the page cache, 64 requests at a time, with the same share of reads.
 * `save` is the commit of a checkpoint by `limited` after some steps, beside one from memory. It
   reads the table, writes a file, and reads that again for its hash. Its bound is the time in which
   `fio` moves as many bytes as the disk has counted, in order, 1 MiB at a time.
