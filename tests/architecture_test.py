@@ -126,7 +126,8 @@ HOMES = {
     # P18: a graph is never run, and code is imported only where the user named it.
     'graphs of strangers': (
         uses, {'tf.import_graph_def', 'tf.saved_model.load', 'tf.train.import_meta_graph',
-               'text_format.Merge', 'tf.io.parse_tensor'}, set()),
+               'text_format.Merge', 'tf.io.parse_tensor'},
+        {'runner/tower_copies.py'}),  # Of the graph itself.
     # `compat` and `_legacy` put modules there, `_process` and others ask what is loaded.
     'loaded modules': (
         uses, {'sys.modules', 'sys.meta_path'},

@@ -205,7 +205,7 @@ class CrossShardOptimizer(tf.tpu.CrossShardOptimizer):
             keys.append(f'a gradient of "{variable.name}"' + f' ({number})' * (number > 1))
         sums = cross_replica_sums(
             {key: gradient for key, (gradient, _) in zip(keys, pairs) if gradient is not None},
-            self._group_assignment)
+            self._group_assignment, may_copy=True)
         summed = [(sums.get(key), variable) for key, (_, variable) in zip(keys, pairs)]
         if current_core() and type(self._opt) in _SEPARATE:
             summed = _without_dummies(summed)

@@ -37,7 +37,7 @@ _RESERVED = ('batch_size', 'context')
 class TPUEstimator(WithoutTpu):
     """Trains and evaluates a model whose embedding tables live on TPU hosts, emulated here.
 
-    The model is built once per core of the emulated system, and its tables are spread over the
+    Each core of the emulated system has a replica of the model, and the tables are spread over the
     hosts. The optimizer of the `embedding_config_spec` trains the tables; the model's own trains
     the rest. With `use_tpu=False` it is a plain Estimator, in which the model's optimizer trains
     the tables too, as in the original. Its first training then warns of that.

@@ -18,7 +18,8 @@ import tensorflow.compat.v1 as tf
 
 from ..core.names import DUMMY, legal
 from ..core.plan import Plan
-from .towers import current_core
+from .tower_copies import TowerCopies
+from .towers import current_core, too_late
 
 _GRADIENT = 'EstimatorTpuEmbeddingActivation'
 DUMMY_COLLECTION = 'tpu_embedding_dummy_table_variables'
@@ -106,6 +107,13 @@ class GradientCapture:
                 else tf.zeros(self._plan.output_shape(feature)))
         return gradients
 
+    def add_copies(self, copies: TowerCopies) -> None:
+        """Catches for the other cores the copies of what core 0 has caught."""
+        own = {feature: caught[0] for (core, feature), caught in self._caught.items() if core == 0}
+        for core, copied in enumerate(copies.of(own), 1):
+            for feature, gradient in copied.items():
+                self._caught[core, feature] = {core: gradient}
+
     def finish(self) -> None:
         """Warns of tables that no gradient reached; called once all models are built."""
         for table in self._plan.tables:
@@ -120,6 +128,8 @@ class GradientCapture:
 
 @tf.RegisterGradient(_GRADIENT)
 def _catch_gradient(operation: tf.Operation, gradient: Any) -> list[Any]:
-    capture = next(capture for capture in _captures[operation.graph]
-                   if capture.has_hooked(operation))
+    capture = next((capture for capture in _captures[operation.graph]
+                    if capture.has_hooked(operation)), None)
+    if capture is None:
+        raise too_late('a gradient of another core')
     return [None, capture.catch(operation, gradient)]

@@ -12,8 +12,8 @@ from .towers import current_core, towers_being_built, unequal
 
 
 def cross_replica_sums(values: Mapping[str, Any],
-                       group_assignment: Sequence[Sequence[int]] | None = None
-                       ) -> dict[str, tf.Tensor]:
+                       group_assignment: Sequence[Sequence[int]] | None = None, *,
+                       may_copy: bool = False) -> dict[str, tf.Tensor]:
     """Returns the sum of each value over all cores, or over those of a group. The towers meet once.
 
     Values of the same key are added, in whichever order the cores have them. Values that are the
@@ -23,13 +23,15 @@ def cross_replica_sums(values: Mapping[str, Any],
     Args:
       values: tensors of the same shape and dtype on every core. Keys are nouns, for messages.
       group_assignment: lists of cores; each core is in exactly one. `None` is one group of all.
+      may_copy: see `Towers.meet`.
     """
     tensors = {key: tf.convert_to_tensor(value) for key, value in values.items()}
     towers = towers_being_built()
     if towers is None or not tensors:
         return {key: tf.identity(value) for key, value in tensors.items()}
     group, placement = _group_of_core(group_assignment, towers.count), towers.placement
-    return towers.meet(tensors, lambda values: _each_added(values, group, placement), group)
+    return towers.meet(tensors, lambda values: _each_added(values, group, placement), group,
+                       may_copy=may_copy and len(group) == towers.count)
 
 
 def _group_of_core(groups: Sequence[Sequence[int]] | None, count: int) -> tuple[int, ...]:

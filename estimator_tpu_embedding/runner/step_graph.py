@@ -30,6 +30,7 @@ from .host_calls import call_on_host, operations_of, read_before_increment
 from .infeed_operations import draw_input, feeds_of
 from .infeed_threads import FeedGraph
 from .job import Job, ModelOutput, concatenate
+from .tower_copies import TowerCopies
 from .towers import Towers, seeded
 
 
@@ -228,8 +229,14 @@ class _Model:
 
         towers = Towers[ModelOutput](job.deployment.topology.num_cores,
                                      None if job.cluster is None else job.placement)
+        copies = None
+        if towers.count > 1 and not job.placement.is_remote:
+            copies = TowerCopies([(*batch, *self._activations[core:core + 1])
+                                  for core, batch in enumerate(batches)])
         with contextlib.nullcontext() if job.seed is None else seeded(job.seed):
-            self.outputs = towers.build(build)
+            self.outputs = towers.build(build, copies)
+        if self.capture is not None and copies is not None and towers.is_copied:
+            self.capture.add_copies(copies)
         self._num_sums = towers.num_sums
         if job.placement.is_remote:
             for core, operations in enumerate(towers.operations()):

@@ -144,7 +144,9 @@ def leave_to_first(towers: Sequence[Sequence[tf.Operation]],
     silenced: set[tf.Operation] = set()
     seen: set[str] = set()
     for operations in towers[1:]:
-        _refuse_within_functions(operations, seen)
+        for operation in operations:
+            if function_that_changes(operation, seen):
+                raise _within(operation.name)
         for variable, writes in _by_variable(operations).items():
             for number, write in enumerate(writes):
                 if _tf.is_in_control_flow(write):
@@ -158,20 +160,21 @@ def _by_variable(operations: Iterable[tf.Operation]) -> dict[str, list[tf.Operat
     """Returns the operations that change a variable, by the name of the variable, in order."""
     found = collections.defaultdict(list)
     for operation in operations:
-        if operation.type.startswith(_TYPES) and operation.inputs and (
-                operation.inputs[0].dtype == tf.resource):
+        if changes_a_variable(operation):
             found[operation.inputs[0].op.name].append(operation)
     return found
 
 
-def _refuse_within_functions(operations: Iterable[tf.Operation], seen: set[str]) -> None:
-    """Refuses a call of a function that changes a variable; `seen` has the names of harmless ones.
-    """
-    for operation in operations:
-        if all(each.dtype != tf.resource for each in operation.inputs):
-            continue
-        if any(node.op.startswith(_TYPES) for node in nodes_called_by(operation, seen)):
-            raise _within(operation.name)
+def changes_a_variable(operation: tf.Operation) -> bool:
+    """Whether an operation itself changes a variable."""
+    return operation.type.startswith(_TYPES) and bool(operation.inputs) and (
+        operation.inputs[0].dtype == tf.resource)
+
+
+def function_that_changes(operation: tf.Operation, seen: set[str]) -> bool:
+    """Whether a function that `operation` calls changes a variable; `seen` has harmless ones."""
+    return any(each.dtype == tf.resource for each in operation.inputs) and any(
+        node.op.startswith(_TYPES) for node in nodes_called_by(operation, seen))
 
 
 def _within(name: str) -> ConfigError:

@@ -1,5 +1,8 @@
 """Builds a replica of the model per core, a tower, in one graph by one Python thread per core.
 
+Where TensorFlow can copy what tower 0 made, the other towers are copies (`tower_copies.py`), and
+only core 0 calls the model. Otherwise each core does, as follows.
+
 The threads run in lock-step: one at a time, core 0 first. They change places only where the model
 ends or sums over replicas, as `CrossShardOptimizer.apply_gradients` does. So the graph is
 the same at every run, and a sum finds the values of all cores.
@@ -38,6 +41,7 @@ import tensorflow.compat.v1 as tf
 from .. import _tf
 from ..errors import ConfigError, Problem
 from ..hosts.placement import Placement
+from .tower_copies import TowerCopies
 from .tower_variables import SharedVariables, leave_to_first
 
 T = TypeVar('T')
@@ -85,11 +89,15 @@ class Towers(Generic[T]):
         are remote.
       silenced: the changes of variables by other towers than the first in the last `build`; they
         have no effect.
+      is_copied: whether the last `build` called its function for core 0 alone.
     """
 
     def __init__(self, count: int, placement: Placement | None = None):
         self.count, self.placement = count, placement
         self.silenced: set[tf.Operation] = set()
+        self.is_copied = False
+        self._copies: TowerCopies | None = None
+        self._of_others: list[T] = []  # The results of cores that are copied.
         self._failure: BaseException | None = None
         self._deposits: list[dict[int, Any]] = []
         self._made: dict[tuple[int, tuple[int, ...]], Any] = {}
@@ -109,8 +117,12 @@ class Towers(Generic[T]):
         return [[each for part in tower.ranges for each in operations[part]]
                 for tower in self._towers]
 
-    def build(self, function: Callable[[int], T]) -> list[T]:
+    def build(self, function: Callable[[int], T], copies: TowerCopies | None = None) -> list[T]:
         """Calls `function(core)` for every core and returns the results in order.
+
+        Args:
+          function: makes one tower.
+          copies: of tower 0, which take the place of further calls if they can.
 
         Raises:
           Whatever the first failing call raised.
@@ -127,7 +139,7 @@ class Towers(Generic[T]):
         for tower in self._towers:
             tower.begin(base)
         self._towers[0].view, self._towers[0].scope = own, before
-        self._failure = None
+        self._failure, self._copies, self.is_copied = None, copies, False
         try:
             with (_tf.bounded_gradients(), _tf.repeats_shared(self._graph, self._repeats),
                   _tf.inputs_seen(self._graph, self._take_kept), folded()):
@@ -171,8 +183,12 @@ class Towers(Generic[T]):
             self._fail(error)
             raise
 
-    def meet(self, value: Any, combine: Callable[[list[Any]], R], group: tuple[int, ...] = ()) -> R:
-        """See the function `meet`; `combine` is called once per `group`."""
+    def meet(self, value: Any, combine: Callable[[list[Any]], R], group: tuple[int, ...] = (), *,
+             may_copy: bool = False) -> R:
+        """See the function `meet`; `combine` is called once per `group`.
+
+        With `may_copy` the values of other cores may be copies from here on.
+        """
         if self.count > 1 and (tf.get_default_graph() is not self._graph
                                or _tf.is_in_control_flow(self._graph)):
             raise ConfigError(Problem(
@@ -185,6 +201,12 @@ class Towers(Generic[T]):
         tower.num_sums += 1
         if number == len(self._deposits):
             self._deposits.append({})
+        if (copies := self._copies_from_here(may_copy)) is not None:
+            if len(group) not in (0, self.count):
+                raise too_late('a sum over a group of cores')
+            made = combine([value, *copies.of(value)])
+            copies.pass_over()
+            return made
         deposits = self._deposits[number]
         deposits[tower.core] = value
         tower.view = view_of(self._graph)
@@ -206,7 +228,12 @@ class Towers(Generic[T]):
                 scope, counts = tower.scope
                 _tf.put_variable_scope_state((copy.copy(scope), counts))
                 tf.get_variable_scope().set_use_resource(True)
-                tower.result = function(core)
+                if core and self.is_copied:
+                    tower.result = self._of_others[core - 1]
+                else:
+                    tower.result = function(core)
+                    if (copies := self._copies_from_here(True)) is not None:
+                        self._of_others = copies.of(tower.result)
                 tower.scope = _tf.variable_scope_state()
             tower.view = view_of(self._graph)
         except Abandoned:
@@ -215,6 +242,14 @@ class Towers(Generic[T]):
             self._fail(error)
         _current.reset(before)
         self._hand_over(tower, is_done=True)
+
+    def _copies_from_here(self, may_copy: bool) -> TowerCopies | None:
+        """Returns copies if the other cores get such; decided when tower 0 first waits for them."""
+        if self._copies is not None and not self.is_copied and current_core() == 0:
+            self.is_copied = may_copy and self._copies.can_begin()
+            if not self.is_copied:
+                self._copies = None
+        return self._copies if self.is_copied else None
 
     def _hand_over(self, tower: Tower, is_done: bool = False) -> None:
         # The version counts operations, while `get_operations` would copy all of them.
@@ -310,6 +345,13 @@ def unequal(got: str) -> ConfigError:
     return ConfigError(Problem(
         'E451', 'model_fn', 'it must sum over replicas equally often on every core', got,
         'Do not make the structure of the model depend on the core.'))
+
+
+def too_late(got: str) -> ConfigError:
+    """Returns the error of what copies of tower 0 cannot do."""
+    return ConfigError(Problem(
+        'E456', 'model_fn', 'sums over groups of cores, and gradients of sums, must come before '
+        'CrossShardOptimizer.apply_gradients', got, 'Apply the gradients at the end.'))
 
 
 class Abandoned(BaseException):

@@ -49,7 +49,7 @@ def linear_model_fn(columns, make_optimizer=None, observe=None):
     Args:
       columns: of the model.
       make_optimizer: of w; gradient descent of rate 0.1, summed over shards, if `None`.
-      observe: called with (features, loss) of every core.
+      observe: called with (features, loss) whenever the model is.
     """
     def model_fn(features, labels, mode, params):
         net = tf.keras.layers.DenseFeatures(columns)(features)

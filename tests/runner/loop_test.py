@@ -243,7 +243,7 @@ def test_a_global_step_that_stands_still_is_not_a_silent_loop(tmp_path, caplog):
     assert tf.train.load_variable(str(tmp_path), 'runs') == 8
 
 
-def test_a_model_without_embedding_tables_is_called_once_per_core(tmp_path):
+def test_a_model_without_embedding_tables_is_called_once_per_graph(tmp_path):
     calls = []
 
     def model_fn(features, labels, mode, params):
@@ -264,7 +264,7 @@ def test_a_model_without_embedding_tables_is_called_once_per_core(tmp_path):
     after = estimator.evaluate(input_fn, steps=1)
     assert after['loss'] < before['loss']
     assert after['global_step'] == 20
-    assert calls == ['eval'] * 4 + ['train'] * 4 + ['eval'] * 4
+    assert calls == ['eval', 'train', 'eval']
 
 
 def test_several_cores_without_a_sum_over_them_are_refused(tmp_path):

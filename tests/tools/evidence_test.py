@@ -17,7 +17,7 @@ FOLDER = ROOT / 'tools' / 'bench'
 HELPERS = {
     'cluster_engines', 'compare', 'disk_engine', 'engine_profile', 'evidence', 'exchange_model',
     'figures', 'laws', 'networks', 'ours', 'peers', 'quiet', 'sessions', 'start_job',
-    'start_profile', 'turns', 'workloads'}
+    'start_profile', 'transformer', 'turns', 'workloads'}
 BENCHMARKS = sorted({path.stem for path in FOLDER.glob('*.py')} - HELPERS)
 TINY = {
     'checkpoint': ['--gib=.01', '--rounds=1'], 'cli_start': ['1'],

@@ -65,12 +65,13 @@ def input_fn_of(workload):
         else:  # Each host of a TPUEstimator gets a part of its own.
             begin = params['context'].current_host * params['batch_size']
             own = slice(begin, begin + params['batch_size'])
-        datasets = [tf.data.Dataset.from_tensors((
-            {name: ids[own] for name, ids in batch.items()}, labels[own])) for batch in batches]
-        joined = datasets[0]
-        for each in datasets[1:]:
-            joined = joined.concatenate(each)
-        return joined.cache().repeat().prefetch(2)
+        parts = [({name: ids[own] for name, ids in batch.items()}, labels[own])
+                 for batch in batches]
+        types, shapes = (tf.nest.map_structure(lambda one: getattr(one, kind), parts[0])
+                         for kind in ('dtype', 'shape'))
+        # The graph does not hold the data: a job has them in files. The cache is memory.
+        return tf.data.Dataset.from_generator(
+            lambda: parts, types, shapes).cache().repeat().prefetch(2)
 
     return input_fn
 
@@ -89,15 +90,18 @@ def categorical(workload):
         for k, feature in enumerate(workload.features)]
 
 
-def ours(workload, kernels, model_dir, *, units=UNITS, hosts=1, cores=1, iterations=1,
+def ours(workload, kernels, model_dir, *, model=None, units=UNITS, hosts=1, cores=1, iterations=1,
          cluster=None):
-    """Returns the TPUEstimator; `cores` are those of a host. A `cluster` takes their place."""
+    """Returns the TPUEstimator; `cores` are those of a host. A `cluster` takes their place.
+
+    `model` is a function such as `loss_of`, for another model.
+    """
     width = workload.tables[0][1]
     columns = [ete.embedding_column(each, width, workload.combiner)
                for each in categorical(workload)]
 
     def model_fn(features, labels, mode, params):
-        loss = loss_of(columns, features, labels, units)
+        loss = (model or loss_of)(columns, features, labels, units)
         optimizer = ete.CrossShardOptimizer(tf.train.GradientDescentOptimizer(.01))
         return ete.TPUEstimatorSpec(mode=mode, loss=loss, train_op=optimizer.minimize(
             loss, tf.train.get_global_step()))

@@ -2,12 +2,13 @@
 
     python start_job.py '{"kind": "ours", "columns": 26, "hosts": 1, "cores": 8, ...}'
 
-The argument is JSON: `kind` is `ours`, `shipped` or `tuned`, as in `job.py`; then `columns`,
-`hosts`, `cores` per host, `shrink`, and `does`, which says what the process measures:
+The argument is JSON: `kind` is `ours`, `shipped` or `tuned`, as in `job.py`, or `transformer`, our
+TPUEstimator with that model; then `columns`, `hosts`, `cores` per host, `shrink`, and `does`, which
+says what the process measures:
 
 | does | answer |
 |---|---|
-| `start` | JSON: seconds from the call of `train` to the end of its first step; highest RSS |
+| `start` | JSON: seconds from the call of `train` to its graph and to its first step; highest RSS |
 | `profile` | JSON: seconds of each part of the start, see `start_profile.py` |
 | `job STEPS` | JSON: seconds of a call of `train` with so many steps; highest RSS |
 | `windows` | for each line of the input the milliseconds per step of one window |
@@ -22,6 +23,7 @@ BEGAN = time.perf_counter()
 
 import job  # noqa: E402
 import tensorflow.compat.v1 as tf  # noqa: E402
+import transformer  # noqa: E402
 from memory import highest_rss  # noqa: E402
 from start_profile import Profile  # noqa: E402
 from turns import EndOfBench  # noqa: E402
@@ -31,14 +33,17 @@ UNITS = 64
 
 
 class FirstStep(tf.train.SessionRunHook):
-    """Looks at the clock when the first step has ended.
+    """Looks at the clock when the graph is there, and when the first step has ended.
 
     Attributes:
-      ended: the time then.
+      built, ended: the times then.
     """
 
     def __init__(self):
         self.ended = None
+
+    def begin(self):
+        self.built = time.perf_counter()
 
     def after_run(self, run_context, run_values):
         if self.ended is None:
@@ -75,9 +80,10 @@ class Windows(tf.train.SessionRunHook):
 
 def estimator_of(spec, workload, model_dir, iterations):
     """Returns the estimator of a job, which makes so many steps per run of its session."""
-    if spec['kind'] == 'ours':
-        return job.ours(workload, 'native', model_dir, units=UNITS, hosts=spec['hosts'],
-                        cores=spec['cores'], iterations=iterations)
+    if spec['kind'] in ('ours', 'transformer'):
+        model = transformer.loss_of if spec['kind'] == 'transformer' else None
+        return job.ours(workload, 'native', model_dir, model=model, units=UNITS,
+                        hosts=spec['hosts'], cores=spec['cores'], iterations=iterations)
     return job.plain(workload, spec['kind'], model_dir, units=UNITS)
 
 
@@ -85,7 +91,7 @@ def start(estimator, input_fn):
     """Trains one step, and returns the seconds until it has ended."""
     hook, began = FirstStep(), time.perf_counter()
     estimator.train(input_fn, steps=1, hooks=[hook])
-    return {'seconds': hook.ended - began, 'rss': highest_rss()}
+    return {'seconds': hook.ended - began, 'graph': hook.built - began, 'rss': highest_rss()}
 
 
 def profile(estimator, input_fn):
@@ -115,7 +121,8 @@ def main():
     """Does what the argument says."""
     spec = json.loads(sys.argv[1])
     does, *steps = spec['does'].split()
-    workload = equal('start', spec['columns'], 10**5, 16, 8192, 1, 'mean').shrunk(spec['shrink'])
+    batch = 256 if spec['kind'] == 'transformer' else 8192
+    workload = equal('start', spec['columns'], 10**5, 16, batch, 1, 'mean').shrunk(spec['shrink'])
     workload = workload._replace(batch=max(workload.batch, spec['hosts'] * spec['cores']))
     iterations = job.WINDOW if spec['kind'] == 'ours' and does in ('job', 'windows') else 1
     tf.logging.set_verbosity(tf.logging.ERROR)

@@ -3,6 +3,7 @@
 
     python3 tools/bench/startup.py --steps --start --jobs 1000 [--rounds 5] [--json FILE]
     python3 tools/bench/startup.py --columns --large     # many columns
+    python3 tools/bench/startup.py --transformer         # a model of many operations
     python3 tools/bench/startup.py --profile             # where the start takes its time
 
 needs the package with its `cpu` extra, and Linux. Without a flag it runs all parts. The model has
@@ -18,9 +19,12 @@ only one of them works at a time. They take turns, so that other load disturbs a
 | `--jobs N` | seconds of a whole call of `train` with N steps, with its checkpoints |
 | `--columns` | the start by columns and cores, also per column and core |
 | `--large` | the start of 200 columns on 4 hosts with 8 cores each, and the highest RSS |
+| `--transformer` | seconds of the start and of its graph on one core and on eight |
 | `--profile` | the seconds of each part of the start, of one process each; see `start_profile.py` |
 
-The ratio `100 columns over 50` is 2.00 where the start grows in proportion to the columns.
+The ratio `100 columns over 50` is 2.00 where the start grows in proportion to the columns. The
+transformer has twelve layers, one column and a batch of 256. `tower over first` is what each of
+seven further cores adds to the seconds of the graph of one.
 """
 
 import argparse
@@ -180,6 +184,21 @@ def show_large(jobs, figures):
     print(f'{key}: {seconds:.1f} s, {gibibytes:.2f} GiB', flush=True)
 
 
+def show_transformer(jobs, rounds, figures):
+    """Builds the same model for one core and for many."""
+    found = {}
+    for cores in (1, 8):
+        found[cores] = [figures.quiet(lambda: jobs.answer('start', ('transformer', 1, cores), 1))
+                        for _ in range(rounds)]
+        for key in ('graph', 'seconds'):
+            name = f'transformer, {cores} cores, {"graph" if key == "graph" else "start"}'
+            seconds = figures.add(name, 's', (one[key] for one in found[cores]))
+            print(f'{name:35}{seconds:8.2f} s', flush=True)
+    ratio = figures.add('transformer, tower over first', 'ratio', (
+        (many['graph'] / one['graph'] - 1) / 7 for one, many in zip(found[1], found[8])), most=.5)
+    print(f'{"transformer, tower over first":35}{ratio:8.2f}', flush=True)
+
+
 def show_profile(jobs, figures):
     """Prints one line per part of the start."""
     names = [name for name, (kind, *_) in PEERS.items() if kind == 'ours'] + [SHIPPED]
@@ -194,7 +213,7 @@ def show_profile(jobs, figures):
 def main():
     """Does what the command line says."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], allow_abbrev=False)
-    for part in ('steps', 'start', 'columns', 'large', 'profile'):
+    for part in ('steps', 'start', 'columns', 'large', 'transformer', 'profile'):
         parser.add_argument(f'--{part}', action='store_true')
     parser.add_argument('--jobs', type=int, metavar='N', help='run whole jobs of N steps')
     parser.add_argument('--rounds', type=int, default=5, help='of each but the largest job')
@@ -207,6 +226,7 @@ def main():
              'jobs': lambda: show_jobs(jobs, parsed.jobs or 1000, parsed.rounds, figures),
              'columns': lambda: show_columns(jobs, parsed.rounds, figures),
              'large': lambda: show_large(jobs, figures),
+             'transformer': lambda: show_transformer(jobs, parsed.rounds, figures),
              'profile': lambda: show_profile(jobs, figures)}
     wanted = [name for name in parts if getattr(parsed, name)] or list(parts)
     jobs = Jobs(parsed.shrink)
