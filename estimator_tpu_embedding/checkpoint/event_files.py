@@ -24,7 +24,7 @@ from ..proto.event_file_pb2 import Event
 from ..proto.files import Malformed
 from .sstable import masked
 
-MAX_POINTS, MAX_TAGS = 1024, 20_000
+MAX_POINTS, MAX_TAGS = 512, 20_000
 _MAX_RECORD = 2**25
 """Larger records are graphs, which no number is in; they are passed over."""
 _MAX_TAG = 500

@@ -8,10 +8,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import time
-from collections.abc import Mapping
-from typing import Any
 
-from ..checkpoint.manifest import digest
 from ..checkpoint.storage import write_atomically
 from ..errors import ConfigError, Problem, shown
 from . import run_facts
@@ -45,7 +42,7 @@ def _report(parsed: argparse.Namespace) -> Report:
     if parsed.output is None and (parsed.report_format != 'json' or parsed.watch is not None):
         parsed.refuse('-o FILE says where the page goes; it is needed unless --format is json, '
                       'and with --watch')
-    norms = None if parsed.no_rows else _Norms()
+    norms = None if parsed.no_rows else dict[str, run_facts.Facts]()
     runs = _written(parsed, norms)
     with contextlib.suppress(KeyboardInterrupt):
         while parsed.watch is not None:
@@ -58,7 +55,8 @@ def _report(parsed: argparse.Namespace) -> Report:
     return Report(lines, {'runs': runs}, int(any(one['warnings'] for one in runs)))
 
 
-def _written(parsed: argparse.Namespace, norms: _Norms | None) -> list[run_facts.Facts]:
+def _written(parsed: argparse.Namespace, norms: dict[str, run_facts.Facts] | None
+             ) -> list[run_facts.Facts]:
     """Reads all runs, and writes the page; returns the facts."""
     runs = [run_facts.facts_of(path, norms) for path in parsed.dirs]
     if parsed.output is not None:
@@ -72,21 +70,3 @@ def _written(parsed: argparse.Namespace, norms: _Norms | None) -> list[run_facts
                 shown(getattr(error, 'strerror', None) or error, 200), 'Name another file.'
             )) from error
     return runs
-
-
-class _Norms:
-    """Reads the rows of a checkpoint, which takes long, once however often it is asked."""
-
-    def __init__(self) -> None:
-        self._known: dict[str, dict[str, Any]] = {}
-
-    def __call__(self, prefix: str, slots: Mapping[str, Mapping[str, float]]) -> dict[str, Any]:
-        from ..checkpoint import row_norms
-        from ..checkpoint.bundle import Bundle
-        key = f'{prefix} {digest(prefix)}'
-        if key not in self._known:
-            bundle = Bundle.open(prefix)
-            self._known[key] = {name: row_norms.norms_of(bundle, name, of_table)
-                                for name, of_table in slots.items()
-                                if name in bundle.tensors and bundle.tensors[name].is_table}
-        return self._known[key]

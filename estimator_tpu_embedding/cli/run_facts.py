@@ -14,7 +14,7 @@ from typing import Any
 
 from ..checkpoint import event_files, profile_files
 from ..checkpoint.event_files import Series
-from ..checkpoint.manifest import StoredTable, read_manifest
+from ..checkpoint.manifest import StoredTable, digest, read_manifest
 from ..core.optimizers import OPTIMIZERS
 from ..core.partition import STRATEGIES
 from ..core.plan import BYTES_PER_ELEMENT
@@ -37,7 +37,6 @@ _RATE, _EXAMPLES = 'global_step/sec', 'examples/sec'
 _HEAVIEST = 10
 
 Facts = dict[str, Any]
-Norms = Callable[[str, Mapping[str, Mapping[str, float]]], dict[str, Any]]
 
 
 class _Run:
@@ -75,13 +74,13 @@ class _Run:
         return self.events.series.get(tag)
 
 
-def facts_of(path: str, norms: Norms | None) -> Facts:
+def facts_of(path: str, norms: dict[str, Facts] | None) -> Facts:
     """Returns the facts of a run.
 
     Args:
       path: a model_dir; E645 if it is no directory that can be read.
-      norms: returns what `row_norms.norms_of` does by variable, from the prefix of a checkpoint and
-        the first values of slots by variable and suffix. `None` reads no rows.
+      norms: keeps those of the rows of a checkpoint, which take long to read, from one call to the
+        next. With `None` no rows are read.
     """
     run = _Run(path)
     tables = _tables(run, norms)
@@ -93,7 +92,7 @@ def facts_of(path: str, norms: Norms | None) -> Facts:
     return {'sentence': _sentence(run, facts), **facts}
 
 
-def points(series: Series) -> Facts:
+def _points(series: Series) -> Facts:
     """Returns a series for programs."""
     return {'steps': list(series.steps), 'values': list(map(json_number, series.values)),
             'count': series.count}
@@ -105,11 +104,10 @@ def _absent(why: str) -> Facts:
 
 def _sentence(run: _Run, facts: Facts) -> str:
     view, parts = run.view, []
-    steps = max((one.steps[-1] for one in run.events.series.values()), default=None)
-    saved = [one['step'] for one in run.listing['checkpoints'] if one['step'] is not None]
-    reached = max([*saved, *([steps] if steps is not None else [])], default=None)
-    if reached is not None:
-        parts.append(f'{reached:,} steps')
+    steps = [one.steps[-1] for one in run.events.series.values()]
+    steps += [one['step'] for one in run.listing['checkpoints'] if one['step'] is not None]
+    if steps:
+        parts.append(f'{max(steps):,} steps')
     if view is not None:
         size = view.batch_size_per_core
         parts.append((f'of {size * view.cores:,} samples ' if size else '') + 'on '
@@ -128,9 +126,9 @@ def _sentence(run: _Run, facts: Facts) -> str:
 
 def _metrics(run: _Run) -> Facts:
     """Scalars of the training that are not of this package, and those of each evaluation."""
-    train = {tag: points(one) for tag, one in sorted(run.events.series.items())
+    train = {tag: _points(one) for tag, one in sorted(run.events.series.items())
              if not tag.startswith(_OWN) and tag not in (_RATE, _EXAMPLES)}
-    evaluations = {name: {tag: points(one) for tag, one in sorted(found.series.items())
+    evaluations = {name: {tag: _points(one) for tag, one in sorted(found.series.items())
                           if tag != 'global_step'}
                    for name, found in run.evaluations.items() if found.series}
     if not train and not evaluations:
@@ -192,11 +190,11 @@ def _throughput(run: _Run) -> Facts:
         return _absent('No event file has examples/sec: a training writes it every '
                        'log_step_count_steps.')
     possible = [one for one in examples.values if 0 <= one < 1e15] or [0.0]
-    return {'examples_per_second': points(examples), 'steps_per_second': points(rate),
+    return {'examples_per_second': _points(examples), 'steps_per_second': _points(rate),
             'median_examples': statistics.median(possible)}
 
 
-def _tables(run: _Run, norms: Norms | None) -> Facts:
+def _tables(run: _Run, norms: dict[str, Facts] | None) -> Facts:
     """The tables by the config, and those of the newest checkpoint that it does not know."""
     newest = next((os.path.join(run.path, one['name']) for one in reversed(
         run.listing['checkpoints']) if one['state'] == etpe_checkpoint_ls.COMMITTED), '')
@@ -220,10 +218,25 @@ def _tables(run: _Run, norms: Norms | None) -> Facts:
             'optimizer': None, 'learning_rate': None})
     if not rows:
         return _absent('Neither a config nor a checkpoint with tables is there.')
-    found = run.attempt(lambda: norms(newest, slots)) if norms and slots else None
+    found = None if norms is None or not slots else run.attempt(
+        lambda: _norms(newest, slots, norms))
     for row in rows:
         row['norms'] = (found or {}).get(row['variable'])
     return {'rows': rows, 'checkpoint': os.path.basename(newest) if found else None}
+
+
+def _norms(prefix: str, slots: Mapping[str, Mapping[str, float]], known: dict[str, Facts]
+           ) -> Facts:
+    """Returns the norms of rows by variable; reads those of a checkpoint once."""
+    from ..checkpoint import row_norms
+    from ..checkpoint.bundle import Bundle
+    key = f'{prefix} {digest(prefix)}'
+    if key not in known:
+        bundle = Bundle.open(prefix)
+        known[key] = {name: row_norms.norms_of(bundle, name, of_table)
+                      for name, of_table in slots.items()
+                      if name in bundle.tensors and bundle.tensors[name].is_table}
+    return known[key]
 
 
 def _variable_of(table: TableView, stored: Mapping[str, StoredTable]) -> str | None:
@@ -251,16 +264,20 @@ def _first_values(run: _Run, table: str) -> dict[str, float]:
 
 
 def _ids(run: _Run) -> Facts:
-    touched = {tag.split('/')[1]: points(one) for tag, one in sorted(run.events.series.items())
-               if tag.startswith(_OWN) and tag.endswith('/rows_touched')}
-    lost = {kind: {tag.removeprefix(f'{_OWN}ids_{kind}/'): points(one)
-                   for tag, one in sorted(run.events.series.items())
-                   if tag.startswith(f'{_OWN}ids_{kind}/')} for kind in _KINDS}
+    counts = {'rows_touched': _between(run, _OWN, '/rows_touched'),
+              **{kind: _between(run, f'{_OWN}ids_{kind}/') for kind in _KINDS}}
     heaviest = _heaviest(run.profiles)
-    if not (touched or heaviest or any(lost.values())):
+    if not (heaviest or any(counts.values())):
         return _absent('Neither an event file nor a profile counts ids: summaries count distinct '
                        'rows, and profile_data_directory all ids.')
-    return {'rows_touched': touched, **lost, 'heaviest': heaviest}
+    return {**counts, 'heaviest': heaviest}
+
+
+def _between(run: _Run, begin: str, end: str = '') -> Facts:
+    """Returns series by what is between the beginning and the end of their tags."""
+    return {tag.removeprefix(begin).removesuffix(end): _points(one)
+            for tag, one in sorted(run.events.series.items())
+            if tag.startswith(begin) and tag.endswith(end)}
 
 
 def _heaviest(profiles: Sequence[TableProfile]) -> list[Facts]:

@@ -17,9 +17,8 @@ from typing import Any
 from ..errors import Problem, SetupError, bytes_text, counted
 from .report import printable, time_text
 
-MAX_CHARTS, MAX_LINES, MAX_POINTS = 24, 8, 256
-"""The most charts of metrics, lines in a chart, and points in a line; the page says if more are
-there."""
+MAX_CHARTS, MAX_LINES = 24, 8
+"""The most charts of metrics, and lines in a chart; the page says if more are there."""
 _PICTURES = 12
 _HOSTS = 16
 _PHASES = {'input': 'input', 'lookup': 'look-up', 'dense': 'dense', 'update': 'update',
@@ -67,13 +66,14 @@ class _View:
     def chart(self, title: str, lines: Lines, unit: str = '', x: str = 'step', kind: str = 'line',
               names: Sequence[str] = ()) -> dict[str, Any]:
         """Adds a chart of lines by label, `(x, y)` each; returns it for its table of numbers."""
-        thin = {label: _thinned(*line) for label, line in list(lines.items())[:MAX_LINES]}
-        at = sorted({one for xs, _ in thin.values() for one in xs})
-        columns = [dict(zip(xs, ys)) for xs, ys in thin.values()]
+        labels = list(lines)
+        columns = [dict(zip(xs, map(_finite, ys)))
+                   for xs, ys in (lines[label] for label in labels[:MAX_LINES])]
+        at = sorted(set().union(*columns))
         self.charts.append({
             'id': f'chart{len(self.charts)}', 'title': title, 'unit': unit, 'x_label': x,
-            'kind': kind, 'names': list(names), 'x': at, 'labels': list(thin),
-            'others': list(lines)[MAX_LINES:],
+            'kind': kind, 'names': list(names), 'x': at, 'labels': labels[:MAX_LINES],
+            'others': labels[MAX_LINES:],
             'y': [[column.get(one) for one in at] for column in columns]})
         return self.charts[-1]
 
@@ -84,7 +84,7 @@ class _View:
             for kind, series in [('train', run['metrics'].get('train', {})), *run['metrics'].get(
                     'evaluations', {}).items()]:
                 for tag, one in series.items():
-                    found.setdefault(tag, {})[self._label(kind, name)] = _line(one)
+                    found.setdefault(tag, {})[kind + self._of(name)] = _line(one)
         tags = sorted(found, key=lambda tag: (tag != 'loss', -len(found[tag]), tag))
         return ([self.chart(tag, found[tag]) for tag in tags[:MAX_CHARTS]], tags[MAX_CHARTS:])
 
@@ -143,9 +143,6 @@ class _View:
     def _of(self, name: str) -> str:
         return f', {name}' if len(self.runs) > 1 else ''
 
-    def _label(self, kind: str, name: str) -> str:
-        return kind + self._of(name)
-
 
 def _names(directories: Sequence[str]) -> list[str]:
     """Returns short names of directories, by which they differ."""
@@ -162,13 +159,6 @@ def _finite(value: Any) -> float | None:
     """Returns a number in few digits; `None` for what no chart has a place for."""
     return float(f'{value:.5g}') if isinstance(value, (int, float)) and math.isfinite(value) else (
         None)
-
-
-def _thinned(xs: Sequence[float], ys: Sequence[Any]) -> tuple[list[float], list[float | None]]:
-    """Returns every so many points, and the last."""
-    stride = -(-len(xs) // MAX_POINTS) or 1
-    kept = sorted({*range(0, len(xs), stride), *range(len(xs))[-1:]})
-    return [xs[at] for at in kept], [_finite(ys[at]) for at in kept]
 
 
 def _number(value: Any) -> str:

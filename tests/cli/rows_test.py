@@ -1,13 +1,16 @@
 """`etpe checkpoint export` and `import`: tables out of checkpoints, and into new ones."""
 
+import json
 import os
 import pathlib
 import re
+import urllib.parse
 
 import numpy as np
 import pytest
 from google.protobuf import text_format
 from harness.forged_job import IDS, VALUES, save
+from harness.tensorboard import served
 from tensorboard.plugins import projector
 
 from estimator_tpu_embedding.checkpoint import stored_rows
@@ -67,6 +70,21 @@ def test_the_embedding_projector_opens_what_is_written_for_it(etpe, tmp_path, st
     np.testing.assert_array_equal(np.loadtxt(tmp_path / 'a' / embedding.tensor_path), VALUES)
     labels = (tmp_path / 'a' / embedding.metadata_path).read_text()
     assert labels.split() == [str(id) for id in range(IDS)]
+
+
+@pytest.mark.soak
+def test_a_real_tensorboard_serves_the_projector_all_rows(etpe, tmp_path):
+    etpe('checkpoint', 'export', save(tmp_path / 'm', strategy='mod', hosts=3), '--projector',
+         '-o', tmp_path / 'a')
+    with served(tmp_path / 'a') as get:
+        run, = json.loads(get('projector/runs'))
+        of_run = f'?run={urllib.parse.quote(run)}'
+        embedding, = json.loads(get(f'projector/info{of_run}'))['embeddings']
+        assert (embedding['tensorName'], embedding['tensorShape']) == ('scope/t', [IDS, 3])
+        named = f'{of_run}&name=scope/t'
+        rows = np.frombuffer(get(f'projector/tensor{named}'), np.float32)
+        np.testing.assert_array_equal(rows.reshape(IDS, 3), VALUES)
+        assert get(f'projector/metadata{named}').split() == [b'%d' % id for id in range(IDS)]
 
 
 def test_without_a_manifest_somebody_must_say_the_order(etpe, tmp_path):

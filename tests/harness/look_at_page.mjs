@@ -8,6 +8,36 @@ const [chromium, page, folder] = process.argv.slice(2);
 const browser = await puppeteer.launch({
   executablePath: chromium, args: ['--no-sandbox', '--disable-gpu']});
 const wrong = [];
+
+// Tab leads to all that a person may use, each once and in order, with a mark. Enter opens it.
+async function pressed(tab) {
+  const found = [], count = await tab.evaluate(() => [...document.querySelectorAll(
+    'a, summary, .scroll')].filter(node => node.checkVisibility()).map((node, at) => {
+    node.dataset.at = at;
+  }).length);
+  const hasOpened = [];
+  for (let at = 0; at < count; ++at) {
+    await tab.keyboard.press('Tab');
+    const [got, is, marked] = await tab.evaluate(() => {
+      const node = document.activeElement, style = getComputedStyle(node);
+      return [node.dataset.at, node.tagName,
+        style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) > 0];
+    });
+    if (Number(got) !== at) return [...found, `Tab number ${at} leads to ${is} number ${got}`];
+    if (!marked) found.push(`${is} number ${at} has no mark when it is focused`);
+    if (is === 'SECTION' || is === 'DIV' || hasOpened.includes(is)) continue;
+    hasOpened.push(is);
+    await tab.keyboard.press('Enter');
+    if (!await tab.evaluate(() => {
+      const node = document.activeElement, aim = node.hash && document.querySelector(node.hash);
+      return node.tagName === 'SUMMARY' ? node.parentElement.open :
+        aim && location.hash === node.hash && aim.getBoundingClientRect().top < innerHeight;
+    })) found.push(`Enter opens nothing at ${is} number ${at}`);
+    if (is === 'SUMMARY') await tab.keyboard.press('Enter');
+    else await tab.focus(`[data-at="${at}"]`);  // A link has moved the place where Tab goes on.
+  }
+  return found;
+}
 for (const width of [400, 1000, 1600]) for (const scheme of ['light', 'dark']) {
   const where = `${width} px, ${scheme}`, tab = await browser.newPage();
   tab.on('pageerror', error => wrong.push(`${where}: ${error}`));
@@ -44,9 +74,7 @@ for (const width of [400, 1000, 1600]) for (const scheme of ['light', 'dark']) {
   await tab.addScriptTag({content: fs.readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8')});
   for (const one of (await tab.evaluate(() => axe.run())).violations)
     wrong.push(`${where}: ${one.id}: ${one.help}: ${one.nodes.slice(0, 3).map(node => node.html)}`);
-  await tab.keyboard.press('Tab');
-  if (await tab.evaluate(() => document.activeElement.tagName) !== 'A')
-    wrong.push(`${where}: the first Tab leads to no link`);
+  wrong.push(...(await pressed(tab)).map(one => `${where}: ${one}`));
   await tab.close();
 }
 await browser.close();

@@ -1,9 +1,11 @@
 """Where the time of a step goes, and the summaries of tables: what a user sees in TensorBoard."""
 
 import itertools
+import json
 import re
 import threading
 import time
+import urllib.parse
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ import tensorflow.compat.v1 as tf
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding.runner import progress, steps_per_run, summaries
 from tests.harness import jobs
+from tests.harness.tensorboard import served
 
 PHASES = {f'tpu_embedding/secs_per_step/{name}'
           for name in ('input', 'enqueue', 'lookup', 'dense', 'update')}
@@ -66,6 +69,19 @@ def test_summaries_tell_of_rows_and_norms_per_table_over_all_features_and_cores(
     patterns = [one for charts in summaries._LAYOUT.values() for one in charts.values()]
     assert [tag for tag in found if not any(re.fullmatch(one, tag) for one in patterns)] == [
         'custom_scalars__config__']
+
+
+@pytest.mark.soak
+def test_a_real_tensorboard_groups_what_a_training_wrote(tmp_path):
+    shared_job(tmp_path / 'm', 1, save_summary_steps=1).train(endless, steps=2)
+    with served(tmp_path / 'm') as get:
+        layout = json.loads(get('custom_scalars/layout'))
+        titles = {one['title']: [chart['title'] for chart in one['chart']]
+                  for one in layout['category']}
+        assert titles == {group: list(charts) for group, charts in summaries._LAYOUT.items()}
+        drawn = json.loads(get('custom_scalars/scalars?run=.&tag=' + urllib.parse.quote(
+            summaries._LAYOUT['checkpoints']['seconds to save'])))
+    assert list(drawn['tag_to_events']) == ['tpu_embedding/checkpoint_secs']
 
 
 class Clock:

@@ -96,6 +96,14 @@ def write_profile(directory, table, rows):
         loads={name: (count, 0, 0, 0) for name in empty.loads}))
 
 
+def made(folder, page):
+    """Makes the page, and returns the seconds of the command and its memory in MB."""
+    begin = time.perf_counter()
+    done = subprocess.run([sys.executable, '-c', COMMAND, 'report', folder, '-o', page], check=True,
+                          cwd=evidence.ROOT, text=True, stdout=subprocess.PIPE)
+    return time.perf_counter() - begin, int(done.stdout.split()[-1]) * 1024 / 1e6
+
+
 def main():
     """Does what the command line says."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], allow_abbrev=False)
@@ -106,11 +114,12 @@ def main():
     parser.add_argument('--gib', type=float, default=1.)
     parser.add_argument('--rounds', type=int, default=3)
     evidence.add_argument(parser)
+    evidence.add_noisy(parser)
     parsed = parser.parse_args()
     tables = [f'table_{number}' for number in range(parsed.tables)]
     rows = int(parsed.gib * 2**30) // (len(tables) * WIDTH * 4)
     with tempfile.TemporaryDirectory(dir=parsed.folder) as name, evidence.recorded(
-            parsed.json, 'report') as figures:
+            parsed.json, 'report', parsed.noisy) as figures:
         folder, page = pathlib.Path(name), pathlib.Path(name) / 'report.html'
         (folder / 'profile').mkdir()
         write_events(folder, parsed.steps, tables)
@@ -118,18 +127,12 @@ def main():
             write_checkpoint(folder, number * parsed.steps // parsed.checkpoints, tables, rows)
         for table in tables:
             write_profile(str(folder / 'profile'), table, rows)
-        seconds, kibibytes = [], []
-        for _ in range(parsed.rounds):
-            begin = time.perf_counter()
-            done = subprocess.run(
-                [sys.executable, '-c', COMMAND, 'report', folder, '-o', page], check=True,
-                cwd=evidence.ROOT, text=True, stdout=subprocess.PIPE)
-            seconds.append(time.perf_counter() - begin)
-            kibibytes.append(int(done.stdout.split()[-1]))
-        for title, unit, values in (('report', 's', seconds), (
-                'memory', 'MiB', [one / 1024 for one in kibibytes]), (
-                'page', 'MB', [page.stat().st_size / 1e6])):
-            print(f'{title:8}{figures.add(title, unit, values):8.2f} {unit}', flush=True)
+        found = [figures.quiet(lambda: made(folder, page)) for _ in range(parsed.rounds)]
+        seconds, megabytes = zip(*found)
+        for title, unit, values, bar in (
+                ('report', 's', seconds, {'most': 60}), ('memory', 'MB', megabytes, {'most': 500}),
+                ('page', 'MB', [page.stat().st_size / 1e6], {})):
+            print(f'{title:8}{figures.add(title, unit, values, **bar):8.2f} {unit}', flush=True)
         if parsed.folder:
             shutil.copy(page, parsed.folder)
 
