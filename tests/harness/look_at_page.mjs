@@ -28,13 +28,14 @@ async function pressed(tab) {
     if (is === 'SECTION' || is === 'DIV' || hasOpened.includes(is)) continue;
     hasOpened.push(is);
     await tab.keyboard.press('Enter');
-    if (!await tab.evaluate(() => {
-      const node = document.activeElement, aim = node.hash && document.querySelector(node.hash);
+    if (!await tab.evaluate(at => {  // A link has lost the focus.
+      const node = document.querySelector(`[data-at="${at}"]`);
+      const aim = node.hash && document.querySelector(node.hash);
       return node.tagName === 'SUMMARY' ? node.parentElement.open :
         aim && location.hash === node.hash && aim.getBoundingClientRect().top < innerHeight;
-    })) found.push(`Enter opens nothing at ${is} number ${at}`);
-    if (is === 'SUMMARY') await tab.keyboard.press('Enter');
-    else await tab.focus(`[data-at="${at}"]`);  // A link has moved the place where Tab goes on.
+    }, at)) found.push(`Enter opens nothing at ${is} number ${at}`);
+    if (is === 'SUMMARY') await tab.keyboard.press('Space');
+    else await tab.focus(`[data-at="${at}"]`);
   }
   return found;
 }
