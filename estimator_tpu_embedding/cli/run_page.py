@@ -45,10 +45,11 @@ def html_of(runs: Sequence[Facts], watched: float | None = None) -> str:
     engine = jinja2.Environment(
         loader=jinja2.DictLoader(texts), autoescape=True, trim_blocks=True, lstrip_blocks=True,
         undefined=jinja2.StrictUndefined)
-    engine.filters |= {'bytes': bytes_text, 'count': counted, 'when': time_text,
-                       'number': _number, 'plain': printable}
-    names = _names([run['directory'] for run in runs])
-    view = _View(list(zip(names, runs)))
+    engine.filters |= {
+        'bytes': lambda count: '–' if count is None else bytes_text(count), 'count': counted,
+        'when': time_text, 'number': _number, 'plain': printable,
+        'percent': lambda share: f'{100 * share:.1f} %'}
+    view = _View(list(zip(_names([run['directory'] for run in runs]), runs)))
     return engine.get_template('page.html').render(
         runs=view.runs, view=view, phases=_PHASES, watched=watched, parts=texts,
         most_hosts=_HOSTS, made=time_text(time.time()))
@@ -90,10 +91,9 @@ class _View:
 
     def throughput(self) -> list[dict[str, Any]]:
         return [self.chart(title, {name: _line(run['throughput'][key]) for name, run in self.runs
-                                   if key in run['throughput']}, unit)
-                for key, title, unit in (
-                    ('examples_per_second', 'Examples per second', '/s'),
-                    ('steps_per_second', 'Steps per second', '/s'))]
+                                   if key in run['throughput']}, '/s')
+                for key, title in (('examples_per_second', 'Examples per second'),
+                                   ('steps_per_second', 'Steps per second'))]
 
     def time(self, name: str, found: Facts) -> dict[str, Any]:
         rows = list(zip(*found['milliseconds'].values()))
@@ -128,12 +128,14 @@ class _View:
             [row['created'] for row in known], [row['bytes'] / 2**20 for row in known])},
             'MiB', 'time (UTC)', 'dots')
 
-    def settings(self) -> list[tuple[str, list[Any], bool]]:
-        """Returns each setting, its value in every run, and whether these differ."""
+    def settings(self) -> list[tuple[str, bool, list[tuple[str, list[Any]]]]]:
+        """Returns the settings that differ and the others: with the values in all runs."""
         found = [run['configuration'].get('settings', {}) for _, run in self.runs]
-        keys = dict.fromkeys(key for one in found for key in one)
-        rows = [(key, [one.get(key) for one in found]) for key in keys]
-        return [(key, values, len({repr(one) for one in values}) > 1) for key, values in rows]
+        rows = [(key, [one.get(key) for one in found])
+                for key in dict.fromkeys(key for one in found for key in one)]
+        return [(title, differs, [(key, values) for key, values in rows
+                                  if (len(set(map(repr, values))) > 1) == differs])
+                for title, differs in (('What differs', True), ('What is equal', False))]
 
     def differs(self, table: Facts, key: str) -> bool:
         """Whether a table of that name has another value in another run."""
