@@ -1,7 +1,6 @@
 """Gathers the facts of one run from its model_dir: plain data, in the sections of the report.
 
-A section without data is `{'absent': why}`, and no file in a model_dir ends the report: what cannot
-be read is a warning.
+No file in a model_dir ends the report: what cannot be read is a warning.
 """
 
 from __future__ import annotations
@@ -37,13 +36,15 @@ _RATE, _EXAMPLES = 'global_step/sec', 'examples/sec'
 _HEAVIEST = 10
 
 Facts = dict[str, Any]
+Section = Facts | str
+"""What there is for a section, or why there is nothing."""
 
 
 class _Run:
     """What is read of a model_dir before sections are made of it."""
 
-    def __init__(self, path: str):
-        self.path = path
+    def __init__(self, path: str, norms: dict[str, Facts] | None):
+        self.path, self.norms = path, norms
         self.listing = report_of([path], lambda: etpe_checkpoint_ls.listing(path)).data
         self.warnings = [one['message'] for one in self.listing['findings']]
         self.events = event_files.read(path)
@@ -55,11 +56,10 @@ class _Run:
         self.source = next((one for one in found if one.config.mode != codec.Config.INFERENCE),
                            found[0] if found else None)
         self.view = None if self.source is None else view_of(self.source)
-        directory = self.view.settings.get('profile_data_directory') if self.view else None
-        self.profile_directory = directory if isinstance(directory, str) else ''
-        self.profiles: list[TableProfile] = (self.attempt(
-            lambda: list(profile_files.read_all(self.profile_directory)))
-            if self.profile_directory else None) or []
+        directory = self.view.settings.get('profile_data_directory', '') if self.view else ''
+        self.profile_directory = str(directory)
+        self.profiles: list[TableProfile] = self.profile_directory and self.attempt(
+            lambda: list(profile_files.read_all(self.profile_directory))) or []
 
     def attempt(self, read: Callable[[], Any]) -> Any:
         """Returns what is read, or `None` and keeps a warning that it cannot be."""
@@ -70,8 +70,10 @@ class _Run:
                 self.warnings += map(str, error.problems)
             return None
 
-    def series(self, tag: str) -> Series | None:
-        return self.events.series.get(tag)
+    def values(self, tag: str) -> dict[int, float]:
+        """Returns the values of a scalar of the training, by step."""
+        series = self.events.series.get(tag, Series())
+        return dict(zip(series.steps, series.values))
 
 
 def facts_of(path: str, norms: dict[str, Facts] | None) -> Facts:
@@ -82,14 +84,16 @@ def facts_of(path: str, norms: dict[str, Facts] | None) -> Facts:
       norms: keeps those of the rows of a checkpoint, which take long to read, from one call to the
         next. With `None` no rows are read.
     """
-    run = _Run(path)
-    tables = _tables(run, norms)
-    facts = {
-        'directory': path, 'metrics': _metrics(run), 'time': _time(run),
-        'throughput': _throughput(run), 'tables': tables, 'ids': _ids(run), 'load': _load(run),
+    run = _Run(path, norms)
+    sections = {
+        'metrics': _metrics(run), 'time': _time(run), 'throughput': _throughput(run),
+        'tables': _tables(run), 'ids': _ids(run), 'load': _load(run),
         'checkpoints': _checkpoints(run), 'topology': _topology(run),
-        'configuration': _configuration(run), 'warnings': [*run.warnings, *_doubts(run, tables)]}
-    return {'sentence': _sentence(run, facts), **facts}
+        'configuration': _configuration(run)}
+    facts = {name: {'absent': one} if isinstance(one, str) else one
+             for name, one in sections.items()}
+    return {'sentence': _sentence(run, facts['throughput']), 'directory': path, **facts,
+            'warnings': [*run.warnings, *_doubts(run, facts['tables'])]}
 
 
 def _points(series: Series) -> Facts:
@@ -98,33 +102,30 @@ def _points(series: Series) -> Facts:
             'count': series.count}
 
 
-def _absent(why: str) -> Facts:
-    return {'absent': why}
-
-
-def _sentence(run: _Run, facts: Facts) -> str:
+def _sentence(run: _Run, throughput: Facts) -> str:
     view, parts = run.view, []
     steps = [one.steps[-1] for one in run.events.series.values()]
     steps += [one['step'] for one in run.listing['checkpoints'] if one['step'] is not None]
     if steps:
         parts.append(f'{max(steps):,} steps')
     if view is not None:
-        size = view.batch_size_per_core
-        parts.append((f'of {size * view.cores:,} samples ' if size else '') + 'on '
-                     f'{counted(view.hosts, "host")} with {counted(view.cores, "core")} in all,')
-        optimizers = sorted({table.optimizer for table in view.tables if table.optimizer})
-        parts.append(f'with {counted(len(view.tables), f"{view.strategy}-partitioned table")} of '
-                     f'{bytes_text(view.raw_bytes)}'
-                     + (f', trained by {" and ".join(optimizers)}' if optimizers else ''))
-    text = ' '.join(parts)
-    if (loss := run.series('loss')) is not None:
-        text += f'{";" if text else ""} last loss {loss.values[-1]:.4g}'
-    if 'absent' not in facts['throughput']:
-        text += f'; {facts["throughput"]["median_examples"]:,.0f} examples/s'
-    return (text or 'Nothing of a run was found here') + '.'
+        if view.batch_size_per_core:
+            parts.append(f'of {view.batch_size_per_core * view.cores:,} samples')
+        parts.append(
+            f'on {counted(view.hosts, "host")} with {counted(view.cores, "core")} in all, with '
+            f'{counted(len(view.tables), f"{view.strategy}-partitioned table")} of '
+            f'{bytes_text(view.raw_bytes)}')
+        if optimizers := sorted({table.optimizer for table in view.tables if table.optimizer}):
+            parts[-1] += f', trained by {" and ".join(optimizers)}'
+    clauses = [' '.join(parts)] if parts else []
+    if loss := list(run.values('loss').values()):
+        clauses.append(f'last loss {loss[-1]:.4g}')
+    if 'absent' not in throughput:
+        clauses.append(f'{throughput["median_examples"]:,.0f} examples/s')
+    return ('; '.join(clauses) or 'Nothing of a run was found here') + '.'
 
 
-def _metrics(run: _Run) -> Facts:
+def _metrics(run: _Run) -> Section:
     """Scalars of the training that are not of this package, and those of each evaluation."""
     train = {tag: _points(one) for tag, one in sorted(run.events.series.items())
              if not tag.startswith(_OWN) and tag not in (_RATE, _EXAMPLES)}
@@ -132,35 +133,29 @@ def _metrics(run: _Run) -> Facts:
                           if tag != 'global_step'}
                    for name, found in run.evaluations.items() if found.series}
     if not train and not evaluations:
-        return _absent('No event file with scalars is there: a job writes them by default, unless '
-                       'save_summary_steps is 0.')
+        return ('No event file with scalars is there: a job writes them by default, unless '
+                'save_summary_steps is 0.')
     return {'train': train, 'evaluations': evaluations}
 
 
-def _time(run: _Run) -> Facts:
+def _time(run: _Run) -> Section:
     """The milliseconds of a step by phase, at the steps at which they were written."""
-    found = {name: run.series(f'{_OWN}secs_per_step/{name}') for name in PHASES[:-1]}
-    rate = run.series(_RATE)
-    if rate is None or None in found.values():
-        return _absent('No event file says how long the phases of steps took: a training writes '
-                       'it every log_step_count_steps.')
-    by_step = [dict(zip(one.steps, one.values)) for one in found.values() if one is not None]
-    rates = {step: value for step, value in zip(rate.steps, rate.values) if value > 0}
-    steps = sorted(rates.keys() & set.intersection(*map(set, by_step)))
-    rows = []
-    for step in steps:
-        known = [1000 * values[step] for values in by_step]
-        row = [*known, max(0.0, 1000 / rates[step] - sum(known))]
-        rows.append(row if all(0 <= one < 1e9 for one in row) else [0.0] * len(PHASES))
-    sums = [sum(column) for column in zip(*rows)]
-    total = sum(sums)
+    rates, *phases = found = [run.values(tag) for tag in (
+        _RATE, *(f'{_OWN}secs_per_step/{name}' for name in PHASES[:-1]))]
+    rows = {}
+    for step in sorted(set.intersection(*map(set, found))):
+        row = [1000 * values[step] for values in phases]
+        row.append(max(0.0, 1000 / rates[step] - sum(row)) if rates[step] > 0 else math.nan)
+        if all(0 <= one < 1e9 for one in row):
+            rows[step] = row
+    columns = list(map(list, zip(*rows.values())))
+    total = sum(map(sum, columns))
     if not total:
-        return _absent('The times of steps in the event files are all zero.')
-    shares = {name: value / total for name, value in zip(PHASES, sums)}
-    cores = run.view.cores if run.view is not None else 1
-    return {'steps': steps, 'milliseconds': {
-        name: list(column) for name, column in zip(PHASES, zip(*rows))}, 'shares': shares,
-        'advice': _advice(shares, cores)}
+        return ('No event file says how long the phases of steps took: a training writes it every '
+                'log_step_count_steps.')
+    shares = {name: sum(column) / total for name, column in zip(PHASES, columns)}
+    return {'steps': list(rows), 'milliseconds': dict(zip(PHASES, columns)), 'shares': shares,
+            'advice': _advice(shares, run.view.cores if run.view is not None else 1)}
 
 
 def _advice(shares: Mapping[str, float], cores: int) -> list[str]:
@@ -184,23 +179,22 @@ def _advice(shares: Mapping[str, float], cores: int) -> list[str]:
     return said or ['No phase stands out.']
 
 
-def _throughput(run: _Run) -> Facts:
-    examples, rate = run.series(_EXAMPLES), run.series(_RATE)
+def _throughput(run: _Run) -> Section:
+    examples, rate = map(run.events.series.get, (_EXAMPLES, _RATE))
     if examples is None or rate is None:
-        return _absent('No event file has examples/sec: a training writes it every '
-                       'log_step_count_steps.')
+        return 'No event file has examples/sec: a training writes it every log_step_count_steps.'
     possible = [one for one in examples.values if 0 <= one < 1e15] or [0.0]
     return {'examples_per_second': _points(examples), 'steps_per_second': _points(rate),
             'median_examples': statistics.median(possible)}
 
 
-def _tables(run: _Run, norms: dict[str, Facts] | None) -> Facts:
+def _tables(run: _Run) -> Section:
     """The tables by the config, and those of the newest checkpoint that it does not know."""
     newest = next((os.path.join(run.path, one['name']) for one in reversed(
         run.listing['checkpoints']) if one['state'] == etpe_checkpoint_ls.COMMITTED), '')
     manifest = run.attempt(lambda: read_manifest(newest)) if newest else None
     stored = dict(manifest.tables) if manifest is not None else {}
-    rows, slots = [], dict[str, dict[str, float]]()
+    rows, slots = list[Facts](), dict[str, dict[str, float]]()
     for table in run.view.tables if run.view is not None else ():
         variable = _variable_of(table, stored)
         if variable:
@@ -217,17 +211,18 @@ def _tables(run: _Run, norms: dict[str, Facts] | None) -> Facts:
             'bytes': one.rows * one.width * BYTES_PER_ELEMENT * (1 + len(one.slots)),
             'optimizer': None, 'learning_rate': None})
     if not rows:
-        return _absent('Neither a config nor a checkpoint with tables is there.')
-    found = None if norms is None or not slots else run.attempt(
-        lambda: _norms(newest, slots, norms))
+        return 'Neither a config nor a checkpoint with tables is there.'
+    found = slots and run.attempt(lambda: _norms(newest, slots, run.norms)) or {}
     for row in rows:
-        row['norms'] = (found or {}).get(row['variable'])
+        row['norms'] = found.get(row['variable'])
     return {'rows': rows, 'checkpoint': os.path.basename(newest) if found else None}
 
 
-def _norms(prefix: str, slots: Mapping[str, Mapping[str, float]], known: dict[str, Facts]
+def _norms(prefix: str, slots: Mapping[str, Mapping[str, float]], known: dict[str, Facts] | None
            ) -> Facts:
     """Returns the norms of rows by variable; reads those of a checkpoint once."""
+    if known is None:
+        return {}
     from ..checkpoint import row_norms
     from ..checkpoint.bundle import Bundle
     key = f'{prefix} {digest(prefix)}'
@@ -263,13 +258,13 @@ def _first_values(run: _Run, table: str) -> dict[str, float]:
     return {slot.suffix: slot.initial_value for slot in optimizer.slots} if optimizer else {}
 
 
-def _ids(run: _Run) -> Facts:
+def _ids(run: _Run) -> Section:
     counts = {'rows_touched': _between(run, _OWN, '/rows_touched'),
               **{kind: _between(run, f'{_OWN}ids_{kind}/') for kind in _KINDS}}
     heaviest = _heaviest(run.profiles)
     if not (heaviest or any(counts.values())):
-        return _absent('Neither an event file nor a profile counts ids: summaries count distinct '
-                       'rows, and profile_data_directory all ids.')
+        return ('Neither an event file nor a profile counts ids: summaries count distinct '
+                'rows, and profile_data_directory all ids.')
     return {**counts, 'heaviest': heaviest}
 
 
@@ -294,12 +289,11 @@ def _heaviest(profiles: Sequence[TableProfile]) -> list[Facts]:
     return sorted(found, key=lambda one: -one['share'] / one['even'])[:_HEAVIEST]
 
 
-def _load(run: _Run) -> Facts:
+def _load(run: _Run) -> Section:
     """Bytes of looked-up rows on the fullest host over the mean, by strategy and hosts."""
     if run.view is None or not run.profiles:
-        return _absent('No profile of looked-up ids is there: '
-                       'EmbeddingConfigSpec(profile_data_directory=...) makes a training write '
-                       'one, in 3 % of its steps.')
+        return ('No profile of looked-up ids is there: EmbeddingConfigSpec('
+                'profile_data_directory=...) makes a training write one, in 3 % of its steps.')
     by_hosts = {hosts: etpe_plan.measured(run.view, hosts, run.profile_directory, run.profiles)
                 for hosts in sorted({*HOSTS, min(max(run.view.hosts, 1), HOSTS[-1])})}
     now = by_hosts.get(run.view.hosts, by_hosts[1])
@@ -309,19 +303,19 @@ def _load(run: _Run) -> Facts:
         'tables': len(now['tables']), 'without_profile': now['without_profile']}
 
 
-def _checkpoints(run: _Run) -> Facts:
+def _checkpoints(run: _Run) -> Section:
     rows = run.listing['checkpoints']
     if not rows:
-        return _absent('No checkpoint is there.')
-    took = run.series(f'{_OWN}checkpoint_secs')
-    seconds = dict(zip(took.steps, map(json_number, took.values))) if took is not None else {}
-    return {'rows': [{**one, 'seconds': seconds.get(one['step'])} for one in rows]}
+        return 'No checkpoint is there.'
+    took = run.values(f'{_OWN}checkpoint_secs')
+    return {'rows': [{**one, 'seconds': json_number(took[one['step']])
+                      if one['step'] in took else None} for one in rows]}
 
 
-def _topology(run: _Run) -> Facts:
+def _topology(run: _Run) -> Section:
     view = run.view
     if view is None or any(Topology(num_hosts=view.hosts, cores_per_host=1).problems()):
-        return _absent('No config says how many hosts there were.')
+        return 'No config says how many hosts there were.'
     rows, raw = (etpe_plan.per_host(view.tables, view.hosts, weigh) for weigh in (
         lambda table: 1, lambda table: table.bytes_per_row))
     return {'hosts': view.hosts, 'cores': view.cores, 'strategy': view.strategy,
@@ -329,10 +323,10 @@ def _topology(run: _Run) -> Facts:
             'bytes_of_host': raw}
 
 
-def _configuration(run: _Run) -> Facts:
+def _configuration(run: _Run) -> Section:
     view = run.view
     if view is None:
-        return _absent('Neither a checkpoint nor a graph in the directory has an embedding config.')
+        return 'Neither a checkpoint nor a graph in the directory has an embedding config.'
     settings = {
         'mode': view.mode, 'hosts': view.hosts, 'cores': view.cores, 'strategy': view.strategy,
         'batch_size_per_core': view.batch_size_per_core, **view.settings}
@@ -352,10 +346,10 @@ def _doubts(run: _Run, tables: Facts) -> list[str]:
                       if not math.isfinite(value)), None)
         if wrong is not None:
             said.append(f'"{tag}" was not finite at step {wrong:,}.')
-    skipped = run.series(f'{_OWN}steps_skipped')
-    if skipped is not None and math.isfinite(skipped.values[-1]):
-        said.append(f'{counted(int(skipped.values[-1]), "step")} changed no table, since gradients '
-                    'were not finite.')
+    skipped = list(run.values(f'{_OWN}steps_skipped').values())
+    if skipped and math.isfinite(skipped[-1]):
+        said.append(f'{counted(int(skipped[-1]), "step")} changed no table, since gradients were '
+                    'not finite.')
     for row in tables.get('rows', ()):
         if row['norms'] and row['norms']['not_finite']:
             said.append(f'Table "{row["name"]}" has '
