@@ -27,11 +27,10 @@ function options(chart, element, width) {
   });
   if (isStack) series.reverse();
   const high = Math.max(...chart.y.flat(), 0);
-  const range = (_, low, most) => {  // Dots need room at their sides, and a bar to its right.
-    const room = low === most ? (isTime ? 60 : 1) :
-      isTime || chart.names.length ? (most - low) * .05 : 0;
-    return [low - room, most + (isBars && chart.x[1] - chart.x[0] || room)];
-  };
+  const low = chart.x[0], most = chart.x.at(-1);
+  const room = low === most ? (isTime ? 60 : 1) :  // Dots need it at their sides.
+    isTime || chart.names.length ? (most - low) * .05 : 0;
+  const range = [low - room, most + (isBars && chart.x[1] - chart.x[0] || room)];
   const steps = isTime ? {size: 50} : {size: 34, values: (_, values) => values.map(name),
     ...(chart.names.length && {splits: chart.x})};
   return {width, height: element.closest('.small') ? 150 : 230,
