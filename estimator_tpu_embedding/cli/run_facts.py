@@ -93,7 +93,7 @@ def facts_of(path: str, norms: dict[str, Facts] | None) -> Facts:
     facts = {name: {'absent': one} if isinstance(one, str) else one
              for name, one in sections.items()}
     return {'sentence': _sentence(run, facts['throughput']), 'directory': path, **facts,
-            'warnings': [*run.warnings, *_doubts(run, facts['tables'])]}
+            'warnings': list(dict.fromkeys([*run.warnings, *_doubts(run, facts['tables'])]))}
 
 
 def _points(series: Series) -> Facts:
@@ -107,7 +107,7 @@ def _sentence(run: _Run, throughput: Facts) -> str:
     steps = [one.steps[-1] for one in run.events.series.values()]
     steps += [one['step'] for one in run.listing['checkpoints'] if one['step'] is not None]
     if steps:
-        parts.append(f'{max(steps):,} steps')
+        parts.append(counted(max(steps), 'step'))
     if view is not None:
         if view.batch_size_per_core:
             parts.append(f'of {view.batch_size_per_core * view.cores:,} samples')

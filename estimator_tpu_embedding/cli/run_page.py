@@ -67,13 +67,13 @@ class _View:
     def chart(self, title: str, lines: Lines, unit: str = '', x: str = 'step', kind: str = 'line',
               names: Sequence[str] = ()) -> dict[str, Any]:
         """Adds a chart of lines by label, `(x, y)` each; returns it for its table of numbers."""
-        labels = list(lines)
+        labels = list(map(printable, lines))
         columns = [dict(zip(xs, map(_finite, ys)))
-                   for xs, ys in (lines[label] for label in labels[:MAX_LINES])]
+                   for xs, ys in list(lines.values())[:MAX_LINES]]
         at = sorted(set().union(*columns))
         self.charts.append({
-            'id': f'chart{len(self.charts)}', 'title': title, 'unit': unit, 'x_label': x,
-            'kind': kind, 'names': list(names), 'x': at, 'labels': labels[:MAX_LINES],
+            'id': f'chart{len(self.charts)}', 'title': printable(title), 'unit': unit,
+            'x_label': x, 'kind': kind, 'names': list(names), 'x': at, 'labels': labels[:MAX_LINES],
             'others': labels[MAX_LINES:],
             'y': [[column.get(one) for one in at] for column in columns]})
         return self.charts[-1]
@@ -122,11 +122,12 @@ class _View:
             strategy: (at, found[strategy]) for strategy in ('div', 'mod')}, '×', 'hosts',
             names=list(map(str, found['hosts'])))
 
-    def saves(self, name: str, rows: Sequence[Facts]) -> dict[str, Any]:
+    def saves(self, name: str, rows: Sequence[Facts]) -> list[dict[str, Any]]:
+        """Returns a chart of the checkpoints whose time is known, if there are any."""
         known = [row for row in rows if row['created'] and 0 < row['created'] < 2**33]
-        return self.chart(f'Sizes of checkpoints{self._of(name)}', {'MiB': (
+        return [self.chart(f'Sizes of checkpoints{self._of(name)}', {'MiB': (
             [row['created'] for row in known], [row['bytes'] / 2**20 for row in known])},
-            'MiB', 'time (UTC)', 'dots')
+            'MiB', 'time (UTC)', 'dots')] if known else []
 
     def settings(self) -> list[tuple[str, bool, list[tuple[str, list[Any]]]]]:
         """Returns the settings that differ and the others: with the values in all runs."""

@@ -167,6 +167,24 @@ def test_what_is_wrong_is_a_warning(etpe, tmp_path, damage, said):
     assert said in etpe('report', run, '-o', tmp_path / 'report.html', status=1)
 
 
+def test_a_checkpoint_without_a_time_has_no_place_in_a_chart_and_its_damage_is_said_once(
+        etpe, tmp_path):
+    run = run_of(tmp_path / 'm')
+    (run / 'model.ckpt-7.tables.json').write_text('{')
+    page = page_of(etpe, tmp_path, run, status=1)
+    assert all(one['x'] for one in page.charts)
+    warnings = etpe.json('report', run, status=1)['runs'][0]['warnings']
+    assert len([one for one in warnings if 'its manifest' in one]) == 1
+
+
+def test_names_in_charts_have_no_control_characters(etpe, tmp_path):
+    run = run_of(tmp_path / 'm')
+    write(run / os.fsdecode(b'ev\xff\x1b'), event(1, **{'a\u202eb': 1.}))
+    page = page_of(etpe, tmp_path, run)
+    assert [(one['title'], one['labels']) for one in page.charts if 'b' in one['title']][:1] == [
+        (r'a\u202eb', [r'ev\udcff\x1b'])]
+
+
 @pytest.mark.parametrize('number', [float('nan'), float('inf'), -float('inf'), 3e38, -1.])
 def test_any_numbers_in_event_files_make_a_page(etpe, tmp_path, number):
     run = run_of(tmp_path / 'm')

@@ -56,7 +56,7 @@ function columns(chart) {
 const drawn = new Map();
 function draw(isDark = dark.matches, width = undefined) {
   document.documentElement.classList.toggle('dark', isDark);
-  for (const chart of charts.filter(chart => chart.x.length)) {
+  for (const chart of charts) {
     const element = document.getElementById(chart.id);
     drawn.get(chart.id)?.destroy();
     drawn.set(chart.id, new uPlot(
