@@ -44,7 +44,8 @@ class _Run:
     """What is read of a model_dir before sections are made of it."""
 
     def __init__(self, path: str, norms: dict[str, Facts] | None):
-        self.path, self.norms = path, norms
+        self.path = path
+        self.norms = None if norms is None else norms.setdefault(path, {})
         self.listing = report_of([path], lambda: etpe_checkpoint_ls.listing(path)).data
         self.warnings = [one['message'] for one in self.listing['findings']]
         self.events = event_files.read(path)
@@ -212,26 +213,27 @@ def _tables(run: _Run) -> Section:
             'optimizer': None, 'learning_rate': None})
     if not rows:
         return 'Neither a config nor a checkpoint with tables is there.'
-    found = slots and run.attempt(lambda: _norms(newest, slots, run.norms)) or {}
+    found = slots and run.attempt(lambda: _norms(run, newest, slots)) or {}
     for row in rows:
         row['norms'] = found.get(row['variable'])
     return {'rows': rows, 'checkpoint': os.path.basename(newest) if found else None}
 
 
-def _norms(prefix: str, slots: Mapping[str, Mapping[str, float]], known: dict[str, Facts] | None
-           ) -> Facts:
+def _norms(run: _Run, prefix: str, slots: Mapping[str, Mapping[str, float]]) -> Facts:
     """Returns the norms of rows by variable; reads those of a checkpoint once."""
-    if known is None:
+    if run.norms is None:
         return {}
     from ..checkpoint import row_norms
     from ..checkpoint.bundle import Bundle
     key = f'{prefix} {digest(prefix)}'
-    if key not in known:
+    if key not in run.norms:
         bundle = Bundle.open(prefix)
-        known[key] = {name: row_norms.norms_of(bundle, name, of_table)
-                      for name, of_table in slots.items()
-                      if name in bundle.tensors and bundle.tensors[name].is_table}
-    return known[key]
+        found = {name: row_norms.norms_of(bundle, name, of_table)
+                 for name, of_table in slots.items()
+                 if name in bundle.tensors and bundle.tensors[name].is_table}
+        run.norms.clear()  # A job that is watched may save thousands.
+        run.norms[key] = found
+    return run.norms[key]
 
 
 def _variable_of(table: TableView, stored: Mapping[str, StoredTable]) -> str | None:
