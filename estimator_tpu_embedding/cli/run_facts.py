@@ -196,11 +196,12 @@ def _tables(run: _Run) -> Section:
     manifest = run.attempt(lambda: read_manifest(newest)) if newest else None
     stored = dict(manifest.tables) if manifest is not None else {}
     rows, slots = list[Facts](), dict[str, dict[str, float]]()
-    for table in run.view.tables if run.view is not None else ():
+    for table, descriptor in zip(
+            run.view.tables, run.source.config.table_descriptor) if run.view and run.source else ():
         variable = _variable_of(table, stored)
         if variable:
             del stored[variable]
-            slots[variable] = _first_values(run, table.name)
+            slots[variable] = _first_values(run, descriptor.optimization_parameters)
         rows.append({
             'name': table.name, 'variable': variable, 'rows': table.rows,
             'width': table.dimension, 'bytes': table.raw_bytes,
@@ -250,13 +251,11 @@ def _variable_of(table: TableView, stored: Mapping[str, StoredTable]) -> str | N
     return exact[0] if len(exact) == 1 else alike[0] if len(alike) == 1 else None
 
 
-def _first_values(run: _Run, table: str) -> dict[str, float]:
+def _first_values(run: _Run, parameters: Any) -> dict[str, float]:
     """Returns the values with which the slots of a table begin, by suffix; none if unknown."""
-    assert run.source is not None
-    descriptor = next(one for one in run.source.config.table_descriptor if one.name == table)
-    if descriptor.optimization_parameters.WhichOneof('parameters') not in OPTIMIZERS:
+    if parameters.WhichOneof('parameters') not in OPTIMIZERS:
         return {}
-    optimizer = run.attempt(lambda: codec.decode_optimizer(descriptor.optimization_parameters))
+    optimizer = run.attempt(lambda: codec.decode_optimizer(parameters))
     return {slot.suffix: slot.initial_value for slot in optimizer.slots} if optimizer else {}
 
 
