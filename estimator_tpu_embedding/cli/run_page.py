@@ -11,7 +11,7 @@ import importlib.util
 import math
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ..errors import Problem, SetupError, bytes_text, counted
@@ -27,7 +27,6 @@ _KINDS = {'rows_touched': 'Distinct rows of a step', 'missing': 'Missing ids so 
           'truncated': 'Truncated ids so far', 'out_of_range': 'Ids out of range so far'}
 
 Facts = Mapping[str, Any]
-Lines = Mapping[str, tuple[Sequence[float], Sequence[Any]]]
 
 
 def html_of(runs: Sequence[Facts], watched: float | None = None) -> str:
@@ -64,17 +63,17 @@ class _View:
     def has(self, section: str) -> bool:
         return any('absent' not in run[section] for _, run in self.runs)
 
-    def chart(self, title: str, lines: Lines, unit: str = '', x: str = 'step', kind: str = 'line',
+    def chart(self, title: str, lines: Facts, unit: str = '', x: str = 'step', kind: str = 'line',
               names: Sequence[str] = ()) -> dict[str, Any]:
-        """Adds a chart of lines by label, `(x, y)` each; returns it for its table of numbers."""
+        """Adds a chart of series by label; returns it for its table of numbers."""
         labels = list(map(printable, lines))
-        columns = [dict(zip(xs, map(_finite, ys)))
-                   for xs, ys in list(lines.values())[:MAX_LINES]]
+        columns = [dict(zip(one['steps'], map(_finite, one['values'])))
+                   for one in list(lines.values())[:MAX_LINES]]
         at = sorted(set().union(*columns))
         self.charts.append({
             'id': f'chart{len(self.charts)}', 'title': printable(title), 'unit': unit,
-            'x_label': x, 'kind': kind, 'names': list(names), 'x': at, 'labels': labels[:MAX_LINES],
-            'others': labels[MAX_LINES:],
+            'x_label': x, 'kind': kind, 'names': list(names), 'x': at,
+            'labels': labels[:MAX_LINES], 'others': labels[MAX_LINES:],
             'y': [[column.get(one) for one in at] for column in columns]})
         return self.charts[-1]
 
@@ -85,49 +84,48 @@ class _View:
             for kind, series in [('train', run['metrics'].get('train', {})), *run['metrics'].get(
                     'evaluations', {}).items()]:
                 for tag, one in series.items():
-                    found.setdefault(tag, {})[kind + self._of(name)] = _line(one)
+                    found.setdefault(tag, {})[kind + self._of(name)] = one
         tags = sorted(found, key=lambda tag: (tag != 'loss', -len(found[tag]), tag))
         return ([self.chart(tag, found[tag]) for tag in tags[:MAX_CHARTS]], tags[MAX_CHARTS:])
 
     def throughput(self) -> list[dict[str, Any]]:
-        return [self.chart(title, {name: _line(run['throughput'][key]) for name, run in self.runs
+        return [self.chart(title, {name: run['throughput'][key] for name, run in self.runs
                                    if key in run['throughput']}, '/s')
                 for key, title in (('examples_per_second', 'Examples per second'),
                                    ('steps_per_second', 'Steps per second'))]
 
     def time(self, name: str, found: Facts) -> dict[str, Any]:
-        rows = list(zip(*found['milliseconds'].values()))
+        sums = [sum(row) or 1 for row in zip(*found['milliseconds'].values())]
         return self.chart(f'Time of a step{self._of(name)}', {
-            label: (found['steps'], [100 * row[at] / (sum(row) or 1) for row in rows])
-            for at, label in enumerate(_PHASES.values())}, '%', kind='stack')
+            label: _series(found['steps'], [
+                100 * one / total for one, total in zip(found['milliseconds'][phase], sums)])
+            for phase, label in _PHASES.items()}, '%', kind='stack')
 
     def ids(self, name: str, found: Facts) -> list[dict[str, Any]]:
         """Returns a chart for each kind of counts, of which the largest come first."""
         return [self.chart(f'{title}{self._of(name)}', dict(sorted(
-            ((label, _line(one)) for label, one in found[kind].items()),
-            key=lambda line: -(_finite(line[1][1][-1]) or 0))), 'count')
+            found[kind].items(), key=lambda line: -(_finite(line[1]['values'][-1]) or 0))), 'count')
             for kind, title in _KINDS.items() if found[kind]]
 
     def histograms(self, name: str, tables: Sequence[Facts]) -> list[dict[str, Any]]:
         """Returns charts of the norms of the largest tables."""
-        told = sorted((one for one in tables if one['norms'] and one['norms']['counts']),
-                      key=lambda one: -(one['bytes'] or 0))[:_PICTURES]
-        return [self.chart(f'{one["name"]}{self._of(name)}', {'rows': (
-            one['norms']['bounds'], one['norms']['counts'])}, 'rows', 'norm', 'bars')
-            for one in told]
+        told = [(one['name'], one['norms']) for one in sorted(tables, key=lambda one: -one['bytes'])
+                if one['norms'] and one['norms']['counts']]
+        return [self.chart(f'{table}{self._of(name)}', {
+            'rows': _series(norms['bounds'], norms['counts'])}, 'rows', 'norm', 'bars')
+            for table, norms in told[:_PICTURES]]
 
     def load(self, name: str, found: Facts) -> dict[str, Any]:
-        at = range(len(found['hosts']))
         return self.chart(f'Fullest host over the mean{self._of(name)}', {
-            strategy: (at, found[strategy]) for strategy in ('div', 'mod')}, '×', 'hosts',
-            names=list(map(str, found['hosts'])))
+            strategy: _series(range(len(found['hosts'])), found[strategy])
+            for strategy in ('div', 'mod')}, '×', 'hosts', names=list(map(str, found['hosts'])))
 
     def saves(self, name: str, rows: Sequence[Facts]) -> list[dict[str, Any]]:
         """Returns a chart of the checkpoints whose time is known, if there are any."""
-        known = [row for row in rows if row['created'] and 0 < row['created'] < 2**33]
-        return [self.chart(f'Sizes of checkpoints{self._of(name)}', {'MiB': (
-            [row['created'] for row in known], [row['bytes'] / 2**20 for row in known])},
-            'MiB', 'time (UTC)', 'dots')] if known else []
+        sizes = {row['created']: row['bytes'] / 2**20 for row in rows
+                 if row['created'] and 0 < row['created'] < 2**33}
+        return [self.chart(f'Sizes of checkpoints{self._of(name)}', {
+            'MiB': _series(sizes, sizes.values())}, 'MiB', 'time (UTC)', 'dots')] if sizes else []
 
     def settings(self) -> list[tuple[str, bool, list[tuple[str, list[Any]]]]]:
         """Returns the settings that differ and the others: with the values in all runs."""
@@ -154,8 +152,8 @@ def _names(directories: Sequence[str]) -> list[str]:
             for number, (name, directory) in enumerate(zip(short, directories), 1)]
 
 
-def _line(series: Facts) -> tuple[Sequence[float], Sequence[Any]]:
-    return series['steps'], series['values']
+def _series(xs: Iterable[float], ys: Iterable[float]) -> Facts:
+    return {'steps': xs, 'values': ys}
 
 
 def _finite(value: Any) -> float | None:
