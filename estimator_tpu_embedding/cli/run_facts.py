@@ -341,19 +341,14 @@ def _configuration(run: _Run) -> Section:
 
 def _doubts(run: _Run, tables: Facts) -> list[str]:
     """Returns what the numbers say that a person should look at."""
-    said = []
-    for tag, series in run.events.series.items():
-        wrong = next((step for step, value in zip(series.steps, series.values)
-                      if not math.isfinite(value)), None)
-        if wrong is not None:
-            said.append(f'"{tag}" was not finite at step {wrong:,}.')
+    said = [f'"{tag}" was not finite at step {step:,}.' for tag in run.events.series
+            for step in [at for at, value in run.values(tag).items()
+                         if not math.isfinite(value)][:1]]
     skipped = list(run.values(f'{_OWN}steps_skipped').values())
     if skipped and math.isfinite(skipped[-1]):
         said.append(f'{counted(int(skipped[-1]), "step")} changed no table, since gradients were '
                     'not finite.')
-    for row in tables.get('rows', ()):
-        if row['norms'] and row['norms']['not_finite']:
-            said.append(f'Table "{row["name"]}" has '
-                        f'{counted(row["norms"]["not_finite"], "row")} with numbers that are not '
-                        'finite.')
-    return said
+    return said + [
+        f'Table "{row["name"]}" has {counted(row["norms"]["not_finite"], "row")} with numbers that '
+        'are not finite.'
+        for row in tables.get('rows', ()) if row['norms'] and row['norms']['not_finite']]
