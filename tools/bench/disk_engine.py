@@ -2,10 +2,11 @@
 
     python disk_engine.py KIND ROWS BATCHES FOLDER
 
-serves one as `ours.py` does, and answers three lines more: `save 1` by milliseconds, `digest 1` by
-a sum over some rows and slots, `start 1` by the milliseconds until all had values. KIND is
-`without` `table_memory`, `given`, with it and room for all in memory, or `mapped`, on the disk. If
-FOLDER has a checkpoint, its values are the first ones.
+serves one as `ours.py` does, and answers four lines more: `save 1` by milliseconds, `digest 1` by
+a sum over some rows and slots, `start 1` by the milliseconds until all had values, `rss 1` by the
+highest resident memory of the process in GiB. KIND is `without` `table_memory`, `given`, with it
+and room for all in memory, or `mapped`, on the disk. If FOLDER has a checkpoint, its values are
+the first ones.
 """
 
 import functools
@@ -17,6 +18,7 @@ import numpy as np
 import ours
 import sessions
 import tensorflow.compat.v1 as tf
+from memory import highest_rss
 from workloads import equal, serve
 
 from estimator_tpu_embedding.checkpoint import restore
@@ -65,6 +67,8 @@ class DiskEngine(sessions.Engine):
             return self._started
         if kind == 'digest':
             return self._session.run(self._sum)
+        if kind == 'rss':
+            return highest_rss() / 2**30
         if kind != 'save':
             return super().window(kind, steps)
         began = time.perf_counter()

@@ -183,6 +183,8 @@ def limited(parsed, folder, figures):
         add(figures, 'save, limited', 's', (one / 1e3 for one in seconds))
         for key, moved in ('read', read), ('written', written):
             add(figures, f'save, {key}', 'times tables', (one / bytes_of(number) for one in moved))
+        for key, engine in ('memory', memory), ('limited', own):
+            add(figures, f'highest RSS, {key}', 'GiB', [engine.window('rss', 1)])
         with noted(figures):
             rate = rate_of_disk(folder, 'rw', '1M', read, written)
             add(figures, 'disk, in order', 'MB/s', [rate / 1e6])
@@ -225,6 +227,7 @@ def whole_machine(parsed, folder, figures):
             first.window('ahead', parsed.steps) for _ in range(parsed.windows)])
         add(figures, 'whole, save', 's', [first.window('save', 1) / 1e3])
         saved = first.window('digest', 1)
+        add(figures, 'whole, highest RSS', 'GiB', [first.window('rss', 1)])
     with start(folder, 'mapped', rows, BATCHES) as second:
         add(figures, 'whole, restore', 's', [second.window('start', 1) / 1e3])
         add(figures, 'whole, difference of rows', 'in sum', [
