@@ -97,7 +97,6 @@ class Towers(Generic[T]):
         self.silenced: set[tf.Operation] = set()
         self.is_copied = False
         self._copies: TowerCopies | None = None
-        self._of_others: list[T] = []  # The results of cores that are copied.
         self._failure: BaseException | None = None
         self._deposits: list[dict[int, Any]] = []
         self._made: dict[tuple[int, tuple[int, ...]], Any] = {}
@@ -228,12 +227,11 @@ class Towers(Generic[T]):
                 scope, counts = tower.scope
                 _tf.put_variable_scope_state((copy.copy(scope), counts))
                 tf.get_variable_scope().set_use_resource(True)
-                if core and self.is_copied:
-                    tower.result = self._of_others[core - 1]
-                else:
+                if not (core and self.is_copied):
                     tower.result = function(core)
                     if (copies := self._copies_from_here(True)) is not None:
-                        self._of_others = copies.of(tower.result)
+                        for other, result in zip(self._towers[1:], copies.of(tower.result)):
+                            other.result = result
                 tower.scope = _tf.variable_scope_state()
             tower.view = view_of(self._graph)
         except Abandoned:
