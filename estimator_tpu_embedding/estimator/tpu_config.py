@@ -238,8 +238,9 @@ class RunConfig(_PlainRunConfig):
         """Stores the arguments; `kwargs` go to `tf.estimator.RunConfig`.
 
         Sessions leave a graph of more than 20,000 nodes as it is: Grappler's time and memory grow
-        faster than the graph. Set any option of `rewrite_options` in `session_config`, such as
-        `dependency_optimization=ON`, to have it there, too.
+        faster than the graph. Of a smaller graph they leave out its optimizers of layouts, memory
+        and functions. Set any option of `rewrite_options` in `session_config`, such as
+        `dependency_optimization=ON`, to have all of it.
 
         Args:
           tpu_config: `TPUConfig()` if `None`.

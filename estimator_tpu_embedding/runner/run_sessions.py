@@ -41,8 +41,6 @@ SAME_FAILURES = 3
 MOST_NODES_REWRITTEN = 20_000
 """Of a graph that Grappler rewrites. It copies the whole graph for each set of fetches, and again
 for each optimizer, so a start with many columns, cores and hosts spent most of its time there."""
-MOST_NODES_REWRITTEN_WHOLLY = 4_000
-"""Of a graph for which all of Grappler's optimizers run."""
 _WITHOUT_EFFECT = {
     # The layouts are for GPUs, and the memory that it plans is theirs. The runtime inlines calls
     # of functions itself; this optimizer copies the whole library of functions for each graph.
@@ -111,7 +109,7 @@ class SessionCreator(tf.train.SessionCreator):
     def _opened(self, prefix: str | None) -> tf.Session:
         """Opens a session over the tasks as they are now: lost ones may have other addresses."""
         cluster = self._cluster
-        config = rewriting_less_if_large(self._job.session_config, tf.get_default_graph())
+        config = rewriting_less(self._job.session_config, tf.get_default_graph())
         if cluster is None:
             return tf.train.ChiefSessionCreator(
                 self._scaffold, config=config,
@@ -132,8 +130,8 @@ class SessionCreator(tf.train.SessionCreator):
                 worker_at(device, cluster.addresses()) or 'cluster', shown(text, 300))) from None
 
 
-def rewriting_less_if_large(config: tf.ConfigProto, graph: tf.Graph) -> tf.ConfigProto:
-    """Returns the config of a session in which Grappler does less to a large graph, or nothing.
+def rewriting_less(config: tf.ConfigProto, graph: tf.Graph) -> tf.ConfigProto:
+    """Returns the config of a session in which Grappler does less to its graph, or nothing.
 
     The runtime still removes what a step does not need. A config with further
     `rewrite_options` than every Estimator sets stays as it is. So does any, if the process has
@@ -143,17 +141,18 @@ def rewriting_less_if_large(config: tf.ConfigProto, graph: tf.Graph) -> tf.Confi
     for name in ('meta_optimizer_iterations', 'arithmetic_optimization'):
         own.ClearField(name)
     of_process = any(tf.config.optimizer.get_experimental_options().values())  # Mixed precision.
-    if graph.version <= MOST_NODES_REWRITTEN_WHOLLY or own.ListFields() or of_process:
+    if own.ListFields() or of_process:
         return config
     less = copy.deepcopy(config)
     options = less.graph_options.rewrite_options
     if graph.version <= MOST_NODES_REWRITTEN:
         json_format.ParseDict(_WITHOUT_EFFECT, options)
-        return less
-    tf.logging.info('Grappler is off, since the graph has %d nodes, more than %d. To have it, set '
-                    'an option of graph_options.rewrite_options in session_config.',
-                    graph.version, MOST_NODES_REWRITTEN)
-    options.disable_meta_optimizer = True
+    else:
+        tf.logging.info(
+            'Grappler is off, since the graph has %d nodes, more than %d. To have it, set an '
+            'option of graph_options.rewrite_options in session_config.',
+            graph.version, MOST_NODES_REWRITTEN)
+        options.disable_meta_optimizer = True
     return less
 
 

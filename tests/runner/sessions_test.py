@@ -29,15 +29,16 @@ def test_a_job_trains_the_same_tables_whatever_grappler_does_and_says_that_it_is
             options = session._config.graph_options.rewrite_options
             configs.append((options.disable_meta_optimizer, options.function_optimization))
 
-    for name, wholly, limit in (('all', 4_000, 20_000), ('less', 100, 20_000), ('no', 10, 100)):
-        monkeypatch.setattr(run_sessions, 'MOST_NODES_REWRITTEN_WHOLLY', wholly)
+    own = tf.ConfigProto()
+    own.graph_options.rewrite_options.constant_folding = 1  # So it stays as it is.
+    for name, limit, config in (('all', 100, own), ('less', 20_000, None), ('no', 100, None)):
         monkeypatch.setattr(run_sessions, 'MOST_NODES_REWRITTEN', limit)
         caplog.clear()
         with caplog.at_level(logging.INFO, 'tensorflow'):
             jobs.estimator(jobs.linear_model_fn(columns), columns,
-                           jobs.run_config(tmp_path / name, cores=2)).train(
+                           jobs.run_config(tmp_path / name, cores=2, session_config=config)).train(
                 jobs.input_fn_of([batch, batch]), steps=2, hooks=[Config()])
-        assert ('Grappler is off' in caplog.text) is (limit == 100)
+        assert ('Grappler is off' in caplog.text) is (name == 'no')
         tables.append(jobs.stored(tmp_path / name, 'dense_features/f_embedding/embedding_weights'))
     assert configs == [(False, 0), (False, 2), (True, 0)]
     np.testing.assert_array_equal(tables[0], tables[1])
