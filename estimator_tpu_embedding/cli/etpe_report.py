@@ -42,12 +42,11 @@ def _report(parsed: argparse.Namespace) -> Report:
     if parsed.output is None and (parsed.report_format != 'json' or parsed.watch is not None):
         parsed.refuse('-o FILE says where the page goes; it is needed unless --format is json, '
                       'and with --watch')
-    norms = None if parsed.no_rows else dict[str, run_facts.Facts]()
-    runs = _written(parsed, norms)
+    runs = _written(parsed)
     with contextlib.suppress(KeyboardInterrupt):
         while parsed.watch is not None:
             time.sleep(parsed.watch)
-            runs = _written(parsed, norms)
+            runs = _written(parsed)
     lines = [Line(one['sentence']) for one in runs]
     lines += [Line(warning, 'warn') for one in runs for warning in one['warnings']]
     if parsed.output is not None:
@@ -55,10 +54,9 @@ def _report(parsed: argparse.Namespace) -> Report:
     return Report(lines, {'runs': runs}, int(any(one['warnings'] for one in runs)))
 
 
-def _written(parsed: argparse.Namespace, norms: dict[str, run_facts.Facts] | None
-             ) -> list[run_facts.Facts]:
+def _written(parsed: argparse.Namespace) -> list[run_facts.Facts]:
     """Reads all runs, and writes the page; returns the facts."""
-    runs = [run_facts.facts_of(path, norms) for path in parsed.dirs]
+    runs = [run_facts.facts_of(path, not parsed.no_rows) for path in parsed.dirs]
     if parsed.output is not None:
         from .run_page import html_of
         content = html_of(runs, watched=parsed.watch).encode()
