@@ -10,6 +10,7 @@ from __future__ import annotations
 import array
 import bisect
 import collections
+import glob
 import os
 import struct
 from collections.abc import Iterator
@@ -25,8 +26,7 @@ from ..proto.files import Malformed
 from .sstable import masked
 
 MAX_POINTS, MAX_TAGS = 512, 20_000
-_MAX_RECORD = 2**25
-"""Larger records are graphs, which no number is in; they are passed over."""
+_MAX_RECORD = 2**25  # Larger ones are graphs, which no number is in; they are passed over.
 _MAX_TAG = 500
 _LENGTH, _CHECKSUM = struct.Struct('<Q'), struct.Struct('<I')
 _TENSORS = {1: struct.Struct('<f'), 2: struct.Struct('<d')}
@@ -43,7 +43,6 @@ class Series:
     """
 
     def __init__(self) -> None:
-        """Begins without points."""
         self.steps, self.values = array.array('q'), array.array('d')
         self.count, self.stride = 0, 1
 
@@ -75,10 +74,9 @@ class Events(NamedTuple):
 
 
 def directories(model_dir: str) -> list[str]:
-    """Returns the directories directly below a model_dir that have event files, by name."""
-    with os.scandir(model_dir) as entries:
-        below = sorted(one.path for one in entries if one.is_dir(follow_symlinks=False))
-    return [path for path in below if _names(path)]
+    """Returns the names of the directories directly below a model_dir that have event files."""
+    found = {os.path.dirname(one) for one in glob.glob('*/*.tfevents.*', root_dir=model_dir)}
+    return sorted(one for one in found if not os.path.islink(os.path.join(model_dir, one)))
 
 
 def read(directory: str) -> Events:
@@ -87,7 +85,7 @@ def read(directory: str) -> Events:
     No content of a file raises an error.
     """
     series, problems = collections.defaultdict[str, Series](Series), list[str]()
-    for name in _names(directory):
+    for name in sorted(glob.glob('*.tfevents.*', root_dir=directory)):
         said = f'event file {shown(name, 200)}:'
         left_out: collections.Counter[str] = collections.Counter()
         try:
@@ -99,13 +97,6 @@ def read(directory: str) -> Events:
         problems += [f'{said} left out {what} ({counted(count, "time")})'
                      for what, count in left_out.items()]
     return Events(series, problems)
-
-
-def _names(directory: str) -> list[str]:
-    try:
-        return sorted(name for name in os.listdir(directory) if '.tfevents.' in name)
-    except OSError:  # Deleted since it was listed, or not ours to read.
-        return []
 
 
 def _add(content: bytes, series: dict[str, Series], left_out: collections.Counter[str]) -> None:

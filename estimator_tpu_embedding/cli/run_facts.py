@@ -14,13 +14,16 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ..checkpoint import event_files, profile_files
+from ..checkpoint.bundle import Bundle
 from ..checkpoint.event_files import Events, Series
 from ..checkpoint.manifest import digest, read_manifest
+from ..checkpoint.row_norms import norms_of
 from ..core.optimizers import OPTIMIZERS, SlotSpec
 from ..core.partition import STRATEGIES
 from ..core.specs import Topology
 from ..core.table_profile import TableProfile
 from ..errors import EteError, bytes_text, counted
+from ..migration.from_tf1 import table_names
 from ..proto import codec
 from . import etpe_checkpoint_ls, etpe_plan
 from . import input_argument as inputs
@@ -28,17 +31,14 @@ from .checkpoint_argument import report_of
 from .config_view import TableView, view_of
 from .report import json_number
 
-PHASES = 'input', 'lookup', 'dense', 'update', 'other'
-_HOSTS = 1, 2, 4, 8, 16, 32, 64
-"""The numbers of hosts for which loads are shown."""
-_KINDS = 'missing', 'truncated', 'out_of_range'
+_PHASES = 'input', 'lookup', 'dense', 'update', 'other'
+_HOSTS = 1, 2, 4, 8, 16, 32, 64  # For which loads are shown.
 _OWN = 'tpu_embedding/'
 _RATE, _EXAMPLES = 'global_step/sec', 'examples/sec'
 _HEAVIEST = 10
 
 Facts = dict[str, Any]
-Section = Facts | str
-"""What there is for a section, or why there is nothing."""
+Section = Facts | str  # What there is, or why there is nothing.
 
 
 class _Run:
@@ -49,8 +49,8 @@ class _Run:
         self.listing = report_of([path], lambda: etpe_checkpoint_ls.listing(path)).data
         self.warnings = [one['message'] for one in self.listing['findings']]
         self.events = event_files.read(path)
-        self.evaluations = {os.path.basename(one): event_files.read(one)
-                            for one in event_files.directories(path)}
+        self.evaluations = {name: event_files.read(os.path.join(path, name))
+                            for name in event_files.directories(path)}
         for events in (self.events, *self.evaluations.values()):
             self.warnings += events.problems
         source = min(self.attempt(lambda: inputs.load(path)) or (), default=None,
@@ -70,18 +70,19 @@ class _Run:
                 self.warnings += map(str, error.problems)
             return None
 
+    def series(self, tag: str) -> Series:
+        """Returns a scalar of the training, without points if there is none."""
+        return self.events.series.get(tag, Series())
+
     def values(self, tag: str) -> dict[int, float]:
         """Returns the values of a scalar of the training, by step."""
-        series = self.events.series.get(tag, Series())
-        return dict(zip(series.steps, series.values))
+        return dict(zip(self.series(tag).steps, self.series(tag).values))
 
 
 def facts_of(path: str, with_rows: bool) -> Facts:
-    """Returns the facts of a run.
+    """Returns the facts of the run in a model_dir; E645 if it is no directory that can be read.
 
-    Args:
-      path: a model_dir; E645 if it is no directory that can be read.
-      with_rows: whether the rows of the newest checkpoint are read, which may take long.
+    `with_rows` says whether the rows of its newest checkpoint are read, which may take long.
     """
     run = _Run(path)
     sections = {
@@ -108,26 +109,25 @@ def _named(events: Events, pattern: str) -> Facts:
 
 
 def _sentence(run: _Run, throughput: Facts) -> str:
-    view, parts = run.view, []
+    view = run.view
     steps = [one.steps[-1] for one in run.events.series.values()]
     steps += [one['step'] for one in run.listing['checkpoints'] if one['step'] is not None]
-    if steps:
-        parts.append(counted(max(steps), 'step'))
+    said = [counted(max(steps), 'step')] if steps else []
+    if view is not None and view.batch_size_per_core:
+        said.append(f'of {view.batch_size_per_core * view.cores:,} samples')
     if view is not None:
-        if view.batch_size_per_core:
-            parts.append(f'of {view.batch_size_per_core * view.cores:,} samples')
-        parts.append(
+        said.append(
             f'on {counted(view.hosts, "host")} with {counted(view.cores, "core")} in all, with '
             f'{counted(len(view.tables), f"{view.strategy}-partitioned table")} of '
             f'{bytes_text(view.raw_bytes)}')
         if optimizers := sorted({table.optimizer for table in view.tables if table.optimizer}):
-            parts[-1] += f', trained by {" and ".join(optimizers)}'
-    clauses = [' '.join(parts)] if parts else []
-    if loss := list(run.values('loss').values()):
+            said[-1] += f', trained by {" and ".join(optimizers)}'
+    clauses = [' '.join(said) or 'Nothing of a run was found here']
+    if loss := run.series('loss').values:
         clauses.append(f'last loss {loss[-1]:.4g}')
     if 'absent' not in throughput:
         clauses.append(f'{throughput["median_examples"]:,.0f} examples/s')
-    return ('; '.join(clauses) or 'Nothing of a run was found here') + '.'
+    return '; '.join(clauses) + '.'
 
 
 def _metrics(run: _Run) -> Section:
@@ -136,15 +136,14 @@ def _metrics(run: _Run) -> Section:
     evaluations = {name: _named(found, '(?!global_step$)(.*)')
                    for name, found in run.evaluations.items() if found.series}
     if not train and not evaluations:
-        return ('No event file with scalars is there: a job writes them by default, unless '
-                'save_summary_steps is 0.')
+        return 'No event file has scalars: a job writes them unless save_summary_steps is 0.'
     return {'train': train, 'evaluations': evaluations}
 
 
 def _time(run: _Run) -> Section:
     """The milliseconds of a step by phase, at the steps at which they were written."""
     rates, *phases = found = [run.values(tag) for tag in (
-        _RATE, *(f'{_OWN}secs_per_step/{name}' for name in PHASES[:-1]))]
+        _RATE, *(f'{_OWN}secs_per_step/{name}' for name in _PHASES[:-1]))]
     rows = {}
     for step in sorted(set.intersection(*map(set, found))):
         row = [1000 * values[step] for values in phases]
@@ -154,10 +153,9 @@ def _time(run: _Run) -> Section:
     columns = list(map(list, zip(*rows.values())))
     total = sum(map(sum, columns))
     if not total:
-        return ('No event file says how long the phases of steps took: a training writes it every '
-                'log_step_count_steps.')
-    shares = {name: sum(column) / total for name, column in zip(PHASES, columns)}
-    return {'steps': list(rows), 'milliseconds': dict(zip(PHASES, columns)), 'shares': shares,
+        return 'No event file times the phases: a training does it every log_step_count_steps.'
+    shares = {name: sum(column) / total for name, column in zip(_PHASES, columns)}
+    return {'steps': list(rows), 'milliseconds': dict(zip(_PHASES, columns)), 'shares': shares,
             'advice': _advice(shares, run.view.cores if run.view is not None else 1)}
 
 
@@ -167,15 +165,14 @@ def _advice(shares: Mapping[str, float], cores: int) -> list[str]:
     if shares['input'] > .25:
         said.append(f'Steps wait for their input {shares["input"]:.0%} of the time. Let input_fn '
                     'prefetch, read files and parse in parallel, or use more hosts for input.')
-    if shares['lookup'] + shares['update'] > .5:
-        said.append(f'Look-ups and updates of tables take {shares["lookup"]:.0%} and '
-                    f'{shares["update"]:.0%}. Check that the native kernels run (etpe docs '
-                    'kernels); fewer ids per sample or narrower tables cost less.')
+    if (tables := shares['lookup'] + shares['update']) > .5:
+        said.append(f'Look-ups and updates of tables take {tables:.0%}. Check that the native '
+                    'kernels run (etpe docs kernels); fewer ids per sample or narrower tables '
+                    'cost less.')
     if shares['other'] > .5:
         said.append(f'{shares["other"]:.0%} of the time is outside of the phases: hooks, '
-                    'checkpoints and the loop. ' + (
-                        f'Steps are small for {cores} cores: fewer would be faster, and so would '
-                        if cores > 1 else 'Faster would be ') + 'a larger batch.')
+                    'checkpoints and the loop. A larger batch would be faster'
+                    + (', and so would fewer cores.' if cores > 1 else '.'))
     if shares['dense'] > .6:
         said.append(f'The dense model takes {shares["dense"]:.0%}: tables and input are not what '
                     'limits this run.')
@@ -193,8 +190,6 @@ def _throughput(run: _Run) -> Section:
 
 def _tables(run: _Run, with_rows: bool) -> Section:
     """The tables by the config, and those of the newest checkpoint that it does not know."""
-    from ..checkpoint.bundle import Bundle
-    from ..migration.from_tf1 import table_names
     newest = next((os.path.join(run.path, one['name']) for one in reversed(
         run.listing['checkpoints']) if one['state'] == etpe_checkpoint_ls.COMMITTED), '')
     manifest = newest and run.attempt(lambda: read_manifest(newest))
@@ -224,9 +219,7 @@ def _tables(run: _Run, with_rows: bool) -> Section:
 
 @functools.lru_cache(32)  # While a job is watched, rows are read when a checkpoint is new.
 def _norms(prefix: str, digest: str, slots: tuple[tuple[str, tuple[SlotSpec, ...]], ...]) -> Facts:
-    """Returns the norms of the rows of a checkpoint by variable; `slots` has those of each."""
-    from ..checkpoint.bundle import Bundle
-    from ..checkpoint.row_norms import norms_of
+    """Returns the norms of rows by variable, of a checkpoint with a manifest of this digest."""
     bundle = Bundle.open(prefix)
     return {name: norms_of(bundle, name, own) for name, own in slots
             if name in bundle.tensors and bundle.tensors[name].is_table}
@@ -234,11 +227,11 @@ def _norms(prefix: str, digest: str, slots: tuple[tuple[str, tuple[SlotSpec, ...
 
 def _ids(run: _Run) -> Section:
     counts = {'rows_touched': _named(run.events, f'{_OWN}(.*)/rows_touched'),
-              **{kind: _named(run.events, f'{_OWN}ids_{kind}/(.*)') for kind in _KINDS}}
+              **{kind: _named(run.events, f'{_OWN}ids_{kind}/(.*)')
+                 for kind in ('missing', 'truncated', 'out_of_range')}}
     heaviest = _heaviest(run.profiles)
     if not (heaviest or any(counts.values())):
-        return ('Neither an event file nor a profile counts ids: summaries count distinct '
-                'rows, and profile_data_directory all ids.')
+        return 'Nothing counted ids: summaries count distinct rows, profile_data_directory all ids.'
     return {**counts, 'heaviest': heaviest}
 
 
@@ -309,7 +302,7 @@ def _doubts(run: _Run, tables: Facts) -> list[str]:
     said = [f'"{tag}" was not finite at step {step:,}.' for tag in run.events.series
             for step in [at for at, value in run.values(tag).items()
                          if not math.isfinite(value)][:1]]
-    skipped = list(run.values(f'{_OWN}steps_skipped').values())
+    skipped = run.series(f'{_OWN}steps_skipped').values
     if skipped and math.isfinite(skipped[-1]):
         said.append(f'{counted(int(skipped[-1]), "step")} changed no table, since gradients were '
                     'not finite.')
