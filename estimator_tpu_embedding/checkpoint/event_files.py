@@ -8,12 +8,13 @@ points of a series every second one is forgotten, again and again, but never the
 from __future__ import annotations
 
 import array
+import bisect
 import collections
-import dataclasses
+import glob
 import os
 import struct
 from collections.abc import Iterator
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 import google_crc32c
 from google.protobuf.message import DecodeError
@@ -25,15 +26,13 @@ from ..proto.files import Malformed
 from .sstable import masked
 
 MAX_POINTS, MAX_TAGS = 512, 20_000
-_MAX_RECORD = 2**25
-"""Larger records are graphs, which no number is in; they are passed over."""
+_MAX_RECORD = 2**25  # Larger ones are graphs, which no number is in; they are passed over.
 _MAX_TAG = 500
-_HEAD, _CHECKSUM = struct.Struct('<QI'), struct.Struct('<I')
+_LENGTH, _CHECKSUM = struct.Struct('<Q'), struct.Struct('<I')
 _TENSORS = {1: struct.Struct('<f'), 2: struct.Struct('<d')}
 """The numbers that a tensor of a summary holds as bytes, by its `DataType`."""
 
 
-@dataclasses.dataclass(slots=True)
 class Series:
     """The values of one tag over steps.
 
@@ -43,10 +42,9 @@ class Series:
       count: how many points there were. Every `stride`-th of them is kept, and the last.
     """
 
-    steps: array.array[int] = dataclasses.field(default_factory=lambda: array.array('q'))
-    values: array.array[float] = dataclasses.field(default_factory=lambda: array.array('d'))
-    count: int = 0
-    stride: int = 1
+    def __init__(self) -> None:
+        self.steps, self.values = array.array('q'), array.array('d')
+        self.count, self.stride = 0, 1
 
     def add(self, step: int, value: float) -> None:
         """Adds a point; a step that ran again, after a restart, replaces what came from it on.
@@ -56,10 +54,10 @@ class Series:
         >>> list(series.steps), list(series.values)
         ([0, 5], [3.0, 1.0])
         """
-        was_kept_as_last = len(self.steps) > 1 and (self.count - 1) % self.stride
-        while self.steps and (self.steps[-1] >= step or was_kept_as_last):
-            del self.steps[-1], self.values[-1]
-            was_kept_as_last = False
+        end = bisect.bisect_left(self.steps, step)
+        if (self.count - 1) % self.stride:  # The last was kept as the last only.
+            end = min(end, max(len(self.steps) - 1, 1))
+        del self.steps[end:], self.values[end:]
         self.steps.append(step)
         self.values.append(value)
         self.count += 1
@@ -68,19 +66,17 @@ class Series:
             self.steps, self.values = self.steps[::2], self.values[::2]
 
 
-@dataclasses.dataclass(slots=True)
-class Events:
+class Events(NamedTuple):
     """All series of a directory by tag, and what was wrong with its files."""
 
-    series: dict[str, Series] = dataclasses.field(default_factory=dict)
-    problems: list[str] = dataclasses.field(default_factory=list)
+    series: dict[str, Series]
+    problems: list[str]
 
 
 def directories(model_dir: str) -> list[str]:
-    """Returns the directories directly below a model_dir that have event files, by name."""
-    with os.scandir(model_dir) as entries:
-        below = sorted(one.path for one in entries if one.is_dir(follow_symlinks=False))
-    return [path for path in below if _names(path)]
+    """Returns the names of the directories directly below a model_dir that have event files."""
+    found = {os.path.dirname(one) for one in glob.glob('*/*.tfevents.*', root_dir=model_dir)}
+    return sorted(one for one in found if not os.path.islink(os.path.join(model_dir, one)))
 
 
 def read(directory: str) -> Events:
@@ -88,27 +84,19 @@ def read(directory: str) -> Events:
 
     No content of a file raises an error.
     """
-    found = Events()
-    for name in _names(directory):
+    series, problems = collections.defaultdict[str, Series](Series), list[str]()
+    for name in sorted(glob.glob('*.tfevents.*', root_dir=directory)):
         said = f'event file {shown(name, 200)}:'
         left_out: collections.Counter[str] = collections.Counter()
         try:
             with files.open_regular(os.path.join(directory, name), follow=False) as file:
                 for content in _records(file, left_out):
-                    _add(content, found.series, left_out)
+                    _add(content, series, left_out)
         except (OSError, Malformed) as error:
-            reason = error.strerror if isinstance(error, OSError) else error
-            found.problems.append(f'{said} {shown(reason, 200)}')
-        found.problems += [f'{said} left out {what} ({counted(count, "time")})'
-                           for what, count in left_out.items()]
-    return found
-
-
-def _names(directory: str) -> list[str]:
-    try:
-        return sorted(name for name in os.listdir(directory) if '.tfevents.' in name)
-    except OSError:  # Deleted since it was listed, or not ours to read.
-        return []
+            problems.append(f'{said} {shown(getattr(error, "strerror", error), 200)}')
+        problems += [f'{said} left out {what} ({counted(count, "time")})'
+                     for what, count in left_out.items()]
+    return Events(series, problems)
 
 
 def _add(content: bytes, series: dict[str, Series], left_out: collections.Counter[str]) -> None:
@@ -119,35 +107,35 @@ def _add(content: bytes, series: dict[str, Series], left_out: collections.Counte
         left_out['a record that is no event'] += 1
         return
     for value in event.summary.value:
-        if (number := _number(value)) is None:
-            continue
-        if value.tag not in series:
-            if len(series) >= MAX_TAGS or len(value.tag) > _MAX_TAG:
-                left_out[f'a tag beyond {MAX_TAGS:,}, or of more than {_MAX_TAG} characters'] += 1
-                continue
-            series[value.tag] = Series()
-        series[value.tag].add(event.step, number)
+        number, is_new = _number(value), value.tag not in series
+        if number is not None and is_new and (
+                len(series) >= MAX_TAGS or len(value.tag) > _MAX_TAG):
+            left_out[f'a tag beyond {MAX_TAGS:,}, or of more than {_MAX_TAG} characters'] += 1
+        elif number is not None:
+            series[value.tag].add(event.step, number)
 
 
 def _records(file: BinaryIO, left_out: collections.Counter[str]) -> Iterator[bytes]:
     """Yields the records of a file; `Malformed` where one is damaged, or does not end."""
-    size, at = files.size_of(file), 0
-    while head := file.read(_HEAD.size):
-        length, checksum = _HEAD.unpack(head) if len(head) == _HEAD.size else (size, 0)
-        end = at + _HEAD.size + length + _CHECKSUM.size
-        is_whole = len(head) < _HEAD.size or masked(google_crc32c.value(head[:8])) == checksum
-        if is_whole and end > size:
-            raise Malformed('it ends within a record: a job is writing it, or was killed')
-        if is_whole and length > _MAX_RECORD:
+    size = files.size_of(file)
+    while file.tell() < size:
+        length, = _LENGTH.unpack(_checked(file, _LENGTH.size, size))
+        if _MAX_RECORD < length < size - file.tell():
             left_out[f'a record of more than {_MAX_RECORD:,} bytes'] += 1
-            file.seek(end)
+            file.seek(length + _CHECKSUM.size, os.SEEK_CUR)
         else:
-            content = file.read(length) if is_whole else b''
-            if not is_whole or file.read(_CHECKSUM.size) != _CHECKSUM.pack(
-                    masked(google_crc32c.value(content))):
-                raise Malformed(f'damaged at byte {at:,}; what follows was not read')
-            yield content
-        at = end
+            yield _checked(file, length, size)
+
+
+def _checked(file: BinaryIO, length: int, size: int) -> bytes:
+    """Reads so many bytes and their checksum, which follows, in a file of this size."""
+    at = file.tell()
+    if at + length + _CHECKSUM.size > size:
+        raise Malformed('it ends within a record: a job is writing it, or was killed')
+    content = file.read(length)
+    if file.read(_CHECKSUM.size) != _CHECKSUM.pack(masked(google_crc32c.value(content))):
+        raise Malformed(f'damaged at byte {at:,}; what follows was not read')
+    return content
 
 
 def _number(value: Event.Value) -> float | None:

@@ -5,11 +5,12 @@ Rows are read a few MB at a time, in the order in which they are stored.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
+from ..core.optimizers import SlotSpec
 from .bundle import Bundle
 from .stored_rows import batches
 
@@ -19,13 +20,13 @@ _BITS = 12
 in the order of the norms, and differ by at most 1 in 2,048."""
 
 
-def norms_of(bundle: Bundle, name: str, slots: Mapping[str, float] | None = None) -> dict[str, Any]:
+def norms_of(bundle: Bundle, name: str, slots: Iterable[SlotSpec] = ()) -> dict[str, Any]:
     """Returns the Euclidean norms of the rows of a table, as counts.
 
     Args:
       name: of the table, a tensor `[rows, width]` of real numbers.
-      slots: the values with which its slots began, by suffix. A row of which all slots still have
-        them had no gradient but zeros.
+      slots: of its optimizer. A row of which all slots still have their initial values had no
+        gradient but zeros.
 
     Returns:
       `rows`; the lower `bounds` and the `counts` of at most `BINS` bins of a histogram; `median`
@@ -36,11 +37,10 @@ def norms_of(bundle: Bundle, name: str, slots: Mapping[str, float] | None = None
       CorruptCheckpointError: if the rows cannot be read.
     """
     tensor = bundle.tensors[name]
-    told = [(f'{name}/{suffix}', np.float32(value)) for suffix, value in (slots or {}).items()
-            if (slot := bundle.tensors.get(f'{name}/{suffix}')) is not None
-            and slot.shape == tensor.shape]
-    counts, most = np.zeros(2**(32 - _BITS), np.int64), 0.0
-    untouched = 0
+    told = [(slot, np.float32(one.initial_value)) for one in slots
+            if (slot := f'{name}/{one.suffix}') in bundle.tensors
+            and bundle.tensors[slot].shape == tensor.shape]
+    counts, most, untouched = np.zeros(2**(32 - _BITS), np.int64), 0.0, 0
     for ids in batches(tensor):
         first, stop = int(ids[0]), int(ids[-1]) + 1
         rows = bundle.read(name, first, stop).astype(np.float64)
@@ -49,9 +49,8 @@ def norms_of(bundle: Bundle, name: str, slots: Mapping[str, float] | None = None
         most = max(most, float(norms.max(initial=0.0)))
         counts += np.bincount(_bits_of(norms), minlength=len(counts))
         if told:
-            untouched += int(np.logical_and.reduce(
-                [(bundle.read(slot, first, stop) == value).all(axis=1) for slot, value in told]
-            ).sum())
+            are_first = [bundle.read(slot, first, stop) == value for slot, value in told]
+            untouched += int(np.hstack(are_first).all(axis=1).sum())
     sums = np.cumsum(counts)
     lowest, middle = np.searchsorted(sums, [1, (sums[-1] + 1) // 2])
     starts = np.unique(_bits_of(np.linspace(_norm_of(lowest), most, BINS, endpoint=False)))

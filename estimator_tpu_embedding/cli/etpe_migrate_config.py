@@ -9,7 +9,6 @@ import contextlib
 import os
 import sys
 
-from ..checkpoint.storage import write_atomically
 from ..core.specs import Topology
 from ..errors import ConfigError, Problem, counted, shown
 from ..migration import declaration_text, job_declaration
@@ -17,7 +16,7 @@ from ..migration.declaration_text import PROTO, PYTHON, Written
 from ..proto import reading
 from ..proto.codec import Config
 from . import input_argument as inputs
-from .report import Line, Report, as_command, printable
+from .report import Line, Report, as_command, output_error, printable, write_output
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -43,7 +42,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def _report(parsed: argparse.Namespace) -> Report:
     if parsed.output is not None and os.path.lexists(parsed.output):
-        raise _refused(parsed.output, 'it must be a new file', 'one that exists')
+        raise output_error(parsed.output, 'it must be a new file', 'one that exists')
     if parsed.batch_size is None and (parsed.hosts, parsed.cores) != (None, None):
         raise ConfigError(Problem(
             'E674', '--hosts and --cores', 'they must come with a batch size', 'none',
@@ -53,11 +52,7 @@ def _report(parsed: argparse.Namespace) -> Report:
     if parsed.strict and problems:
         raise ConfigError(*problems)
     if parsed.output is not None:
-        try:
-            write_atomically(parsed.output, written.text.encode())
-        except OSError as error:
-            raise _refused(parsed.output, 'it must be possible to write it',
-                           shown(error.strerror)) from error
+        write_output(parsed.output, written.text.encode())
     return Report(
         _blocks(parsed, written), {
             'to': parsed.to, 'where': where, 'text': written.text, 'file': parsed.output,
@@ -111,8 +106,3 @@ def _chosen(found: list[reading.Source]) -> tuple[Config, list[Config], str]:
             f'{len(training)}', 'Save one of them into a file.') for where, _ in training])
     where, config = training[0]
     return config, [other for _, other in configs if other is not config], where
-
-
-def _refused(path: str, rule: str, got: str) -> ConfigError:
-    return ConfigError(Problem('E678', f'-o {shown(path, 200)}', rule, got,
-                               'Name another file.'))

@@ -9,12 +9,8 @@ import argparse
 import contextlib
 import time
 
-from ..checkpoint.storage import write_atomically
-from ..errors import ConfigError, Problem, shown
 from . import run_facts
-from .report import Line, Report, as_command
-
-_WATCH_SECONDS = 30.0
+from .report import Line, Report, as_command, write_output
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -25,29 +21,22 @@ def configure(parser: argparse.ArgumentParser) -> None:
                         'needed unless --format is json')
     parser.add_argument('--no-rows', action='store_true', help='read no rows of tables, whose '
                         'norms are those of the newest checkpoint')
-    parser.add_argument('--watch', metavar='SECONDS', type=_seconds, nargs='?',
-                        const=_WATCH_SECONDS, help='write the page anew so often, '
-                        f'{_WATCH_SECONDS:.0f} by default, until Ctrl-C')
+    parser.add_argument('--watch', metavar='SECONDS', nargs='?', type=float, const=30.0,
+                        help='write the page anew so often, 30 by default, until Ctrl-C')
     as_command(parser, _report)
-
-
-def _seconds(text: str) -> float:
-    value = float(text)
-    if not 1 <= value <= 86_400:
-        raise argparse.ArgumentTypeError(f'it must be from 1 to 86400, and is {shown(text, 20)}')
-    return value
 
 
 def _report(parsed: argparse.Namespace) -> Report:
     if parsed.output is None and (parsed.report_format != 'json' or parsed.watch is not None):
         parsed.refuse('-o FILE says where the page goes; it is needed unless --format is json, '
                       'and with --watch')
-    norms = None if parsed.no_rows else dict[str, run_facts.Facts]()
-    runs = _written(parsed, norms)
+    if parsed.watch is not None and not 1 <= parsed.watch <= 86_400:
+        parsed.refuse('--watch SECONDS must be from 1 to 86400')
+    runs = _written(parsed)
     with contextlib.suppress(KeyboardInterrupt):
         while parsed.watch is not None:
             time.sleep(parsed.watch)
-            runs = _written(parsed, norms)
+            runs = _written(parsed)
     lines = [Line(one['sentence']) for one in runs]
     lines += [Line(warning, 'warn') for one in runs for warning in one['warnings']]
     if parsed.output is not None:
@@ -55,18 +44,10 @@ def _report(parsed: argparse.Namespace) -> Report:
     return Report(lines, {'runs': runs}, int(any(one['warnings'] for one in runs)))
 
 
-def _written(parsed: argparse.Namespace, norms: dict[str, run_facts.Facts] | None
-             ) -> list[run_facts.Facts]:
+def _written(parsed: argparse.Namespace) -> list[run_facts.Facts]:
     """Reads all runs, and writes the page; returns the facts."""
-    runs = [run_facts.facts_of(path, norms) for path in parsed.dirs]
+    runs = [run_facts.facts_of(path, not parsed.no_rows) for path in parsed.dirs]
     if parsed.output is not None:
         from .run_page import html_of
-        content = html_of(runs, watched=parsed.watch).encode()
-        try:
-            write_atomically(parsed.output, content)
-        except (OSError, ValueError) as error:
-            raise ConfigError(Problem(
-                'E678', f'-o {shown(parsed.output, 200)}', 'it must be a file that can be written',
-                shown(getattr(error, 'strerror', None) or error, 200), 'Name another file.'
-            )) from error
+        write_output(parsed.output, html_of(runs, watched=parsed.watch).encode())
     return runs

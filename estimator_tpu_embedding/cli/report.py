@@ -20,7 +20,8 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ..errors import EteError, Problem, quoted
+from ..checkpoint.storage import write_atomically
+from ..errors import ConfigError, EteError, Problem, quoted, shown
 
 MAX_CELL, MAX_LINE = 60, 400
 _COLOURS = {'head': '\x1b[1m', 'bad': '\x1b[31m', 'warn': '\x1b[33m', 'good': '\x1b[32m'}
@@ -123,6 +124,20 @@ def as_command(parser: argparse.ArgumentParser, work: Callable[[argparse.Namespa
     parser.add_argument(flag, dest='report_format', choices=('text', 'json'), default='text',
                         help='of the output; text has colours on a terminal')
     parser.set_defaults(command=functools.partial(_run, parser.prog, work), refuse=parser.error)
+
+
+def write_output(path: str, content: bytes) -> None:
+    """Writes the file that `-o` names, all of it or nothing; E678 if that is not possible."""
+    try:
+        write_atomically(path, content)
+    except (OSError, ValueError) as error:
+        raise output_error(path, 'it must be possible to write it', shown(
+            getattr(error, 'strerror', None) or error, 200)) from error
+
+
+def output_error(path: str, rule: str, got: str) -> ConfigError:
+    """Returns the error of a file that `-o` names."""
+    return ConfigError(Problem('E678', f'-o {shown(path, 200)}', rule, got, 'Name another file.'))
 
 
 def _run(prog: str, work: Callable[[argparse.Namespace], Report],

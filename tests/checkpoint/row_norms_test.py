@@ -6,13 +6,15 @@ from harness import forged_job
 
 from estimator_tpu_embedding.checkpoint import row_norms, stored_rows
 from estimator_tpu_embedding.checkpoint.bundle import Bundle
+from estimator_tpu_embedding.core.optimizers import SlotSpec
 
 NAME = 'scope/t'
 
 
 def norms_of(tmp_path, values, slot=None, first=.1):
     prefix = forged_job.save(tmp_path, values=values, slot=slot)
-    return row_norms.norms_of(Bundle.open(prefix), NAME, {'Adagrad': first})
+    return row_norms.norms_of(Bundle.open(prefix), NAME, [
+        SlotSpec(suffix='Adagrad', initial_value=first)])
 
 
 def test_norms_are_those_of_numpy_however_rows_are_read(tmp_path, monkeypatch):

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 from harness import forged_job, groups, wire
 from harness.commands import config_of
@@ -210,6 +211,23 @@ def test_a_page_needs_jinja2(etpe, tmp_path, monkeypatch):
 def test_no_rows_leaves_the_norms_out(etpe, tmp_path):
     run, = etpe.json('report', run_of(tmp_path / 'm'), '--no-rows')['runs']
     assert run['tables']['rows'][0]['norms'] is None
+
+
+def test_first_values_of_slots_are_those_of_their_table_whatever_the_order_of_tables(
+        etpe, tmp_path):
+    run = run_of(tmp_path / 'm')
+    slot = np.full_like(forged_job.VALUES, .1)
+    slot[3] = 2
+    forged_job.save(run, 8, slot=slot)
+    config = config_of('census_training_1x1.pbtxt')
+    del config.table_descriptor[2:], config.feature_descriptor[2:]
+    for table, name in zip(config.table_descriptor, ('t', 'a')):
+        table.name, table.vocabulary_size, table.dimension = name, 11, 3
+    table.optimization_parameters.stochastic_gradient_descent.SetInParent()
+    (run / 'of_run.graph.pb').write_bytes(wire.graph(wire.node(config.SerializeToString())))
+    found, = etpe.json('report', run)['runs']
+    assert [(table['name'], (table['norms'] or {}).get('untouched'))
+            for table in found['tables']['rows']] == [('a', None), ('t', 10)]
 
 
 def test_a_watched_page_is_written_anew_until_it_is_interrupted(tmp_path):

@@ -1,18 +1,19 @@
 'use strict';
-// Draws the charts with uPlot, again when the colours change, and light for print.
+// Draws the charts with uPlot, again when colours or widths change, and light for print.
 const charts = JSON.parse(document.getElementById('charts').textContent);
 const dark = matchMedia('(prefers-color-scheme: dark)');
 const colour = name =>
   getComputedStyle(document.documentElement).getPropertyValue('--' + name).trim();
-const compact = Intl.NumberFormat('en', {notation: 'compact', maximumFractionDigits: 2});
-const short = value => value == null ? '–' :
-  Math.abs(value) >= 1e4 ? compact.format(value) : String(Number(value.toPrecision(4)));
+const short = value => value == null ? '–' : value.toLocaleString('en', {
+  maximumSignificantDigits: 4, notation: Math.abs(value) < 1e4 ? 'standard' : 'compact'});
 
 function options(chart, element, width) {
-  const [isStack, isBars, isTime] = ['stack', 'bars', 'dots'].map(kind => chart.kind === kind);
-  const name = at => chart.names.length ? chart.names[at] ?? '' : short(at);
+  const [isStack, isBars, isTime, isLog] = ['stack', 'bars', 'dots', 'log'].map(
+    kind => chart.kind === kind);
   const line = {stroke: colour('line'), width: 1};
-  const axis = {stroke: colour('soft'), grid: line, ticks: line, font: '12px system-ui'};
+  const axis = {stroke: colour('soft'), grid: line, ticks: line, font: '12px system-ui',
+    // A logarithmic axis has no text at some of its lines.
+    values: (_, values) => values.map(value => value == null ? '' : short(value))};
   const series = chart.labels.map((label, at) => {
     const own = colour(`s${at + 1}`), known = chart.y[at].filter(value => value != null);
     return {label: label.slice(0, 80), stroke: own, width: 2, spanGaps: true,
@@ -25,50 +26,38 @@ function options(chart, element, width) {
           paths: uPlot.paths.bars({size: [1, 100], align: 1, gap: 1})},
         dots: {paths: () => null, points: {show: true, size: 10, fill: own}}}[chart.kind]};
   });
-  if (isStack) series.reverse();
-  const high = Math.max(...chart.y.flat(), 0);
-  const low = chart.x[0], most = chart.x.at(-1);
-  const room = low === most ? (isTime ? 60 : 1) :  // Dots need it at their sides.
-    isTime || chart.names.length ? (most - low) * .05 : 0;
-  const range = [low - room, most + (isBars && chart.x[1] - chart.x[0] || room)];
-  const steps = isTime ? {size: 50} : {size: 34, values: (_, values) => values.map(name),
-    ...(chart.names.length && {splits: chart.x})};
+  const low = chart.x[0], last = chart.x.at(-1), room = isTime ? 60 : 1;
   return {width, height: element.closest('.small') ? 150 : 230,
-    scales: {x: {time: isTime, range},
-      y: isStack ? {range: [0, 100]} :
-        chart.kind !== 'line' || chart.unit ? {range: [0, high * 1.08 || 1]} : {}},
+    scales: {x: {time: isTime, ...(isLog && {distr: 3, log: 2}),
+      ...(isBars && {range: [low, last + (chart.x[1] - low || room)]}),
+      ...(!isBars && low === last && {range: [low - room, last + room]})},
+      y: chart.unit ? {range: (_, low, high) => [0, isStack ? 100 : high > 0 ? high * 1.08 : 1]} :
+        {}},
     tzDate: seconds => uPlot.tzDate(new Date(seconds * 1e3), 'Etc/UTC'),
-    axes: [{...axis, space: 60, ...steps},
-      {...axis, size: 58, values: (_, values) => values.map(short)}],
-    series: [{label: chart.x_label, value: (_, value) => name(value ?? chart.x.at(-1))}, ...series],
+    axes: [{...axis, space: 60, ...(isTime ? {size: 50, values: undefined} : {size: 34})},
+      {...axis, size: 58}],
+    series: [{label: chart.x_label, value: (_, value) => short(value ?? last)},
+      ...(isStack ? series.reverse() : series)],
     cursor: {drag: {x: false, y: false}, points: {show: !isStack}},
     legend: {show: !isTime && !isBars,
       markers: {width: 0, fill: (_, at) => series[at - 1].stroke}}};
 }
 
-function columns(chart) {
-  if (chart.kind !== 'stack') return [chart.x, ...chart.y];
-  // uPlot stacks nothing: the sum of all is drawn first, and the others over it.
-  return [chart.x, ...chart.y.map((_, at) => chart.x.map((_, where) => chart.y.slice(0, at + 1)
-    .reduce((sum, values) => sum + values[where], 0))).reverse()];
-}
+// uPlot stacks nothing: the sum of all is drawn first, and the others over it.
+const stacked = columns => columns.reduce((sums, values) => [
+  values.map((value, at) => value + (sums[0]?.[at] ?? 0)), ...sums], []);
 
-const drawn = new Map();
 function draw(isDark = dark.matches, width = undefined) {
   document.documentElement.classList.toggle('dark', isDark);
   for (const chart of charts) {
     const element = document.getElementById(chart.id);
-    drawn.get(chart.id)?.destroy();
-    drawn.set(chart.id, new uPlot(
-      options(chart, element, width ?? element.clientWidth), columns(chart), element));
+    chart.plot?.destroy();
+    chart.plot = new uPlot(options(chart, element, width ?? element.clientWidth),
+      [chart.x, ...(chart.kind === 'stack' ? stacked(chart.y) : chart.y)], element);
   }
 }
 draw();
 dark.addEventListener('change', () => draw());
+addEventListener('resize', () => draw());
 addEventListener('beforeprint', () => draw(false, 310));  // Half of a sheet.
 addEventListener('afterprint', () => draw());
-const resized = new ResizeObserver(entries => entries.forEach(entry => {
-  const plot = drawn.get(entry.target.id), width = entry.target.clientWidth;
-  if (plot && width && plot.width !== width) plot.setSize({width, height: plot.height});
-}));
-charts.forEach(chart => resized.observe(document.getElementById(chart.id)));
