@@ -106,10 +106,13 @@ def table_names(bundle: Bundle, config: Config | None) -> dict[str, str]:
                                    for part in each})
     found: dict[str, list[str]] = {}
     for table in tables:
-        shape = (table.vocabulary_size, table.dimension)
+        most = table.vocabulary_size  # At least one per host, though a table may have fewer rows.
+        least = 1 if config is not None and most == config.num_hosts else most
         called = {name for part in parts[table.name] for name in variables.get(part, ())}
         of_columns = {name for name in called if name.rpartition('/')[2] == _WEIGHTS}
-        fitting = {name for name in of_columns or called if bundle.tensors[name].shape == shape}
+        fitting = {name for name in of_columns or called
+                   if (shape := bundle.tensors[name].shape)[1:] == (table.dimension,)
+                   and least <= shape[0] <= most}
         if table.name in fitting:
             fitting = {table.name}
         if len(fitting) == 1:

@@ -167,3 +167,11 @@ def test_no_other_variable_is_taken_for_the_table_of_a_column(tmp_path):
     bundle = Bundle.open(migrated.write_tf1(tmp_path, tensors))
     assert from_tf1.table_names(bundle, config_of('tbl_a', 'tbl_grown')) == {
         'in/a_embedding/embedding_weights': 'tbl_a'}
+
+
+def test_a_table_of_fewer_rows_than_hosts_is_found_though_its_config_has_a_row_per_host(tmp_path):
+    bundle = Bundle.open(migrated.write_tf1(tmp_path, {'t': ROWS[:3], 'u': ROWS}))
+    config = config_of('t', 'u')
+    assert from_tf1.table_names(bundle, config) == {'u': 'u'}
+    config.num_hosts = 4
+    assert from_tf1.table_names(bundle, config) == {'t': 't', 'u': 'u'}
