@@ -167,7 +167,6 @@ STATE = {  # folder or module, and variable: why a process has to remember it
     'runner._own_loops': 'that line names loops of the script, which no run reports',
     '_tf._stock': 'several threads may build towers at once, and the last one ends the bounds',
     'runner._current': 'what a model calls meets the other towers of the one that is built',
-    'runner._closing': 'sessions close beside what follows their run, and the next one waits',
     'runner._captures': 'gradients are caught by the graph that a column looks up in',
     'hosts._records': 'that line counts and times the steps made in functions too',
     'checkpoint._open': 'locks that this process holds: a child that it forks drops them',

@@ -2,7 +2,7 @@
 
 If several sessions in a row are lost before a step, the run ends, and so does a run on a cluster
 that loses the same at the same step. Each session closes by a deadline, because TensorFlow waits
-for operations that may never end. One without a cluster closes beside what follows the run.
+for operations that may never end.
 """
 
 from __future__ import annotations
@@ -47,11 +47,6 @@ _WITHOUT_EFFECT = {
     'layoutOptimizer': 'OFF', 'memoryOptimization': 'NO_MEM_OPT', 'functionOptimization': 'OFF'}
 """Options that leave out optimizers which change no step on a CPU, but take half of the time."""
 _MOST_NAMED = 8
-_LEFT_BEHIND = 'Something of the graph still runs after the run ended; its session is left behind.'
-_CLOSING_SECONDS = 1.0
-"""In which most sessions close, so that their memory is free when the run has ended."""
-
-_closing: list[threading.Thread] = []
 
 
 class SessionLostError(EteError, RuntimeError):
@@ -92,19 +87,10 @@ class SessionCreator(tf.train.SessionCreator):
                 'Aborted or Unavailable errors in all', 'They are in the log above.'))
         if self._losses is not None:
             self._losses.begin_session()
-        self._await_earlier()
         session = self._opened(self._prefix())
         session.close = functools.partial(
             _close_in_time, session, session.close, self._shutdown, self._cluster)
         return session
-
-    def _await_earlier(self) -> None:
-        """Waits for sessions that close: their tables would be in memory beside those of the next.
-        """
-        earlier, _closing[:] = _closing[:], []
-        for thread in earlier:
-            if not self._shutdown.wait_for(thread, 'an earlier session to close'):
-                tf.logging.warning(_LEFT_BEHIND)
 
     def _opened(self, prefix: str | None) -> tf.Session:
         """Opens a session over the tasks as they are now: lost ones may have other addresses."""
@@ -158,23 +144,18 @@ def rewriting_less(config: tf.ConfigProto, graph: tf.Graph) -> tf.ConfigProto:
 
 def _close_in_time(session: tf.Session, close: Callable[[], None], shutdown: Shutdown,
                    cluster: Cluster | None) -> None:
-    """Closes a session in a thread, since TensorFlow waits there for operations that still run.
-
-    It may also wait a minute for its thread that tunes the input. That is woken before it is told
-    to end, so it may sleep again. Therefore a session without a cluster goes on closing after the
-    run, and the next session waits for it.
-    """
+    """Closes a session in a thread, since TensorFlow waits there for operations that still run."""
     session.close = lambda: None
     if sys.is_finalizing():  # The traceback of an error held it; no thread can start any more.
         return
     thread = threading.Thread(target=close, name='close-session', daemon=True)
     thread.start()
-    if cluster is None:
-        thread.join(_CLOSING_SECONDS)
-        _closing.append(thread)
-    elif not shutdown.wait_for(thread, 'its session to close',
-                               unless=lambda: cluster.loss is not None):
-        tf.logging.warning(_LEFT_BEHIND)
+    if shutdown.wait_for(thread, 'its session to close',
+                         unless=lambda: cluster is not None and cluster.loss is not None):
+        return
+    tf.logging.warning('Something of the graph still runs after the run ended; its session is '
+                       'left behind.')
+    if cluster is not None:
         cluster.lost(SessionLostError(Problem(
             'E802', 'session', 'it must close before the deadline', 'some operation still runs')))
 

@@ -217,7 +217,7 @@ class Shutdown:
                 if quiet_until is not None and time.monotonic() > quiet_until:
                     quiet_until = None
                     tf.logging.warning(
-                        'The run waits for %s, %.0f s at most: '
+                        'The end of the run waits for %s, %.0f s at most: '
                         'RunConfig(shutdown_deadline_secs=%g). Ctrl-C ends the wait.',
                         what, left, self._seconds)
                 thread.join(min(left, _SLICE_SECONDS))  # In slices, to see whether it gets urgent.

@@ -63,7 +63,7 @@ def test_h08_a_second_ctrl_c_ends_the_wait_for_what_does_not_end(tmp_path, ctrl_
         ctrl_c()
 
     def second(text, *values):
-        if text.startswith('The run waits for'):
+        if text.startswith('The end of the run waits for'):
             ctrl_c()
 
     monkeypatch.setattr(tf.logging, 'warning', second)

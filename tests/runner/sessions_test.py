@@ -1,7 +1,6 @@
 """The sessions of a run: which graphs they rewrite, what follows losses, what people are told."""
 
 import logging
-import threading
 
 import numpy as np
 import pytest
@@ -43,34 +42,6 @@ def test_a_job_trains_the_same_tables_whatever_grappler_does_and_says_that_it_is
     assert configs == [(False, 0), (False, 2), (True, 0)]
     np.testing.assert_array_equal(tables[0], tables[1])
     np.testing.assert_array_equal(tables[0], tables[2])
-
-
-def test_a_run_does_not_wait_until_its_session_has_closed_but_the_next_session_does(tmp_path):
-    columns, may_end = [jobs.embedding('f')], threading.Event()
-    batch = {'f': np.arange(8), 'label': np.ones(8, np.float32)}
-
-    def slow(params):
-        """Its tenth batch does not come before `may_end`; an iterator that ends waits for it."""
-        def waited(number, features, label):
-            may_come = tf.numpy_function(
-                lambda number: number != 9 or may_end.wait(), [number], tf.bool)
-            with tf.control_dependencies([may_come]):
-                return tf.nest.map_structure(tf.identity, (features, label))
-
-        return tf.data.Dataset.zip((
-            tf.data.Dataset.range(20), jobs.input_fn_of([batch] * 20)(params))).map(
-                lambda number, given: waited(number, *given), num_parallel_calls=9)
-
-    class AfterThat(tf.train.SessionRunHook):
-        def after_create_session(self, session, coord):
-            assert may_end.is_set()
-
-    job = jobs.estimator(jobs.linear_model_fn(columns), columns, jobs.run_config(
-        tmp_path, shutdown_deadline_secs=60))
-    job.train(slow, steps=2)
-    assert not may_end.is_set()
-    threading.Timer(3., may_end.set).start()
-    job.evaluate(jobs.input_fn_of([batch]), steps=1, hooks=[AfterThat()])
 
 
 KILLED = Problem('E721', 'host 1', 'it must answer', 'exit -9')
