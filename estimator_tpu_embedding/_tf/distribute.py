@@ -96,18 +96,3 @@ def set_device_options(iterator: Any, options: Any) -> None:
                 of_device._dataset = of_device._dataset.with_options(options)
                 tf.raw_ops.MakeIterator(
                     dataset=of_device._dataset._variant_tensor, iterator=resource)
-
-
-def rewritten(dataset: Any, rewrite: str) -> Any:
-    """Returns a dataset after one of TensorFlow's rewrites, as for a dataset that it tunes.
-
-    TensorFlow has no option for it without its tuner. The raw operation is public, but not the
-    dataset of its result, which must keep Python functions of the first alive.
-    """
-    import tensorflow as tf
-    from tensorflow.python.data.ops import dataset_ops
-    variant = tf.raw_ops.OptimizeDatasetV2(
-        input_dataset=dataset._variant_tensor, optimizations_enabled=[rewrite],
-        optimizations_disabled=[], optimizations_default=[],
-        optimization_configs=[f'{rewrite}:autotune:true'], **dataset._flat_structure)
-    return dataset_ops.UnaryUnchangedStructureDataset(dataset, variant)

@@ -314,3 +314,28 @@ def _created_by(graph: Any, create: Callable[..., Any]) -> Iterator[None]:
             del graph._create_op_internal
         else:  # This was within another such context.
             graph._create_op_internal = stock
+
+
+def rewritten(dataset: Any, rewrite: str) -> Any:
+    """Returns a dataset after one of TensorFlow's rewrites, as for a dataset that it tunes.
+
+    TensorFlow has no option for it without its tuner. The raw operation is public, but not the
+    dataset of its result, which must keep Python functions of the first alive.
+    """
+    import tensorflow as tf
+    from tensorflow.python.data.ops import dataset_ops
+    variant = tf.raw_ops.OptimizeDatasetV2(
+        input_dataset=dataset._variant_tensor, optimizations_enabled=[rewrite],
+        optimizations_disabled=[], optimizations_default=[],
+        optimization_configs=[f'{rewrite}:autotune:true'], **dataset._flat_structure)
+    return dataset_ops.UnaryUnchangedStructureDataset(dataset, variant)
+
+
+def start_with(iterator: Any, dataset: Any) -> Any:
+    """Returns the operation that starts an initializable iterator with another dataset.
+
+    `make_initializer` refuses an iterator that was made for a dataset.
+    """
+    import tensorflow as tf
+    return tf.raw_ops.MakeIterator(
+        dataset=dataset._variant_tensor, iterator=iterator._iterator_resource)

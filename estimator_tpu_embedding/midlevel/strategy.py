@@ -31,6 +31,7 @@ from .. import defaults
 from .._tf import distribute
 from ..core.specs import Topology
 from ..errors import CallError, InputShapeError, Problem, SetupError, UnsupportedError
+from ..hosts.untuned_datasets import untuned, without_tuner
 from ..native.eager_variable import EagerTableVariable
 from .table_variables import create_owned
 
@@ -439,25 +440,6 @@ def _components(paths: Sequence[str], flat: Sequence[Any]) -> list[tuple[str, tf
             if isinstance(tensor, tf.Tensor) and hasattr(tensor, 'graph')]
 
 
-def without_tuner(dataset: Any, options: Any = None) -> Any:
-    """Returns a dataset that no thread tunes; one whose options speak of tuning as it is.
-
-    `tf.data.AUTOTUNE` then means what TensorFlow has for untuned datasets: a parallel call per
-    thread, at most 16, and prefetch buffers that grow when they run empty. TensorFlow makes plain
-    calls of `map` parallel only for its tuner, so this is done here, where options allow it. A copy
-    of a dataset may not know its `options`; `None` asks the dataset.
-    """
-    options = options or dataset.options()
-    if options.autotune != tf.data.experimental.AutotuneOptions():
-        return dataset
-    of_maps = options.experimental_optimization.map_parallelization
-    if of_maps is None:
-        of_maps = options.experimental_optimization.apply_default_optimizations is not False
-    if of_maps:
-        dataset = distribute.rewritten(dataset, 'map_parallelization')
-    return dataset.with_options(_options())
-
-
 def without_device_tuners(distributed: Any) -> Any:
     """Changes a new distributed dataset so that its replicas have no tuning threads.
 
@@ -465,12 +447,6 @@ def without_device_tuners(distributed: Any) -> Any:
     """
     distributed.__class__ = _class_without_tuners(distributed.__class__)
     return distributed
-
-
-def _options() -> Any:
-    options = tf.data.Options()
-    options.autotune.enabled = False
-    return options
 
 
 @functools.cache
@@ -482,7 +458,7 @@ def _class_without_tuners(base: Any) -> Any:
 
         def __iter__(self) -> Any:
             iterator = super().__iter__()
-            distribute.set_device_options(iterator, _options())
+            distribute.set_device_options(iterator, untuned())
             return iterator
 
         @property

@@ -15,10 +15,12 @@ from typing import Any, NamedTuple
 
 import tensorflow.compat.v1 as tf
 
+from .. import _tf
 from ..core.deployment import Deployment, Invocation
 from ..errors import InputShapeError, Problem
 from ..hosts.backend import QUEUE_CAPACITY, PlacedQueue
 from ..hosts.placement import on
+from ..hosts.untuned_datasets import without_tuner
 from ..ops import checks
 
 END_OF_INPUT = 'E521'
@@ -43,6 +45,8 @@ class Input(NamedTuple):
 
     Attributes:
       initializer: starts it from its beginning.
+      tuned_initializer: starts it so, too, as TensorFlow starts a dataset by default. The states of
+        its iterator have names that depend on that.
       batches: for each core of the invocation its next batch; the cores are served in order.
       has_data: false if these batches are padding only, since the data has ended.
       is_dataset: whether it is a dataset. Otherwise it is made of tensors, and an
@@ -50,6 +54,7 @@ class Input(NamedTuple):
     """
 
     initializer: tf.Operation
+    tuned_initializer: tf.Operation
     batches: list[Batch]
     has_data: tf.Tensor
     is_dataset: bool
@@ -77,11 +82,12 @@ def open_input(source: Any, deployment: Deployment, invocation: Invocation, *,
     cores = len(invocation.cores)
     draws = cores if deployment.share == 'elements' else 1
     where = f'input of {invocation.name}'
-    initializer, flags = tf.no_op(), [tf.constant(True)]
+    initializer = tuned = tf.no_op()
+    flags = [tf.constant(True)]
     is_dataset = isinstance(source, DATASETS)
     if is_dataset:
-        initializer, elements = _draw(without_end(source) if padded else source, draws,
-                                      where)
+        initializer, tuned, elements = _draw(
+            without_end(source) if padded else source, draws, where)
         if padded:
             elements, flags = [list(each) for each in zip(*elements)]
     else:
@@ -94,12 +100,14 @@ def open_input(source: Any, deployment: Deployment, invocation: Invocation, *,
     if deployment.share != 'elements':
         batches = _shared(batches[0], deployment, cores, where, axes)
     # Cores are served in order: if the first has no data, none has.
-    return Input(initializer, batches, flags[0], is_dataset)
+    return Input(initializer, tuned, batches, flags[0], is_dataset)
 
 
-def _draw(dataset: tf.data.Dataset, draws: int, where: str) -> tuple[tf.Operation, list[Any]]:
-    """Returns the initializer of a dataset and its next elements, drawn one after another."""
+def _draw(dataset: tf.data.Dataset, draws: int, where: str
+          ) -> tuple[tf.Operation, tf.Operation, list[Any]]:
+    """Returns both initializers of a dataset and its next elements, drawn one after another."""
     iterator = tf.data.make_initializable_iterator(dataset)
+    initializer = _tf.start_with(iterator, without_tuner(dataset))
     ended = Problem(END_OF_INPUT, where, 'there must be a batch')
     elements: list[Any] = []
     for _ in range(draws):
@@ -109,7 +117,7 @@ def _draw(dataset: tf.data.Dataset, draws: int, where: str) -> tuple[tf.Operatio
             present = checks.require(element.has_value(), ended, got=tf.constant('none'))
         with tf.control_dependencies([present]):
             elements.append(element.get_value())
-    return iterator.initializer, elements
+    return initializer, iterator.initializer, elements
 
 
 def _shared(batch: Batch, deployment: Deployment, cores: int, where: str,

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -22,6 +21,7 @@ from ..hosts.backend import Backend
 from ..hosts.operation_devices import python_in
 from ..hosts.pipelined import PipelinedBackend
 from ..hosts.placement import Placement, on
+from ..hosts.untuned_datasets import without_tuner
 from ..ops.ids import IdBatch, IdCounts
 from .core_batches import DATASETS, Batch, CoreQueue, Input, filled, open_input
 from .infeed_threads import HostFeed
@@ -59,8 +59,9 @@ def draw_input(job: Job) -> DrawnInput:
 
 def _take_apart(job: Job, invocation: Invocation, source: Any, inputs: DrawnInput) -> None:
     """Draws batches from the value of an invocation, and adds those of its cores to `inputs`."""
-    if job.placement.is_remote:
-        source = without_tuner(source)
+    if job.placement.is_remote and isinstance(source, DATASETS):
+        # Also where states of iterators are saved: on a cluster they never were those of tuning.
+        source = without_tuner(source, keeps_maps=True)
     drawn = open_input(source, job.deployment, invocation, axes=job.batch_axes,
                        padded=job.verb == 'predict')
     inputs.sources.append(drawn)
@@ -126,25 +127,6 @@ def built_on_host(placement: Placement, invocation: Invocation) -> Iterator[None
         made = graph.get_operations()[before:]
         if problems := [*_of_python(made, invocation), *_of_resources(made, invocation)]:
             raise ConfigError(*problems)
-
-
-def without_tuner(source: Any) -> Any:
-    """Returns the value of an input_fn; if it is a dataset, no thread of TensorFlow tunes it.
-
-    A session over tasks closes only when its iterators have ended. The thread that tunes one sleeps
-    up to a minute between two looks. It is woken before it is told to end, so on busy cores it
-    sleeps again, and the end of the session waits for it.
-    """
-    if not isinstance(source, DATASETS):
-        return source
-    with warnings.catch_warnings():  # In a graph, `options` warns that it sees only Python's.
-        warnings.simplefilter('ignore', UserWarning)
-        asked = source.options().autotune
-    if asked != tf.data.experimental.AutotuneOptions():
-        return source
-    options = tf.data.Options()
-    options.autotune.enabled = False
-    return source.with_options(options)
 
 
 def _of_python(operations: Sequence[tf.Operation], invocation: Invocation

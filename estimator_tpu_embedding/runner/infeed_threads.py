@@ -194,7 +194,8 @@ class Infeed(tf.train.SessionRunHook):
 
     def _feed(self, session: tf.Session, progress: FeedProgress, host: HostProgress) -> None:
         try:
-            session.run(host.feed.source.initializer)
+            source = host.feed.source
+            session.run(source.initializer if self.draws_ahead else source.tuned_initializer)
             draw = self._drawing(session, host.number, host.feed)
             host.has_begun = True
             progress.notify()

@@ -18,7 +18,6 @@ from estimator_tpu_embedding.core.specs import Topology
 from estimator_tpu_embedding.errors import ConfigError
 from estimator_tpu_embedding.estimator import tpu_addresses
 from estimator_tpu_embedding.hosts.placement import Placement
-from estimator_tpu_embedding.runner import infeed_operations
 from estimator_tpu_embedding.runner.checkpoint_hooks import CheckpointInputPipelineHook
 from estimator_tpu_embedding.runner.infeed_operations import built_on_host
 
@@ -225,12 +224,3 @@ def test_workers_read_files_that_the_client_does_not_see(tmp_path):
         found = run(here, *on_workers, '--input-on-workers')
     alone = run(there, '--hosts', 2)
     assert alone.stdout == found.stdout != ''
-
-
-def test_no_thread_tunes_a_dataset_of_a_cluster_unless_its_options_say_so():
-    dataset = tf.data.Dataset.range(3)
-    tuned, options = dataset, tf.data.Options()
-    options.autotune.enabled = True
-    assert infeed_operations.without_tuner(dataset).options().autotune.enabled is False
-    assert infeed_operations.without_tuner(tuned.with_options(options)).options().autotune.enabled
-    assert infeed_operations.without_tuner('no dataset') == 'no dataset'
