@@ -1,4 +1,6 @@
-"""The results are the same for any number of threads, bit for bit."""
+"""The results are the same for any number of threads, bit for bit, which work side by side."""
+
+import os
 
 import numpy as np
 import pytest
@@ -53,3 +55,18 @@ def test_large_batches_give_the_same_bits_on_1_2_and_5_threads(accumulate):
     for other in others:
         for expected, found in zip(one, other):
             np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason='there is one CPU')
+def test_a_worker_keeps_off_the_cpu_of_its_caller_and_to_those_of_the_process():
+    usable, before = os.sched_getaffinity(0), set(os.listdir('/proc/self/task'))
+    ids = np.arange(8000) % 7  # Enough to wake the worker up.
+    with tf.Graph().as_default():
+        operations = Operations(threads=2)
+        operations.group([0 * ids, np.sort(ids % 4), []], [ids % 5, ids, []],
+                         [np.ones(len(ids))])
+        cpus = [os.sched_getaffinity(int(task))
+                for task in set(os.listdir('/proc/self/task')) - before]
+        operations.session.close()
+    assert sum(usable - own != set() for own in cpus) == 1
+    assert all(own <= usable and len(usable - own) <= 1 for own in cpus)

@@ -11,6 +11,10 @@
 #include <vector>
 
 #include <unistd.h>
+#ifdef __linux__
+#include <pthread.h>
+#include <sched.h>
+#endif
 
 #include "condition.h"
 #include "error.h"
@@ -34,6 +38,41 @@ void wait_awake(Ready ready) {
 #endif
   }
 }
+
+// Keeps workers off the CPU of the thread that they help.
+//
+// Linux looks for an idle CPU when it wakes a worker up. Often there is none for some microseconds,
+// since threads of TensorFlow wait awake. Then it may take the CPU of the caller, where the two
+// share the time for milliseconds, while the other CPUs become idle.
+class CpuOfCaller {
+ public:
+  // For as few CPUs as are likely to be all busy: each change takes a system call per worker.
+  static constexpr size_t kMostWorkers = 8;
+
+#ifdef __linux__
+  CpuOfCaller() { known_ = sched_getaffinity(0, sizeof(usable_), &usable_) == 0; }
+
+  // The caller of this is that of the job. A system that refuses is no error.
+  void leave_by(std::vector<std::thread>& workers) {
+    const int cpu = sched_getcpu();
+    if (!known_ || cpu < 0 || cpu == left_ || workers.size() > kMostWorkers) return;
+    left_ = cpu;
+    cpu_set_t others = usable_;
+    CPU_CLR(static_cast<size_t>(cpu), &others);
+    if (CPU_COUNT(&others) == 0) return;
+    for (std::thread& worker : workers) {
+      pthread_setaffinity_np(worker.native_handle(), sizeof(others), &others);
+    }
+  }
+
+ private:
+  cpu_set_t usable_;  // By this process, when the pool was made.
+  bool known_;
+  int left_ = -1;
+#else
+  void leave_by(std::vector<std::thread>&) {}
+#endif
+};
 
 }  // namespace
 
@@ -70,6 +109,7 @@ struct Pool::State {
   std::atomic<size_t> published{0};  // All jobs so far; changed under the mutex only.
   bool stopping = false;
   std::vector<std::thread> workers;
+  CpuOfCaller cpu;  // Guarded by the mutex.
 
   // A job that wants help, or null.
   Job* wanting() const {
@@ -137,6 +177,7 @@ void Pool::publish(Job* job) {
     std::lock_guard<std::mutex> lock(state_->mutex);
     state_->jobs.push_back(job);
     ++state_->published;
+    if (state_->jobs.size() == 1) state_->cpu.leave_by(state_->workers);
   }
   for (size_t k = 0; k < helpers; ++k) state_->wake.notify_one();
 }

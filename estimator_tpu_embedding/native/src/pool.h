@@ -3,6 +3,7 @@
 // Workers with nothing to do wait awake for 50 us, then sleep on a condition variable. The thread
 // that calls `run` takes part. So a pool of one thread has no workers at all, a call from inside a
 // chunk cannot wait for ever, and several callers at once are served, each with its own job.
+// On Linux a few workers keep off the CPU of their caller, so the two work at the same time.
 // A process that was forked from the one that made the pool has no workers: there `run` does
 // everything in the caller, and the destructor leaves the pool as it is.
 #ifndef ETE_POOL_H_
