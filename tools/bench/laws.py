@@ -63,25 +63,33 @@ def bandwidth(parsed, compare, figures):
         for name in parsed.workloads or WORKLOADS:
             workload = WORKLOADS[name].shrunk(parsed.shrink)
             engine = ours.engine(workload, parsed.kernels)
-            rates = figures.quiet(lambda: _rates(probe, workload))
-            windows, = compare([engine], ['whole'], parsed, figures)['whole']
+            bounds, windows = compare([_Bound(probe, workload), engine], ['whole'], parsed,
+                                      figures)['whole']
             engine.close()
-            bound = 1e3 * workload.least_seconds(workload.feeds(), *rates)
-            figures.add(f'{name}, bound', 'ms/step', [bound])
+            bound = figures.add(f'{name}, bound', 'ms/step', bounds)
             milliseconds = figures.add(f'{name}, whole', 'ms/step', windows)
             over = figures.add(f'{name}, whole over bound', 'times', (
-                one / bound for one in windows), most=WANTED[name])
+                one / least for one, least in zip(windows, bounds)), most=WANTED[name])
             print(f'{name}: bound {bound:.2f} ms, measured {milliseconds:.2f} ms: '
                   f'{over:.2f} times', flush=True)
 
 
-def _rates(probe, workload):
-    """Measures: rows per second read, and changed, by width; and bytes per second copied."""
-    widths = sorted({width for _, width in workload.tables})
-    done = subprocess.run([probe, *map(str, widths)], check=True, text=True,
-                          stdout=subprocess.PIPE)
-    *rows, (_, copied, _) = [list(map(float, line.split())) for line in done.stdout.splitlines()]
-    return ({int(width): read for width, read, _ in rows},
+class _Bound:
+    """The least time of a step, measured in turn with an engine."""
+
+    def __init__(self, probe, workload):
+        self._probe, self._workload, self._feeds = probe, workload, workload.feeds()
+
+    def window(self, kind, steps):
+        """Milliseconds per step, from what the program `probe` reaches just now."""
+        del kind, steps
+        widths = sorted({width for _, width in self._workload.tables})
+        done = subprocess.run([self._probe, *map(str, widths)], check=True, text=True,
+                              stdout=subprocess.PIPE)
+        *rows, (_, copied, _) = [list(map(float, line.split()))
+                                 for line in done.stdout.splitlines()]
+        return 1e3 * self._workload.least_seconds(
+            self._feeds, {int(width): read for width, read, _ in rows},
             {int(width): changed for width, _, changed in rows}, copied)
 
 

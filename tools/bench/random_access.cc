@@ -18,13 +18,14 @@
 #include <numeric>
 #include <random>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace {
 
 constexpr size_t kBytes = size_t{1} << 30;  // Of the table: far beyond any cache.
-constexpr size_t kMostVisits = size_t{1} << 21;  // By a thread in a window.
-constexpr int kWindows = 5;
+constexpr size_t kMostVisits = size_t{1} << 20;  // By a thread in a window.
+constexpr int kWindows = 3;
 
 float* allocate(size_t bytes) {
   void* data = std::aligned_alloc(size_t{1} << 21, bytes);
@@ -83,10 +84,13 @@ double rate(float* table, size_t width, const std::vector<std::vector<uint32_t>>
 std::vector<std::vector<uint32_t>> places(size_t count) {
   std::vector<uint32_t> all(count);
   std::iota(all.begin(), all.end(), 0);
-  std::shuffle(all.begin(), all.end(), std::mt19937(1));
+  std::mt19937_64 random(1);
   std::vector<std::vector<uint32_t>> rows(static_cast<size_t>(threads()));
   const size_t visits = std::min(kMostVisits, count / rows.size());
-  for (size_t i = 0; i < rows.size() * visits; ++i) rows[i / visits].push_back(all[i]);
+  for (size_t i = 0; i < rows.size() * visits; ++i) {
+    std::swap(all[i], all[i + random() % (count - i)]);
+    rows[i / visits].push_back(all[i]);
+  }
   return rows;
 }
 
