@@ -188,7 +188,7 @@ def _take_all(job: Job, queues: Sequence[CoreQueue]
             with on(job.placement.core(core)):
                 batches.append(map_tensors(tf.identity, batch))
                 if looked_up:
-                    activations.append(map_tensors(tf.identity, looked_up))
+                    activations.append(dict(zip(looked_up, tf.identity_n([*looked_up.values()]))))
     return batches, activations, taken
 
 
@@ -253,7 +253,7 @@ class _Model:
         _tf.wait_for(self.taken, [ready])
         for activations, (values, _) in zip(self._activations, looked_up):
             for feature, activation in activations.items():
-                _tf.replace_input(activation.op, 0, values[feature])
+                _tf.replace_input(activation.op, activation.value_index, values[feature])
         return [receipt for _, receipt in looked_up]
 
     def table_gradients(self, receipts: Sequence[LookupReceipt]) -> list[Activations]:
