@@ -1,4 +1,4 @@
-"""The results are the same for any number of threads, bit for bit, which work side by side."""
+"""Threads give the same results, bit for bit, however many they are; and work side by side."""
 
 import os
 

@@ -50,14 +50,13 @@ class CpuOfCaller {
   static constexpr size_t kMostWorkers = 8;
 
 #ifdef __linux__
-  CpuOfCaller() { known_ = sched_getaffinity(0, sizeof(usable_), &usable_) == 0; }
-
-  // The caller of this is that of the job. A system that refuses is no error.
+  // Call it in the thread of the caller: workers may use its other CPUs. A refusal is no error.
   void leave_by(std::vector<std::thread>& workers) {
     const int cpu = sched_getcpu();
-    if (!known_ || cpu < 0 || cpu == left_ || workers.size() > kMostWorkers) return;
+    if (cpu == left_ || workers.size() > kMostWorkers) return;
     left_ = cpu;
-    cpu_set_t others = usable_;
+    cpu_set_t others;
+    if (sched_getaffinity(0, sizeof(others), &others) != 0) return;
     CPU_CLR(static_cast<size_t>(cpu), &others);
     if (CPU_COUNT(&others) == 0) return;
     for (std::thread& worker : workers) {
@@ -66,8 +65,6 @@ class CpuOfCaller {
   }
 
  private:
-  cpu_set_t usable_;  // By this process, when the pool was made.
-  bool known_;
   int left_ = -1;
 #else
   void leave_by(std::vector<std::thread>&) {}
